@@ -1,0 +1,39 @@
+"""The thirty algorithms of CLRS-30, and those that users add."""
+
+from __future__ import annotations
+
+from algorist.algorithms import shortest_paths, sorting
+from algorist.algorithms.declaring import Algorithm, algorithm
+from algorist.errors import unknown
+
+_FAMILIES = (sorting, shortest_paths)
+
+_registry: dict[str, Algorithm] = {}
+
+
+def register(new: Algorithm) -> Algorithm:
+    """Make an algorithm known by its name, to `get` and to every command."""
+    if new.name in _registry and _registry[new.name] is not new:
+        raise ValueError(f"there is an algorithm {new.name!r} already: give yours another name")
+    _registry[new.name] = new
+    return new
+
+
+def algorithms() -> list[str]:
+    """The names of all algorithms, in alphabetical order."""
+    return sorted(_registry)
+
+
+def get(name: str) -> Algorithm:
+    """The declaration of an algorithm."""
+    if name not in _registry:
+        raise ValueError(unknown("algorithm", name, _registry))
+    return _registry[name]
+
+
+for _family in _FAMILIES:
+    for _value in vars(_family).values():
+        if isinstance(_value, Algorithm):
+            register(_value)
+
+__all__ = ["Algorithm", "algorithm", "algorithms", "get", "register"]

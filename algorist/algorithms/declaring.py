@@ -1,0 +1,175 @@
+"""One algorithm, one declaration.
+
+    @algorithm(
+        "sorting",
+        inputs={"key": node.scalar},
+        hints={"pred_h": node.pointer, "i": node.mask_one},
+        outputs={"pred": node.pointer},
+        sampler=keys,
+    )
+    def my_sort(key, pred_h, i, pred, trace):
+        ...
+
+The function's parameters are the features it touches, by name, in any order, and `trace` last;
+a trailing underscore keeps a name off Python's own (`return_`). It mutates the hints as it goes and
+calls `record(trace)` where a step ends, the first time before the first move.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from algorist.algorithms.tracing import run_batch
+from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
+from algorist.algorithms.own import Check, derive, own_inputs
+from algorist.algorithms.random import seed_words
+from algorist.algorithms.sampling import Sampler
+from algorist.batch import Batch
+from algorist.errors import unknown
+from algorist.spec import Spec, Type
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm:
+    """A classical algorithm: what it shows, how its problems are drawn, how it runs."""
+
+    name: str
+    family: str
+    spec: Spec
+    run: Callable = field(repr=False)
+    sampler: Sampler = field(repr=False)
+    requires: tuple[Check, ...] = field(default=(), repr=False)
+    """What a user's own inputs must satisfy beyond their shapes."""
+    adapt: Mapping[str, Callable[..., Mapping[str, Any]]] = field(default_factory=dict, repr=False)
+    """Other forms in which the inputs may be given (see `own.own_inputs`)."""
+    min_nodes: int = 1
+    """The fewest nodes on which the algorithm makes sense."""
+    stretch: float = 1.0
+    """The benchmark's sizes are multiplied by this for the algorithm (string matchers: 1.25)."""
+    eval_multiplier: int = 1
+    """The evaluation sets are this many times larger, where one sample holds few answers."""
+    train_options: Mapping[str, Any] = field(default_factory=dict)
+    """Sampler options that vary the training data (the paper's augmentation)."""
+    static_hint: str | None = None
+    """The hint that never changes, which the paper turns into an input."""
+    _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in (*self.touches, *self.sampler.features):
+            if name not in self.spec:
+                known = [feature.name for feature in self.spec]
+                raise ValueError(f"algorithm {self.name}: {unknown('feature', name, known)}")
+
+    @property
+    def description(self) -> str:
+        """The first line of the algorithm's docstring."""
+        return (inspect.getdoc(self.run) or "").split("\n")[0]
+
+    def size(self, n: int) -> int:
+        """The benchmark's size for this algorithm where others have `n`."""
+        return int(n * self.stretch)
+
+    def sample(
+        self, n: int, count: int, seed: int | list[int], options: Mapping[str, Any] | None = None
+    ) -> Batch:
+        """Draw `count` problems of size `n` and trace them.
+
+        The draws are those of `numpy.random.RandomState(seed)`, one problem after the other, as the
+        benchmark makes them.
+        """
+        options = self.sampler.settled(n, options or {})
+        layout = self._input_layout(self.sampler.nodes(n, options))
+        now, inputs = layout.empty(), layout.empty(count)
+        windows = tuple(layout.window(now, name) for name in self.sampler.features)
+        self.sampler.draw_batch(
+            seed_words(seed), (tuple(now), tuple(inputs)), windows, self.sampler.arguments(options)
+        )
+        derive(layout, inputs)
+        return self._traced(layout, inputs)
+
+    def trace(self, **inputs: Any) -> Batch:
+        """Run the algorithm on your own problem and return the whole trajectory, a batch of one.
+
+        The arguments are the spec's inputs. `pos` and `adj` may be left out; a graph `A` may be a
+        matrix, a networkx graph or a scipy sparse matrix; a `mask_one` may be the node's index.
+        """
+        arrays = own_inputs(self, inputs)
+        layout = self._input_layout(len(arrays["pos"]))
+        buffers = layout.empty(1)
+        layout.pack(arrays, buffers)
+        return self._traced(layout, buffers)
+
+    def _input_layout(self, nodes: int) -> Layout:
+        if not self.min_nodes <= nodes <= MAX_NODES:
+            raise ValueError(
+                f"{self.name}: got a problem of {nodes} nodes, expected {self.min_nodes} to {MAX_NODES}"
+            )
+        return Layout(self.spec.inputs, nodes)
+
+    def _traced(self, layout: Layout, inputs: Buffers) -> Batch:
+        n, count = layout.n, len(inputs.floats)
+        hint_layout, output_layout = Layout(self.spec.hints, n), Layout(self.spec.outputs, n)
+        now, hint, output = layout.empty(), hint_layout.empty(), output_layout.empty()
+        outputs = output_layout.empty(count)
+        lengths = np.zeros(count, np.int64)
+        windows = self._windows((layout, now), (hint_layout, hint), (output_layout, output))
+        while True:  # a tape that turns out too short is made as long as the runs were
+            steps = self._tape_lengths.get(n, 2 * n)
+            tape = hint_layout.empty(steps, count)
+            self._run_batch(
+                (tuple(now), tuple(inputs)),
+                (tuple(hint), tuple(tape)),
+                (tuple(output), tuple(outputs)),
+                windows,
+                lengths,
+            )
+            needed = int(lengths.max())
+            if needed <= steps:
+                break
+            self._tape_lengths[n] = needed
+        tape = Buffers(*(bank[:needed] for bank in tape))
+        valid = np.arange(needed)[:, None] < lengths
+        return Batch(
+            self.spec,
+            layout.unpack(inputs),
+            hint_layout.unpack(tape, valid),
+            output_layout.unpack(outputs),
+            lengths,
+        )
+
+    def _windows(self, *frames: tuple[Layout, Buffers]) -> tuple[np.ndarray, ...]:
+        stages = {feature.name: frame for frame in frames for feature in frame[0].features}
+        return tuple(
+            layout.window(buffers, name)
+            for name in self.touches
+            for layout, buffers in (stages[name],)
+        )
+
+    @cached_property
+    def touches(self) -> tuple[str, ...]:
+        """The features that the run names as its parameters."""
+        return tuple(name.rstrip("_") for name in inspect.signature(self.run).parameters)[:-1]
+
+    @cached_property
+    def _run_batch(self) -> Any:
+        return run_batch(self.run)
+
+
+def algorithm(
+    family: str,
+    *,
+    inputs: Mapping[str, Type],
+    hints: Mapping[str, Type],
+    outputs: Mapping[str, Type],
+    sampler: Sampler,
+    **rest: Any,
+) -> Callable[[Callable], Algorithm]:
+    """Declare the decorated function an algorithm; `rest` are further fields of `Algorithm`."""
+    spec = Spec.of(inputs=inputs, hints=hints, outputs=outputs)
+    return lambda run: Algorithm(run.__name__, family, spec, run, sampler, **rest)

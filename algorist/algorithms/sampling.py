@@ -1,0 +1,100 @@
+"""Samplers: how random problems of a given size are drawn, and what can be set about them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from algorist.algorithms.tracing import draw_batch
+from algorist.errors import unknown
+
+Options = dict[str, Any]
+
+
+def _unchanged(n: int, options: Options) -> Options:
+    return options
+
+
+def _one_node_each(n: int, options: Options) -> int:
+    return n
+
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Draws the inputs of an algorithm.
+
+    `draw(rng, features..., options...)` is compiled: it fills arrays named after input features.
+    Its parameters with a default are options that a caller may set.
+    """
+
+    draw: Callable
+    settle: Callable[[int, Options], Options] = _unchanged
+    """Checks the options for problems of size n and replaces those that are None."""
+    nodes: Callable[[int, Options], int] = _one_node_each
+    """The number of nodes of a problem of size n."""
+
+    @cached_property
+    def options(self) -> Options:
+        """The options and their defaults; None stands for a value that depends on the size."""
+        parameters = inspect.signature(self.draw).parameters.values()
+        return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features that are drawn."""
+        return tuple(
+            name for name in inspect.signature(self.draw).parameters if name not in self.options
+        )[1:]
+
+    def settled(self, n: int, options: Mapping[str, Any]) -> Options:
+        """The given options completed by the defaults and checked."""
+        for name in options:
+            if name not in self.options:
+                raise ValueError(unknown("option", name, self.options))
+        given = {name: value for name, value in options.items() if value is not None}
+        converted = {
+            name: _converted(name, value, self.options[name]) for name, value in given.items()
+        }
+        return self.settle(n, {**self.options, **converted})
+
+    def arguments(self, options: Options) -> tuple:
+        """Settled options as compiled code takes them."""
+        return tuple(
+            np.array(value, np.float64) if isinstance(value, tuple) else value
+            for value in options.values()
+        )
+
+    @cached_property
+    def draw_batch(self) -> Any:
+        return draw_batch(self.draw)
+
+
+def sampler(**hooks: Callable) -> Callable[[Callable], Sampler]:
+    """Declare the decorated function a sampler; the hooks are fields of `Sampler`."""
+    return lambda draw: Sampler(draw, **hooks)
+
+
+def _converted(name: str, value: Any, default: Any) -> Any:
+    """A value in the type of the option's default."""
+    try:
+        if isinstance(default, tuple):
+            values = tuple(float(v) for v in np.atleast_1d(value))
+            if values and np.isfinite(values).all():
+                return values
+            expected = "at least one finite number"
+        elif isinstance(default, float):
+            if np.isfinite(float(value)):
+                return float(value)
+            expected = "a finite number"
+        else:
+            if int(value) == value:
+                return int(value)
+            expected = "a whole number"
+    except (TypeError, ValueError):
+        expected = "numbers" if isinstance(default, tuple) else "a number"
+    raise ValueError(f"option {name}: got {value!r}, expected {expected}")

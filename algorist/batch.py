@@ -1,0 +1,69 @@
+"""A batch: the inputs, watched steps and outputs of several runs of one algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from algorist.spec import Spec, Stage
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Named arrays that fit a spec.
+
+    Inputs and outputs have shape (batch, ...), hints (time, batch, ...): time comes first. Hints
+    are zero past the length of their run. Masks, one-hot kinds and pointers are small integers,
+    scalars are floats.
+    """
+
+    spec: Spec
+    inputs: Mapping[str, np.ndarray]
+    hints: Mapping[str, np.ndarray]
+    outputs: Mapping[str, np.ndarray]
+    lengths: np.ndarray
+    """The number of steps of each run, at least 1."""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def n(self) -> int:
+        """The number of nodes."""
+        return next(iter(self.inputs.values())).shape[1]
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that the hints hold: the longest run's, unless padded further."""
+        return next(iter(self.hints.values())).shape[0] if self.hints else int(self.lengths.max())
+
+    def at(self, stage: Stage) -> Mapping[str, np.ndarray]:
+        """The arrays of one stage."""
+        return {Stage.INPUT: self.inputs, Stage.HINT: self.hints, Stage.OUTPUT: self.outputs}[stage]
+
+    def take(self, indices: np.ndarray) -> Batch:
+        """The batch of the given samples, cut to the longest of them."""
+        lengths = self.lengths[indices]
+        steps = int(lengths.max())
+        return Batch(
+            self.spec,
+            {name: array[indices] for name, array in self.inputs.items()},
+            {name: array[:steps, indices] for name, array in self.hints.items()},
+            {name: array[indices] for name, array in self.outputs.items()},
+            lengths,
+        )
+
+    def single_precision(self) -> Batch:
+        """The same batch with scalars in float32, as models read them."""
+
+        def narrow(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return {
+                name: array.astype(np.float32) if array.dtype == np.float64 else array
+                for name, array in arrays.items()
+            }
+
+        return Batch(
+            self.spec, narrow(self.inputs), narrow(self.hints), narrow(self.outputs), self.lengths
+        )
