@@ -5,8 +5,8 @@ asked for), a location (does it sit in the nodes, in the edges or in the whole g
 (what its numbers mean). Specs are plain frozen data: everything else in the library, from the
 samplers to the losses, is looked up from them.
 
-    >>> Spec.of(inputs={"key": node.scalar}, hints={"i": node.mask_one}, outputs={"pred": node.pointer})
-    Spec(key: input node scalar, i: hint node mask_one, pred: output node pointer)
+    >>> Spec.of(inputs={"key": node.scalar}, hints={"i": node.mask_one}, outputs={"m": node.mask})
+    Spec(key: input node scalar, i: hint node mask_one, m: output node mask)
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Feature:
     def __post_init__(self) -> None:
         if (self.kind == Kind.CATEGORICAL) != (self.classes > 1):
             raise ValueError(
-                f"feature {self.name!r}: a categorical feature needs at least 2 classes and no other "
-                f"kind has any, got kind {self.kind} with classes={self.classes}"
+                f"feature {self.name!r}: categorical features need 2 classes or more, others "
+                f"have none, got kind {self.kind} with classes={self.classes}"
             )
 
     def shape(self, n: int) -> tuple[int, ...]:
@@ -166,14 +166,17 @@ class Spec:
 
     @property
     def inputs(self) -> tuple[Feature, ...]:
+        """The features that are given."""
         return self.at(Stage.INPUT)
 
     @property
     def hints(self) -> tuple[Feature, ...]:
+        """The features that are watched."""
         return self.at(Stage.HINT)
 
     @property
     def outputs(self) -> tuple[Feature, ...]:
+        """The features that are asked for."""
         return self.at(Stage.OUTPUT)
 
     def replaced(self, name: str, *features: Feature) -> Spec:

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from algorist.algorithms import shortest_paths, sorting
+from algorist.algorithms import (
+    divide_and_conquer,
+    dynamic_programming,
+    geometry,
+    graph_search,
+    greedy,
+    searching,
+    shortest_paths,
+    sorting,
+    spanning_trees,
+    strings,
+)
 from algorist.algorithms.declaring import Algorithm, algorithm
 from algorist.errors import unknown
 
-_FAMILIES = (sorting, shortest_paths)
+_FAMILIES = (
+    sorting,
+    searching,
+    divide_and_conquer,
+    greedy,
+    dynamic_programming,
+    graph_search,
+    shortest_paths,
+    spanning_trees,
+    strings,
+    geometry,
+)
 
 _registry: dict[str, Algorithm] = {}
 

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.tracing import run_batch
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
 from algorist.algorithms.own import Check, derive, own_inputs
 from algorist.algorithms.random import seed_words
 from algorist.algorithms.sampling import Sampler
+from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
 from algorist.errors import unknown
 from algorist.spec import Spec, Type
@@ -46,8 +46,8 @@ class Algorithm:
     sampler: Sampler = field(repr=False)
     requires: tuple[Check, ...] = field(default=(), repr=False)
     """What a user's own inputs must satisfy beyond their shapes."""
-    adapt: Mapping[str, Callable[..., Mapping[str, Any]]] = field(default_factory=dict, repr=False)
-    """Other forms in which the inputs may be given (see `own.own_inputs`)."""
+    adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)
+    """Turns other forms in which users hold the inputs into the spec's."""
     min_nodes: int = 1
     """The fewest nodes on which the algorithm makes sense."""
     stretch: float = 1.0
@@ -61,6 +61,8 @@ class Algorithm:
     _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if "pos" not in self.spec:
+            raise ValueError(f"algorithm {self.name}: its inputs lack 'pos': node.scalar")
         for name in (*self.touches, *self.sampler.features):
             if name not in self.spec:
                 known = [feature.name for feature in self.spec]
@@ -108,7 +110,8 @@ class Algorithm:
     def _input_layout(self, nodes: int) -> Layout:
         if not self.min_nodes <= nodes <= MAX_NODES:
             raise ValueError(
-                f"{self.name}: got a problem of {nodes} nodes, expected {self.min_nodes} to {MAX_NODES}"
+                f"{self.name}: got a problem of {nodes} nodes, "
+                f"expected {self.min_nodes} to {MAX_NODES}"
             )
         return Layout(self.spec.inputs, nodes)
 

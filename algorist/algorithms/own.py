@@ -69,7 +69,8 @@ def own_inputs(algorithm: Algorithm, given: Mapping[str, Any]) -> Arrays:
         arrays.setdefault("adj", adjacency(arrays["A"]))
         if not np.array_equal(arrays["adj"], adjacency(arrays["A"])):
             raise ValueError(
-                "adj: got a matrix that disagrees with A, expected 1 where A is not 0 and on the diagonal; leave it out"
+                "adj: got a matrix that disagrees with A, "
+                "expected 1 where A is not 0 and on the diagonal; leave it out"
             )
     if n < algorithm.min_nodes:
         raise ValueError(
@@ -137,7 +138,7 @@ def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
 def _one_hot_if_indices(feature: Feature, array: np.ndarray, n: int) -> np.ndarray:
     """One-hot features may be given as the indices of their nodes or classes."""
     size = {Kind.MASK_ONE: n, Kind.CATEGORICAL: feature.classes}.get(feature.kind)
-    if size is None or array.ndim == len(feature.shape(n)) and feature.kind == Kind.CATEGORICAL:
+    if size is None or (array.ndim == len(feature.shape(n)) and feature.kind == Kind.CATEGORICAL):
         return array
     if feature.kind == Kind.MASK_ONE and array.ndim:
         return array
@@ -170,6 +171,7 @@ def _shortened(value: Any) -> str:
 
 
 def unweighted(arrays: Mapping[str, np.ndarray]) -> None:
+    """Only 0 and 1."""
     if not np.isin(arrays["A"], (0, 1)).all():
         raise ValueError(
             "A: got weights, expected only 0 and 1 (pass A != 0 to ignore the weights)"
@@ -177,6 +179,7 @@ def unweighted(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def symmetric(arrays: Mapping[str, np.ndarray]) -> None:
+    """The same in both directions."""
     if not np.array_equal(arrays["A"], arrays["A"].T):
         i, j = np.argwhere(arrays["A"] != arrays["A"].T)[0]
         raise ValueError(
@@ -186,6 +189,7 @@ def symmetric(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
+    """No negative weights."""
     if (arrays["A"] < 0).any():
         raise ValueError(
             f"A: got the negative weight {arrays['A'].min():g}, expected no weight below 0"
@@ -193,6 +197,7 @@ def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def acyclic(arrays: Mapping[str, np.ndarray]) -> None:
+    """No directed cycle."""
     left = arrays["A"] != 0
     while left.size:
         sources = ~left.any(0)

@@ -71,6 +71,7 @@ class Sampler:
 
     @cached_property
     def draw_batch(self) -> Any:
+        """The compiled loop that draws a whole batch."""
         return draw_batch(self.draw)
 
 

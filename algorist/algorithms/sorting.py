@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.array_inputs import keys
+from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.textbook import chain
 from algorist.algorithms.tracing import record
 from algorist.spec import node

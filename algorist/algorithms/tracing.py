@@ -64,10 +64,10 @@ def _run_batch(inputs, hints, outputs, windows, steps):
 
 
 def draw_batch(draw: Callable) -> Any:
-    """The compiled loop that draws a batch of problems with `draw(rng, features..., options...)`."""
+    """The compiled loop that draws a batch with `draw(rng, features..., options...)`."""
     return specialised(_draw_batch, draw)
 
 
 def run_batch(run: Callable) -> Any:
-    """The compiled loop that traces a batch of problems with `run(features..., trace)`."""
+    """The compiled loop that traces a batch with `run(features..., trace)`."""
     return specialised(_run_batch, run)

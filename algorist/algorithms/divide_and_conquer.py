@@ -1,0 +1,1 @@
+"""Divide and conquer (CLRS chapter 4)."""

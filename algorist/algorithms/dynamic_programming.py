@@ -1,0 +1,1 @@
+"""Dynamic programming (CLRS chapter 15)."""

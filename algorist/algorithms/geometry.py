@@ -1,0 +1,1 @@
+"""Computational geometry (CLRS chapter 33)."""

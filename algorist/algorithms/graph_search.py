@@ -1,0 +1,1 @@
+"""Graph search and what it reveals (CLRS chapter 22)."""

@@ -1,0 +1,1 @@
+"""Greedy choices (CLRS chapter 16)."""

@@ -1,0 +1,1 @@
+"""Searching (CLRS chapters 4 and 9)."""

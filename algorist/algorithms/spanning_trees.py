@@ -1,0 +1,1 @@
+"""Minimum spanning trees (CLRS chapter 23)."""

@@ -1,0 +1,1 @@
+"""String matching (CLRS chapter 32)."""
