@@ -1,0 +1,59 @@
+"""Linear maps of several replicas at once, and how to join and compose them.
+
+Every parameter has a leading replica axis: S models of one recipe, with different seeds, are one
+program. Values are laid out (replica, ..., channel).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Affine(NamedTuple):
+    """The map x -> x W + b, one for each replica."""
+
+    weight: Tensor  # (S, in, out)
+    bias: Tensor  # (S, out)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Apply to values of shape (S, ..., in)."""
+        rows = x.flatten(1, -2) if x.ndim > 2 else x.unsqueeze(1)  # (S, rows, in)
+        if len(rows) == 1:  # a plain product: a batched one of one is slower
+            y = torch.addmm(self.bias[0], rows[0], self.weight[0]).unsqueeze(0)
+        else:
+            y = torch.baddbmm(self.bias.unsqueeze(1), rows, self.weight)
+        return y.reshape(*x.shape[:-1], y.shape[-1])
+
+    def then(self, after: Affine) -> Affine:
+        """The map that applies this one first: what follows a linear map can be folded into it."""
+        return Affine(self.weight @ after.weight, after(self.bias))
+
+    def part(self, start: int, stop: int) -> Affine:
+        """The map that reads only the inputs from `start` to `stop`, without the bias."""
+        return Affine(self.weight[:, start:stop], torch.zeros_like(self.bias))
+
+
+class Joined(NamedTuple):
+    """Several maps of the same input as one, and the number of outputs of each."""
+
+    affine: Affine
+    sizes: tuple[int, ...]
+
+    def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Apply to values of shape (S, ..., in): one result for each map."""
+        return self.affine(x).split(self.sizes, dim=-1)
+
+
+def join(affines: Sequence[Affine]) -> Joined:
+    """Join maps that read the same input into a single matrix product."""
+    return Joined(
+        Affine(
+            torch.cat([affine.weight for affine in affines], -1),
+            torch.cat([affine.bias for affine in affines], -1),
+        ),
+        tuple(affine.weight.shape[-1] for affine in affines),
+    )

@@ -1,0 +1,70 @@
+"""The operations that dominate the cost, in plain PyTorch: the reference, and what CPUs run.
+
+Shapes: S replicas, B samples, n nodes, h channels. A pair of nodes is (from, to). Edge features
+come as the few raw numbers they are made of, (S, B, n, n, F), and the map that encodes them:
+the n x n x h tensor of their encodings exists only inside these functions.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import relu
+
+from algorist.kernels.affine import Affine
+
+NOT_A_NEIGHBOUR = -1e6
+
+
+def message_max(
+    receiver: Tensor,  # (S, B, n, h)
+    sender: Tensor,  # (S, B, n, h)
+    raw: Tensor,  # (S, B, n, n, F), from sender to receiver
+    edge: Affine,
+    layers: tuple[Affine, Affine],
+    adjacency: Tensor | None = None,  # (S, B, n, n)
+) -> Tensor:
+    """The largest message that each node receives, per channel: (S, B, n, h)."""
+    first, second = layers
+    messages = relu(edge(raw) + receiver.unsqueeze(2) + sender.unsqueeze(3))
+    messages = second(relu(first(messages)))
+    if adjacency is not None:
+        messages = torch.where(adjacency.unsqueeze(-1) > 0, messages, NOT_A_NEIGHBOUR)
+    return messages.amax(2)
+
+
+def triplet_max(left: Tensor, right: Tensor) -> Tensor:
+    """max over i of left[i, j] + right[i, k], for all j and k: (S, B, n, n, f) each."""
+    if torch.is_grad_enabled():
+        return (left.unsqueeze(-2) + right.unsqueeze(-3)).amax(2)
+    best = left[:, :, 0].unsqueeze(-2) + right[:, :, 0].unsqueeze(-3)
+    for i in range(1, left.shape[2]):
+        torch.maximum(best, left[:, :, i].unsqueeze(-2) + right[:, :, i].unsqueeze(-3), out=best)
+    return best
+
+
+def pointer_scores(
+    source: Tensor,  # (S, B, n, h)
+    target: Tensor,  # (S, B, n, h)
+    raw: Tensor,  # (S, B, n, n, F), from target to source
+    edge: Affine,
+    triplets: Tensor | None,  # (S, B, n, n, h), likewise
+    triplet: Affine,
+    score: Affine,
+) -> Tensor:
+    """How strongly each node points to each other: (S, B, source, target)."""
+    pairs = edge(raw) + target.unsqueeze(3)
+    if triplets is not None:
+        pairs = pairs + triplet(triplets)
+    return score(torch.maximum(pairs, source.unsqueeze(2))).squeeze(-1).transpose(2, 3)
+
+
+def edge_pointer_scores(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
+    """How strongly each pair of nodes points to each node: (S, B, n, n, n).
+
+    pair is (S, B, n, n, h), pointee (S, B, n, h).
+    """
+    columns = [
+        score(torch.maximum(pair, pointee[:, :, None, None, k])) for k in range(pointee.shape[2])
+    ]
+    return torch.cat(columns, -1)

@@ -1,0 +1,1 @@
+"""The learner: features in, features out, through one shared processor."""

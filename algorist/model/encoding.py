@@ -1,0 +1,66 @@
+"""Encoding: from features to the raw numbers that describe nodes, edges and graph, and the maps
+that turn these into vectors.
+
+All encoders of one location read different numbers and their results are added, so together they
+are one map of all the numbers side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from algorist.kernels.affine import Affine
+from algorist.model.kinds import row
+from algorist.model.layers import Linear
+from algorist.spec import Feature, Kind, Location, Stage
+
+Dense = Mapping[str, Tensor]
+
+
+def encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Linear:
+    """A new encoder; `xavier` tames that of a scalar hint (paper, section 3.2.1)."""
+    place = row(feature).place
+    width = place.channels or feature.classes
+    spread = 1.0 if place.channels else None  # each number as if it had a map of its own
+    if xavier and feature.stage == Stage.HINT and feature.kind == Kind.SCALAR:
+        spread = hidden**-0.5
+    return Linear(replicas, width, hidden, spread=spread)
+
+
+def joint_encoder(
+    features: Sequence[Feature], encoders: nn.ModuleDict, location: Location, like: Tensor
+) -> Affine:
+    """The map of all raw numbers at a location; `like` is (S, h), for where there are none."""
+    affines = [encoders[f.name].affine for f in features if row(f).place.lands == location]
+    weights = [affine.weight for affine in affines] or [like.new_zeros(len(like), 0, like.shape[1])]
+    biases = [affine.bias for affine in affines] or [torch.zeros_like(like)]
+    return Affine(torch.cat(weights, 1), torch.stack(biases).sum(0))
+
+
+def dense(features: Sequence[Feature], truths: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
+    """Truths in the form of predictions."""
+    return {f.name: row(f).meaning.dense(truths[f.name], n) for f in features}
+
+
+def raw_numbers(features: Sequence[Feature], values: Dense) -> dict[Location, list[Tensor]]:
+    """The raw numbers of each feature, by the location where they land."""
+    raw: dict[Location, list[Tensor]] = {location: [] for location in Location}
+    for feature in features:
+        place = row(feature).place
+        raw[place.lands].append(place.raw(values[feature.name]))
+    return raw
+
+
+def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
+    """Which pairs of nodes each feature connects, in either direction."""
+    connected = []
+    for feature in features:
+        value = values[feature.name]
+        if (feature.location, feature.kind) == (Location.EDGE, Kind.MASK):
+            connected.append(value + value.mT > 0)
+        elif row(feature).place.lands == Location.EDGE and feature.location == Location.NODE:
+            connected.append(value + value.mT > 0.5)
+    return connected

@@ -1,0 +1,77 @@
+"""Learnt layers with a replica axis. Each replica draws its weights from its own generator."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from algorist.kernels.affine import Affine
+
+
+class Linear(nn.Module):
+    """A learnt affine map for each replica.
+
+    Weights start from a normal distribution cut at two standard deviations, by default of
+    1 / sqrt(inputs), biases from a constant; None leaves them out.
+    """
+
+    def __init__(
+        self,
+        replicas: int,
+        inputs: int,
+        outputs: int,
+        *,
+        spread: float | None = None,
+        bias: float | None = 0.0,
+    ):
+        super().__init__()
+        self.spread = 1 / math.sqrt(inputs) if spread is None else spread
+        self.start = bias
+        self.weight = nn.Parameter(torch.empty(replicas, inputs, outputs))
+        if bias is None:
+            self.register_buffer("bias", torch.zeros(replicas, outputs), persistent=False)
+        else:
+            self.bias = nn.Parameter(torch.empty(replicas, outputs))
+
+    def reset(self, replica: int, generator: torch.Generator) -> None:
+        """Draw the weights of one replica anew."""
+        with torch.no_grad():
+            nn.init.trunc_normal_(
+                self.weight[replica], 0.0, self.spread, -2 * self.spread, 2 * self.spread, generator
+            )
+            if self.start is not None:
+                self.bias[replica] = self.start
+
+    @property
+    def affine(self) -> Affine:
+        """The map itself."""
+        return Affine(self.weight, self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply to values of shape (S, ..., inputs)."""
+        return self.affine(x)
+
+
+class LayerNorm(nn.Module):
+    """Layer normalisation with a scale and an offset for each replica."""
+
+    def __init__(self, replicas: int, size: int):
+        super().__init__()
+        self.scale = nn.Parameter(torch.empty(replicas, size))
+        self.offset = nn.Parameter(torch.empty(replicas, size))
+
+    def reset(self, replica: int, generator: torch.Generator) -> None:
+        """Start from the identity."""
+        with torch.no_grad():
+            self.scale[replica] = 1.0
+            self.offset[replica] = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise values of shape (S, ..., size)."""
+        if len(self.scale) == 1:
+            return nn.functional.layer_norm(x, x.shape[-1:], self.scale[0], self.offset[0])
+        shape = (len(self.scale), *(1,) * (x.ndim - 2), x.shape[-1])
+        normal = nn.functional.layer_norm(x, x.shape[-1:])
+        return normal * self.scale.view(shape) + self.offset.view(shape)

@@ -1,0 +1,294 @@
+"""Processors: one step of message passing between nodes (paper, section 3.2.3).
+
+A processor is prepared once for a whole trajectory: it folds the encoder of edge features into
+its own maps of them and joins the maps that read the same input. What remains is the step itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import leaky_relu, relu
+
+from algorist.errors import unknown
+from algorist.kernels import plain
+from algorist.kernels.affine import Affine, join
+from algorist.model.layers import LayerNorm, Linear
+
+Step = Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor], tuple[Tensor, Tensor | None]]
+"""(nodes, raw edges, graph, adjacency, hidden) -> (new hidden, triplet maxima)."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The widths that all processors share."""
+
+    replicas: int
+    hidden: int
+    triplet_features: int
+    heads: int
+    layer_norm: bool
+
+
+class Processor(nn.Module, ABC):
+    """Updates the states of all nodes."""
+
+    triplet_features = 0
+    """The number of features of each triplet of nodes; 0 for none."""
+    needs_adjacency = False
+    """Whether it reads which nodes are adjacent."""
+    rules_out_non_edges = False
+    """Whether decoders may point and mark along edges only."""
+
+    @abstractmethod
+    def prepare(self, encoder: Affine) -> Step:
+        """The step for edges that are encoded by `encoder`."""
+
+    def triplet_output(self, maxima: Tensor) -> Tensor:
+        """What decoders read of the triplets: (S, B, n, n, f) -> (S, B, n, n, h)."""
+        raise AssertionError("a processor without triplets has none to read")
+
+
+class MessagePassing(Processor):
+    """The family around MPNN: which nodes hear each other, with or without triplets and a gate."""
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        *,
+        hears: str = "all",
+        triplets: bool = False,
+        gated: bool = False,
+        rules_out_non_edges: bool = False,
+    ):
+        super().__init__()
+        self.hears = hears
+        self.needs_adjacency = hears == "neighbours" or rules_out_non_edges
+        self.rules_out_non_edges = rules_out_non_edges
+        linear = partial(Linear, sizes.replicas)
+        h, f = sizes.hidden, sizes.triplet_features
+        self.receiver, self.sender = linear(2 * h, h), linear(2 * h, h)
+        self.edge, self.graph = linear(h, h), linear(h, h)
+        self.first, self.second = linear(h, h), linear(h, h)
+        self.keep, self.update = linear(2 * h, h), linear(h, h)
+        if triplets:
+            self.triplet_features = f
+            self.triplet_nodes = nn.ModuleList(linear(2 * h, f) for _ in range(3))
+            self.triplet_edges = nn.ModuleList(linear(h, f) for _ in range(3))
+            self.triplet_graph = linear(h, f)
+            self.triplet_out = linear(f, h)
+        self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
+        self.gated = gated
+        if gated:
+            self.gate_state, self.gate_message = linear(2 * h, h), linear(h, h)
+            self.gate = linear(h, h, bias=-3.0)
+
+    def prepare(self, encoder: Affine) -> Step:
+        """Join all maps of the node states, of the messages and of the graph."""
+        state_maps = [self.receiver, self.sender, self.keep]
+        message_maps = [self.update]
+        if self.gated:
+            state_maps.append(self.gate_state)
+            message_maps.append(self.gate_message)
+        graph_maps = [self.graph]
+        if self.triplet_features:
+            state_maps.extend(self.triplet_nodes)
+            graph_maps.append(self.triplet_graph)
+            of_edges = join([encoder.then(linear.affine) for linear in self.triplet_edges])
+        of_state = join([linear.affine for linear in state_maps])
+        of_message = join([linear.affine for linear in message_maps])
+        of_graph = join([linear.affine for linear in graph_maps])
+        edge = encoder.then(self.edge.affine)
+        layers = (self.first.affine, self.second.affine)
+
+        def step(nodes, raw, graph, adjacency, hidden):
+            receiver, sender, keep, *rest = of_state(torch.cat((nodes, hidden), -1))
+            from_graph, *triplet_graph = of_graph(graph.unsqueeze(2))
+            messages = plain.message_max(
+                receiver + from_graph, sender, raw, edge, layers, self._heard(adjacency, raw)
+            )
+            update, *gate_message = of_message(messages)
+            new = relu(keep + update)
+            if self.norm is not None:
+                new = self.norm(new)
+            if self.gated:
+                gate_state = rest.pop(0)
+                gate = self.gate(relu(gate_state + gate_message[0])).sigmoid()
+                new = hidden + gate * (new - hidden)
+            if not self.triplet_features:
+                return new, None
+            return new, _triplet_maxima(rest, of_edges(raw), triplet_graph[0])
+
+        return step
+
+    def _heard(self, adjacency: Tensor | None, raw: Tensor) -> Tensor | None:
+        if self.hears == "all":
+            return None
+        if self.hears == "itself":
+            return torch.eye(raw.shape[2], device=raw.device).expand(raw.shape[:-1])
+        return adjacency
+
+    def triplet_output(self, maxima: Tensor) -> Tensor:
+        """Widen the triplets of each edge to the hidden size."""
+        return relu(self.triplet_out(maxima))
+
+
+def _triplet_maxima(nodes: list[Tensor], edges: tuple[Tensor, ...], graph: Tensor) -> Tensor:
+    """The largest feature over the first of three nodes (i, j, k): (S, B, j, k, f)."""
+    of_i, of_j, of_k = nodes
+    of_ij, of_ik, of_jk = edges
+    largest = plain.triplet_max(of_ij + of_i.unsqueeze(3), of_ik)
+    return largest + of_jk + of_j.unsqueeze(3) + (of_k + graph).unsqueeze(2)
+
+
+class Attention(Processor):
+    """Graph attention (Velickovic et al. 2018), and its second version (Brody et al. 2022)."""
+
+    def __init__(self, sizes: Sizes, *, hears: str = "neighbours", dynamic: bool = False):
+        super().__init__()
+        h, heads = sizes.hidden, sizes.heads
+        if h % heads:
+            raise ValueError(f"heads: got {heads}, expected a divisor of the hidden size {h}")
+        linear = partial(Linear, sizes.replicas)
+        self.needs_adjacency = hears == "neighbours"
+        self.heads, self.dynamic = heads, dynamic
+        width = h if dynamic else heads
+        self.value, self.skip = linear(2 * h, h), linear(2 * h, h)
+        self.first, self.second = linear(2 * h, width), linear(2 * h, width)
+        self.edge, self.graph = linear(h, width), linear(h, width)
+        if dynamic:
+            self.scores = nn.ModuleList(linear(h // heads, 1) for _ in range(heads))
+        self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
+
+    def prepare(self, encoder: Affine) -> Step:
+        """Join the maps of the node states."""
+        of_state = join([m.affine for m in (self.value, self.skip, self.first, self.second)])
+        edge = encoder.then(self.edge.affine)
+
+        def step(nodes, raw, graph, adjacency, hidden):
+            value, skip, first, second = of_state(torch.cat((nodes, hidden), -1))
+            looking, seen = (second, first) if self.dynamic else (first, second)
+            pairs = edge(raw) + looking.unsqueeze(3) + seen.unsqueeze(2)
+            logits = self._logits(
+                pairs + self.graph(graph)[:, :, None, None]
+            )  # (S, B, n, n, heads)
+            if self.needs_adjacency:
+                logits = logits + (adjacency.unsqueeze(-1) - 1) * 1e9
+            weights = logits.softmax(3)
+            values = value.unflatten(-1, (self.heads, -1))  # (S, B, n, heads, f)
+            new = torch.einsum("sbijh,sbjhf->sbihf", weights, values).flatten(-2)
+            new = relu(new + skip)
+            return (new if self.norm is None else self.norm(new)), None
+
+        return step
+
+    def _logits(self, pairs: Tensor) -> Tensor:
+        if not self.dynamic:
+            return leaky_relu(pairs)
+        heads = leaky_relu(pairs).chunk(self.heads, -1)
+        return torch.cat([score(head) for score, head in zip(self.scores, heads, strict=True)], -1)
+
+
+class Memory(Processor):
+    """An end-to-end memory network of one hop (Sukhbaatar et al. 2015), a baseline.
+
+    It reads the encoded features as words: numbers cut to integers, which index a dictionary.
+    """
+
+    EMBEDDING, SLOTS = 16, 128
+
+    def __init__(self, sizes: Sizes, *, hears: str = "all"):
+        super().__init__()
+        h, linear = sizes.hidden, partial(Linear, sizes.replicas, bias=None)
+        self.needs_adjacency = hears == "neighbours"
+        self.hears = hears
+        words = partial(torch.zeros, sizes.replicas, h - 1)
+        self.query_words = nn.Parameter(words(self.EMBEDDING))
+        self.story_words = nn.Parameter(words(self.EMBEDDING))
+        self.answer_words = nn.Parameter(words(self.EMBEDDING))
+        self.slots = nn.Parameter(torch.zeros(sizes.replicas, self.SLOTS, self.EMBEDDING))
+        self.inner, self.outer = linear(self.EMBEDDING, h), linear(h, h)
+        place = torch.arange(1, h + 1) - h / 2
+        channel = torch.arange(1, self.EMBEDDING + 1) - self.EMBEDDING / 2
+        encoding = 1 + 4 * place[:, None] * channel / self.EMBEDDING / h
+        self.register_buffer("encoding", encoding, persistent=False)  # (h, EMBEDDING)
+
+    def prepare(self, encoder: Affine) -> Step:
+        """Nothing can be folded: words are not linear in the encoding."""
+
+        def step(nodes, raw, graph, adjacency, hidden):
+            edges = encoder(raw)
+            if self.needs_adjacency:
+                edges = edges * adjacency.unsqueeze(-1)
+            stories = nn.functional.pad(edges, (0, 0, 0, 1, 0, 1))
+            queries = torch.cat((nodes, graph.unsqueeze(2)), 2)
+            states = self._answers(queries, stories)
+            return states[:, :, :-1] + states[:, :, -1:], None
+
+        return step
+
+    def _answers(self, queries: Tensor, stories: Tensor) -> Tensor:
+        count = stories.shape[3]
+        if count > self.SLOTS:
+            raise ValueError(f"a memory of {self.SLOTS} slots holds at most {self.SLOTS - 1} nodes")
+        empty = (0, 0, 0, self.SLOTS - count)
+        memory = nn.functional.pad(self._embedded(stories, self.story_words), empty)
+        memory = memory + self.slots[:, None, None]
+        output = nn.functional.pad(self._embedded(stories, self.answer_words), empty)
+        query = self._embedded(queries, self.query_words)  # (S, B, n + 1, EMBEDDING)
+        attention = (memory * query.unsqueeze(3)).sum(-1).softmax(-1)
+        answer = (output * attention.unsqueeze(-1)).sum(3)
+        return self.outer(relu(self.inner(query + answer)))
+
+    def _embedded(self, values: Tensor, words: Tensor) -> Tensor:
+        """The sum over channels of the words that the values index, weighted by place."""
+        dictionary = nn.functional.pad(words, (0, 0, 0, 1))  # the last word is empty
+        size = dictionary.shape[1]
+        indices = values.detach().long().clamp(-size, size - 1) % size
+        offsets = torch.arange(len(words), device=words.device) * size
+        indices = indices + offsets.view(-1, *(1,) * (values.ndim - 1))
+        return (nn.functional.embedding(indices, dictionary.flatten(0, 1)) * self.encoding).sum(-2)
+
+
+_BUILDERS: dict[str, Callable[[Sizes], Processor]] = {
+    "deepsets": partial(MessagePassing, hears="itself"),
+    "gat": Attention,
+    "gat_full": partial(Attention, hears="all"),
+    "gatv2": partial(Attention, dynamic=True),
+    "gatv2_full": partial(Attention, dynamic=True, hears="all"),
+    "memnet_full": Memory,
+    "memnet_masked": partial(Memory, hears="neighbours"),
+}
+
+
+def _variants() -> dict[str, Callable[[Sizes], Processor]]:
+    """The family of MPNN and PGN by the benchmark's names: [triplet_][g](mpnn|pgn)[_mask]."""
+    bases = {
+        "mpnn": {},
+        "pgn": {"hears": "neighbours"},
+        "pgn_mask": {"hears": "neighbours", "rules_out_non_edges": True},
+    }
+    return {
+        f"{'triplet_' if triplets else ''}{'g' if gated else ''}{base}": partial(
+            MessagePassing, triplets=triplets, gated=gated, **options
+        )
+        for base, options in bases.items()
+        for triplets in (False, True)
+        for gated in (False, True)
+    }
+
+
+PROCESSORS = {**_BUILDERS, **_variants()}
+"""Every processor by its name."""
+
+
+def build(name: str, sizes: Sizes) -> Processor:
+    """The processor of that name."""
+    if name not in PROCESSORS:
+        raise ValueError(unknown("processor", name, PROCESSORS))
+    return PROCESSORS[name](sizes)

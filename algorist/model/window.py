@@ -1,0 +1,187 @@
+"""Windows: the stretch of trajectories that a net reads at once.
+
+A window of K steps covers K + 1 moments. At each step the net reads moment k and predicts the hints
+of moment k + 1. A whole trajectory is one window; a chunk continues the window before it;
+a long evaluation is many windows. Where a trajectory ends, its outputs are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algorist.batch import Batch
+
+if TYPE_CHECKING:
+    from algorist.data.chunks import Chunk
+
+
+@dataclass(frozen=True)
+class Window:
+    """S replicas, B lanes, K steps, E ends of trajectories."""
+
+    inputs: Mapping[str, Tensor]
+    """(S, B, ...); (K, S, B, ...) where lanes pass from one trajectory to the next."""
+    hints: Mapping[str, Tensor]
+    """(K + 1, S, B, ...)."""
+    outputs: Mapping[str, Tensor]
+    """(S, E, ...): the truth at each end."""
+    follows: Tensor
+    """(K, S, B): 1 where moment k + 1 belongs to the same trajectory as moment k, else 0."""
+    ends: tuple[Tensor, Tensor]
+    """(S, E) twice: the step and the lane of each end."""
+    end_weights: Tensor
+    """(S, E): 1, or 0 for padding."""
+    is_first: Tensor | None = None
+    """(K, S, B): where a trajectory begins. None where all lanes begin together, at the first step
+    of the first window."""
+    forced: Tensor | None = None
+    """(K, S, B): where teacher forcing gives the net the true hints."""
+    noise: Tensor | None = None
+    """(S, E, n, n): Gumbel noise for permutations."""
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, K."""
+        return len(self.follows)
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Window:
+        """This window on another device."""
+
+        def move(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return value.to(device, non_blocking=non_blocking)
+            if isinstance(value, Mapping):
+                return {name: move(tensor) for name, tensor in value.items()}
+            return value if value is None else tuple(map(move, value))
+
+        return replace(self, **{f.name: move(getattr(self, f.name)) for f in fields(self)})
+
+
+def whole(
+    batches: Sequence[Batch],
+    *,
+    steps: int | None = None,
+    forced: np.ndarray | None = None,
+    noise: np.ndarray | None = None,
+) -> Window:
+    """Whole trajectories, a batch for each replica, as one window that begins them all.
+
+    The window has as many steps as the longest needs, or more where `steps` says so.
+    """
+    needed = max(max(batch.steps for batch in batches) - 1, 1)
+    steps = needed if steps is None else max(steps, needed)
+    lengths = np.stack([batch.lengths for batch in batches])  # (S, B)
+    lanes = np.broadcast_to(np.arange(lengths.shape[1]), lengths.shape)
+    return Window(
+        inputs=_stacked([batch.inputs for batch in batches]),
+        hints=_stacked([_padded(batch.hints, steps + 1) for batch in batches], axis=1),
+        outputs=_stacked([batch.outputs for batch in batches]),
+        follows=_tensor((np.arange(1, steps + 1)[:, None, None] < lengths).astype(np.float32)),
+        ends=(_tensor(np.maximum(lengths - 2, 0).astype(np.int64)), _tensor(lanes)),
+        end_weights=torch.ones(lengths.shape),
+        forced=None if forced is None else _tensor(forced),
+        noise=None if noise is None else _tensor(noise),
+    )
+
+
+def pieces(window: Window, steps: int) -> Iterator[Window]:
+    """A window of whole trajectories cut into shorter ones, each to continue the one before.
+
+    The last piece is padded to the same number of steps. Ends that lie in another piece weigh 0.
+    """
+    at_step, lanes = window.ends
+    for start in range(0, window.steps, steps):
+        stop = min(start + steps, window.steps)
+        here = (at_step >= start) & (at_step < stop)
+        yield replace(
+            window,
+            hints={
+                name: _extended(x[start : stop + 1], steps + 1) for name, x in window.hints.items()
+            },
+            follows=_extended(window.follows[start:stop], steps),
+            ends=(torch.where(here, at_step - start, 0), lanes),
+            end_weights=window.end_weights * here,
+        )
+
+
+def continuing(chunks: Sequence[tuple[Chunk | None, Chunk]], **given: np.ndarray | None) -> Window:
+    """Chunks, with the one before each, one pair for each replica, as a window that goes on.
+
+    The net reads the last moment of the chunk before and all of this one but its last, which the
+    next window reads. A trajectory of a single moment has nothing to predict and is passed over.
+    """
+    pairs = [(before, chunk) for before, chunk in chunks]
+    current = [chunk for _, chunk in pairs]
+    is_first = np.stack([chunk.is_first for chunk in current], 1).astype(bool)
+    is_last = np.stack([chunk.is_last for chunk in current], 1).astype(bool)
+    ends = is_last & ~is_first  # (K, S, B)
+    at_step, lanes, weights = _end_table(ends)
+    moments = {
+        stage: _stacked([_with_last(b, c, stage) for b, c in pairs], axis=1)
+        for stage in ("inputs", "hints")
+    }
+    previous = [c.is_first[:1] if b is None else b.is_first[-1:] for b, c in pairs]
+    replicas = np.arange(len(current))[:, None]
+    return Window(
+        inputs={name: x[:-1] for name, x in moments["inputs"].items()},
+        hints=moments["hints"],
+        outputs={
+            name: x[at_step, replicas, lanes]
+            for name, x in _stacked([chunk.outputs for chunk in current], axis=1).items()
+        },
+        follows=_tensor((~is_first).astype(np.float32)),
+        ends=(_tensor(at_step), _tensor(lanes)),
+        end_weights=_tensor(weights),
+        is_first=_tensor(np.concatenate((np.stack(previous, 1).astype(bool), is_first[:-1]))),
+        **{name: None if x is None else _tensor(x) for name, x in given.items()},
+    )
+
+
+def _end_table(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The steps and lanes where `ends` (K, S, B) holds, by replica, padded to equal length."""
+    found = [np.nonzero(ends[:, s]) for s in range(ends.shape[1])]
+    size = max(1, *(len(steps) for steps, _ in found))
+    table = np.zeros((2, len(found), size), np.int64)
+    weights = np.zeros((len(found), size), np.float32)
+    for s, places in enumerate(found):
+        table[:, s, : len(places[0])] = places
+        weights[s, : len(places[0])] = 1.0
+    return table[0], table[1], weights
+
+
+def _with_last(before: Chunk | None, chunk: Chunk, stage: str) -> dict[str, np.ndarray]:
+    """A chunk's arrays with the last moment of the one before in front."""
+    return {
+        name: np.concatenate(
+            (array[:1] if before is None else getattr(before, stage)[name][-1:], array)
+        )
+        for name, array in getattr(chunk, stage).items()
+    }
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.require(array, requirements=["C", "W"]))
+
+
+def _stacked(parts: Sequence[Mapping[str, np.ndarray]], axis: int = 0) -> dict[str, Tensor]:
+    """Named arrays of each replica, with a replica axis."""
+    return {name: torch.stack([_tensor(part[name]) for part in parts], axis) for name in parts[0]}
+
+
+def _padded(arrays: Mapping[str, np.ndarray], moments: int) -> dict[str, np.ndarray]:
+    return {
+        name: np.pad(array, ((0, moments - len(array)), *((0, 0),) * (array.ndim - 1)))
+        for name, array in arrays.items()
+    }
+
+
+def _extended(tensor: Tensor, length: int) -> Tensor:
+    """Zeros appended along the first axis."""
+    missing = tensor.new_zeros(length - len(tensor), *tensor.shape[1:])
+    return torch.cat((tensor, missing)) if len(missing) else tensor
