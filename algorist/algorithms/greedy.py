@@ -7,7 +7,7 @@ import numpy as np
 from algorist.algorithms.array_inputs import activities, tasks
 from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.textbook import ascending, point_to_previous
+from algorist.algorithms.textbook import point_to_previous, sort_nodes
 from algorist.algorithms.tracing import record
 from algorist.spec import graph, node
 
@@ -56,8 +56,11 @@ def activity_selector(s, f, pred_h, selected_h, m, k, selected, trace):
     """Take the activity that finishes first among those that can still be taken (CLRS 16.1)."""
     point_to_previous(pred_h)
     record(trace)
+    order = np.arange(len(f))
+    sort_nodes(order, s == f)  # one that takes no time fits after any that finishes with it
+    sort_nodes(order, f)
     last = -1
-    for new in ascending(f):
+    for new in order:
         if last < 0 or s[new] >= f[last]:
             selected_h[new] = 1
             last = new
@@ -88,7 +91,9 @@ def task_scheduling(d, w, pred_h, selected_h, i, t, selected, trace):
     """
     point_to_previous(pred_h)
     record(trace)
-    for new in ascending(-w):
+    order = np.arange(len(w))
+    sort_nodes(order, -w)
+    for new in order:
         if t[0] < d[new]:
             selected_h[new] = 1
             t[0] += 1

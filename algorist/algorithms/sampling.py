@@ -96,6 +96,6 @@ def _converted(name: str, value: Any, default: Any) -> Any:
             if int(value) == value:
                 return int(value)
             expected = "a whole number"
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         expected = "numbers" if isinstance(default, tuple) else "a number"
     raise ValueError(f"option {name}: got {value!r}, expected {expected}")

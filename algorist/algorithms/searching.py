@@ -101,7 +101,7 @@ def quickselect(key, pred_h, p, r, i, j, i_rank, target, pivot, median, trace):
     """
     n = len(key)
     order = np.arange(n)
-    first, last, middle = np.int64(0), n - 1, n // 2
+    first, last, middle = np.int64(0), n - 1, n // 2  # a plain 0 is a type of its own to Numba
     border = -1
     while border != middle:
         pivot[0] = order[last]

@@ -8,7 +8,7 @@ import numpy as np
 from algorist.algorithms.array_inputs import keys
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.textbook import chain, partition, point_to_self, swap
+from algorist.algorithms.textbook import chain, partition, swap
 from algorist.algorithms.tracing import record
 from algorist.spec import graph, node
 
@@ -126,9 +126,9 @@ def _max_heapify(key, order, place, size):
 def _show_heap(order, size, pred_h, parent, heap_size):
     """Show the order of the nodes, and which of them form the heap."""
     chain(pred_h, order)
-    point_to_self(parent)
-    for place in range(1, size):
-        parent[order[place]] = order[(place - 1) // 2]
+    for place in range(len(order)):
+        above = (place - 1) // 2 if 0 < place < size else place
+        parent[order[place]] = order[above]
     heap_size[0] = order[size - 1]
 
 

@@ -1,7 +1,5 @@
 """Small steps that several algorithms share."""
 
-import numpy as np
-
 from algorist.algorithms.compiling import compiled
 
 
@@ -35,19 +33,18 @@ def swap(values, a, b):
 
 
 @compiled
-def ascending(values):
-    """The nodes in ascending order of their values, equal ones in order of their numbers.
+def sort_nodes(order, values):
+    """Sort nodes by their values; equal ones keep their order.
 
-    Insertion sort: for arrays this short nothing runs faster, and NumPy's takes long to compile.
+    Insertion sort: few nodes are sorted no slower by it, and NumPy's sort takes long to compile.
     """
-    order = np.arange(len(values))
-    for new in range(1, len(values)):
+    for new in range(1, len(order)):
+        node = order[new]
         place = new
-        while place > 0 and values[order[place - 1]] > values[new]:
+        while place > 0 and values[order[place - 1]] > values[node]:
             order[place] = order[place - 1]
             place -= 1
-        order[place] = new
-    return order
+        order[place] = node
 
 
 @compiled
