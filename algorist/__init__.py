@@ -1,5 +1,6 @@
 """algorist: train one neural network to execute thirty classical algorithms, and watch it think."""
 
+from algorist import data
 from algorist.algorithms import Algorithm, algorithm, algorithms, get, register
 from algorist.batch import Batch
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
@@ -16,6 +17,7 @@ __all__ = [
     "Stage",
     "algorithm",
     "algorithms",
+    "data",
     "edge",
     "get",
     "graph",

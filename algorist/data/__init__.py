@@ -1,0 +1,12 @@
+"""Data: the benchmark's sets, endless training data, transforms of it, and chunks.
+
+- `official`: what the benchmark's samplers return, and its fixed splits
+- `stream`: sources of training batches with random access, and threads that compute ahead
+- `transforms`: random positions, static hints as inputs, permutation outputs
+- `chunks`: trajectories cut to batches of a fixed number of steps
+- `cache`: batches on disk, complete and unharmed
+"""
+
+from algorist.data import cache, chunks, official, stream, transforms
+
+__all__ = ["cache", "chunks", "official", "stream", "transforms"]

@@ -1,0 +1,76 @@
+"""Batches on disk: each file is complete and unharmed, or it is not used.
+
+A file is an `.npz` (no pickle) followed by the SHA-256 of all bytes before. Tools that read zip
+archives ignore what follows one, so that `numpy.load` opens it too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from algorist.batch import Batch
+from algorist.spec import Spec, Stage
+
+_SEAL_BYTES = 32
+_LENGTHS = "lengths"
+
+
+class Damaged(Exception):
+    """The file is not as it was written."""
+
+
+def folder() -> Path:
+    """`$ALGORIST_CACHE`, or `algorist` in the user's cache folder."""
+    if chosen := os.environ.get("ALGORIST_CACHE"):
+        return Path(chosen).expanduser()
+    user = os.environ.get("XDG_CACHE_HOME")
+    return (Path(user) if user else Path.home() / ".cache") / "algorist"
+
+
+def save(path: Path, batch: Batch) -> None:
+    """Write a batch. Readers and other writers of the same file see all of it or nothing."""
+    arrays = {f"{stage}/{name}": a for stage in Stage for name, a in batch.at(stage).items()}
+    content = _archive({**arrays, _LENGTHS: batch.lengths})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.write(hashlib.sha256(content).digest())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load(path: Path, spec: Spec) -> Batch:
+    """Read a batch of the given spec."""
+    content = path.read_bytes()
+    seal = hashlib.sha256(memoryview(content)[:-_SEAL_BYTES]).digest()
+    if seal != content[-_SEAL_BYTES:]:
+        raise Damaged(path)
+    with np.load(io.BytesIO(content)) as archive:
+        stages = (
+            {feature.name: archive[f"{stage}/{feature.name}"] for feature in spec.at(stage)}
+            for stage in Stage
+        )
+        return Batch(spec, *stages, lengths=archive[_LENGTHS])
+
+
+def _archive(arrays: dict[str, np.ndarray]) -> memoryview:
+    """The bytes of an `.npz`, squeezed lightly: most of a trace repeats the step before."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return buffer.getbuffer()

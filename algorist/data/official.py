@@ -1,0 +1,103 @@
+"""The benchmark's data: any sample of it, and its fixed splits, which are kept on disk.
+
+>>> from algorist.data import official
+>>> official.generate("dijkstra", n=16, count=4, seed=1, p=(0.3, 0.7)).inputs["A"].shape
+(4, 16, 16)
+>>> len(official.split("dijkstra", "train"))
+1000
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from algorist.algorithms import Algorithm, get
+from algorist.batch import Batch
+from algorist.data import cache
+from algorist.errors import unknown
+
+_FORMAT = 1
+"""Part of the file names: raise it when splits on disk are no longer what `generate` makes."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """One of the benchmark's fixed sets."""
+
+    n: int
+    count: int
+    seed: int
+    multiplied: bool = True
+    """Whether there are more samples of algorithms whose samples hold few answers."""
+
+    def generate(self, algorithm: Algorithm) -> Batch:
+        """Draw this set for one algorithm."""
+        count = self.count * (algorithm.eval_multiplier if self.multiplied else 1)
+        return algorithm.sample(algorithm.size(self.n), count, self.seed)
+
+
+SPLITS = {
+    "train": Split(n=16, count=1000, seed=1, multiplied=False),
+    "val": Split(n=16, count=32, seed=2),
+    "test": Split(n=64, count=32, seed=3),
+}
+
+
+def generate(
+    algorithm: str | Algorithm, *, n: int, count: int, seed: int | list[int], **options: Any
+) -> Batch:
+    """What the benchmark's sampler returns for this size, number of samples, seed and options."""
+    n, count = positive("n", n), positive("count", count)
+    return declared(algorithm).sample(n, count, seed, options)
+
+
+def split(algorithm: str | Algorithm, name: str) -> Batch:
+    """One of the benchmark's fixed sets: "train", "val" or "test".
+
+    It is built once and kept on disk. Algorithms from outside this package are drawn afresh each
+    time, so that what they return is always what their present code makes.
+    """
+    if name not in SPLITS:
+        raise ValueError(unknown("split", name, SPLITS))
+    algorithm, wanted = declared(algorithm), SPLITS[name]
+    if not _is_part_of_the_package(algorithm):
+        return wanted.generate(algorithm)
+    path = cache.folder() / f"{algorithm.name}-{name}-v{_FORMAT}.npz"
+    try:
+        return cache.load(path, algorithm.spec)
+    except FileNotFoundError:
+        pass
+    except cache.Damaged:
+        warnings.warn(f"{path} is damaged: building it again", stacklevel=2)
+    batch = wanted.generate(algorithm)
+    try:
+        cache.save(path, batch)
+    except OSError as error:
+        warnings.warn(f"the split is not kept on disk: {error}", stacklevel=2)
+    return batch
+
+
+def declared(algorithm: str | Algorithm) -> Algorithm:
+    """The declaration of an algorithm that is given by itself or by its name."""
+    return algorithm if isinstance(algorithm, Algorithm) else get(algorithm)
+
+
+def positive(name: str, value: Any) -> int:
+    """The value as an integer of at least 1."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise ValueError(f"{name}: got {value!r}, expected a whole number of at least 1")
+    return number
+
+
+def _is_part_of_the_package(algorithm: Algorithm) -> bool:
+    module = algorithm.run.__module__
+    ours = module.startswith("algorist.algorithms.")
+    return ours and getattr(sys.modules[module], algorithm.name, None) is algorithm

@@ -1,0 +1,171 @@
+"""Transforms: changes of how the data is put to a learner, for spec and batch together.
+
+>>> chosen = standard(algorist.get("minimum"))
+>>> spec = transformed_spec(chosen, algorist.get("minimum").spec)
+>>> batch = transformed(chosen, official.split("minimum", "val"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from algorist.algorithms import Algorithm
+from algorist.batch import Batch
+from algorist.data.stream import Purpose, Source, key
+from algorist.spec import Feature, Kind, Location, Spec, Stage
+
+
+class Transform(Protocol):
+    """A change of spec and batch: `batch` fits `spec` of the spec that it fitted before."""
+
+    def spec(self, spec: Spec) -> Spec:
+        """The changed spec."""
+        ...
+
+    def batch(self, batch: Batch, step: int) -> Batch:
+        """The changed batch; what is random depends on the step alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class RandomPositions:
+    """Random `pos` for every sample, ascending within each string: for training alone."""
+
+    seed: int
+    algorithm: str
+
+    def spec(self, spec: Spec) -> Spec:
+        """The spec as it is."""
+        return spec
+
+    def batch(self, batch: Batch, step: int) -> Batch:
+        """The batch with other positions."""
+        pos = batch.inputs["pos"]  # (B, N)
+        rng = np.random.RandomState(key(self.seed, self.algorithm, step, Purpose.POSITIONS))
+        drawn = rng.uniform(size=pos.shape)
+        string = batch.inputs.get("string", np.zeros_like(pos))
+        order = np.lexsort((drawn, string), axis=-1)  # by string, then by number
+        ascending = np.take_along_axis(drawn, order, -1).astype(pos.dtype)
+        return replace(batch, inputs={**batch.inputs, "pos": ascending})
+
+
+@dataclass(frozen=True)
+class StaticHint:
+    """A hint that never changes becomes an input, named without its `_h`."""
+
+    hint: str
+
+    @property
+    def input(self) -> str:
+        """The name of the input."""
+        return self.hint.removesuffix("_h")
+
+    def spec(self, spec: Spec) -> Spec:
+        """The spec with the hint among the inputs."""
+        return spec.moved(self.hint, Stage.INPUT, to=self.input)
+
+    def batch(self, batch: Batch, step: int) -> Batch:
+        """The batch with the hint's first step among the inputs."""
+        hints = dict(batch.hints)
+        watched = hints.pop(self.hint)  # (T, B, ...)
+        differs = (watched != watched[0]).reshape(*watched.shape[:2], -1).any(-1)
+        if (differs & (np.arange(len(watched))[:, None] < batch.lengths)).any():
+            raise ValueError(f"{self.hint}: got a hint that changes, expected a static one")
+        inputs = {**batch.inputs, self.input: watched[0]}
+        return replace(batch, spec=self.spec(batch.spec), inputs=inputs, hints=hints)
+
+
+@dataclass(frozen=True)
+class Permutations:
+    """Outputs that chain the nodes in order become permutation matrices.
+
+    The chain's first node, which points to itself, is rewired to the last; `<name>_mask` says which
+    it was. Such features at other stages become plain pointers.
+    """
+
+    def spec(self, spec: Spec) -> Spec:
+        """The spec with two features for every output chain."""
+        for feature in _chains(spec.outputs):
+            matrix = replace(feature, kind=Kind.PERMUTATION_POINTER)
+            mask = Feature(_mask(feature), Stage.OUTPUT, Location.NODE, Kind.MASK_ONE)
+            spec = spec.replaced(feature.name, matrix, mask)
+        return PlainPointers().spec(spec)
+
+    def batch(self, batch: Batch, step: int) -> Batch:
+        """The batch with a matrix and a mask for every output chain."""
+        outputs = dict(batch.outputs)
+        for feature in _chains(batch.spec.outputs):
+            outputs[feature.name], outputs[_mask(feature)] = _closed(outputs[feature.name])
+        return replace(batch, spec=self.spec(batch.spec), outputs=outputs)
+
+
+@dataclass(frozen=True)
+class PlainPointers:
+    """Chains of nodes are pointers like all others."""
+
+    def spec(self, spec: Spec) -> Spec:
+        """The spec with another kind for every chain."""
+        for feature in _chains(spec.features):
+            spec = spec.replaced(feature.name, replace(feature, kind=Kind.POINTER))
+        return spec
+
+    def batch(self, batch: Batch, step: int) -> Batch:
+        """The same arrays under the other spec."""
+        return replace(batch, spec=self.spec(batch.spec))
+
+
+def standard(
+    algorithm: Algorithm, *, static_hint: bool = True, permutations: bool = True
+) -> tuple[Transform, ...]:
+    """The paper's transforms of an algorithm, for training and evaluation alike."""
+    moved = (StaticHint(algorithm.static_hint),) if static_hint and algorithm.static_hint else ()
+    return (*moved, Permutations() if permutations else PlainPointers())
+
+
+def transformed_spec(transforms: Iterable[Transform], spec: Spec) -> Spec:
+    """A spec after all transforms, in their order."""
+    for transform in transforms:
+        spec = transform.spec(spec)
+    return spec
+
+
+def transformed(transforms: Iterable[Transform], batch: Batch, step: int = 0) -> Batch:
+    """A batch after all transforms, in their order."""
+    for transform in transforms:
+        batch = transform.batch(batch, step)
+    return batch
+
+
+class Transformed:
+    """A source whose batches are transformed."""
+
+    def __init__(self, source: Source, transforms: Iterable[Transform]):
+        self._source, self._transforms = source, tuple(transforms)
+        self.sizes = source.sizes
+        self.spec = transformed_spec(self._transforms, source.spec)
+
+    def batch(self, step: int) -> Batch:
+        """The batch of one step."""
+        return transformed(self._transforms, self._source.batch(step), step)
+
+
+def _chains(features: Iterable[Feature]) -> list[Feature]:
+    return [feature for feature in features if feature.kind == Kind.SHOULD_BE_PERMUTATION]
+
+
+def _mask(feature: Feature) -> str:
+    return f"{feature.name}_mask"
+
+
+def _closed(pointers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Chains (B, N) as permutation matrices (B, N, N), and a mask (B, N) of the first nodes."""
+    nodes = np.arange(pointers.shape[-1], dtype=pointers.dtype)
+    first = pointers == nodes
+    matrix = pointers[..., None] == nodes
+    last = matrix.sum(-2) == first  # nobody points to it, but perhaps itself
+    matrix = np.where(first[..., None], last[..., None, :], matrix)
+    return matrix.astype(np.int8), first.astype(np.int8)
