@@ -65,7 +65,7 @@ def replay(path: str | Path) -> dict[str, np.ndarray]:
     batch = batch_of(meta, arrays)
     net = net_of(meta, arrays, batch.spec)
     forced = np.full((batch.steps - 1, 1, len(batch)), meta["teacher_forcing"] == 1.0)
-    window = whole([batch], forced=forced)
+    window = whole([batch]).with_forced(forced)
     rollout = net.rollout(meta["algorithm"], window)
     parts = objective.losses(batch.spec, rollout, window)
     total = objective.total(parts)

@@ -40,6 +40,8 @@ class Purpose(IntEnum):
     PROBLEMS = 0
     PICKS = 1
     POSITIONS = 2
+    FORCING = 3
+    NOISE = 4
 
 
 def key(seed: int, algorithm: str, step: int, purpose: Purpose) -> list[int]:

@@ -50,6 +50,14 @@ class Window:
         """The number of steps, K."""
         return len(self.follows)
 
+    def with_forced(self, forced: np.ndarray) -> Window:
+        """This window with teacher forcing where (K, S, B) `forced` says so."""
+        return replace(self, forced=_tensor(forced))
+
+    def with_noise(self, noise: np.ndarray) -> Window:
+        """This window with the given noise for permutations, (S, E, n, n)."""
+        return replace(self, noise=_tensor(noise))
+
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Window:
         """This window on another device."""
 
@@ -63,13 +71,7 @@ class Window:
         return replace(self, **{f.name: move(getattr(self, f.name)) for f in fields(self)})
 
 
-def whole(
-    batches: Sequence[Batch],
-    *,
-    steps: int | None = None,
-    forced: np.ndarray | None = None,
-    noise: np.ndarray | None = None,
-) -> Window:
+def whole(batches: Sequence[Batch], *, steps: int | None = None) -> Window:
     """Whole trajectories, a batch for each replica, as one window that begins them all.
 
     The window has as many steps as the longest needs, or more where `steps` says so.
@@ -85,8 +87,6 @@ def whole(
         follows=_tensor((np.arange(1, steps + 1)[:, None, None] < lengths).astype(np.float32)),
         ends=(_tensor(np.maximum(lengths - 2, 0).astype(np.int64)), _tensor(lanes)),
         end_weights=torch.ones(lengths.shape),
-        forced=None if forced is None else _tensor(forced),
-        noise=None if noise is None else _tensor(noise),
     )
 
 
@@ -110,13 +110,12 @@ def pieces(window: Window, steps: int) -> Iterator[Window]:
         )
 
 
-def continuing(chunks: Sequence[tuple[Chunk | None, Chunk]], **given: np.ndarray | None) -> Window:
+def continuing(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
     """Chunks, with the one before each, one pair for each replica, as a window that goes on.
 
     The net reads the last moment of the chunk before and all of this one but its last, which the
     next window reads. A trajectory of a single moment has nothing to predict and is passed over.
     """
-    pairs = [(before, chunk) for before, chunk in chunks]
     current = [chunk for _, chunk in pairs]
     is_first = np.stack([chunk.is_first for chunk in current], 1).astype(bool)
     is_last = np.stack([chunk.is_last for chunk in current], 1).astype(bool)
@@ -139,7 +138,6 @@ def continuing(chunks: Sequence[tuple[Chunk | None, Chunk]], **given: np.ndarray
         ends=(_tensor(at_step), _tensor(lanes)),
         end_weights=_tensor(weights),
         is_first=_tensor(np.concatenate((np.stack(previous, 1).astype(bool), is_first[:-1]))),
-        **{name: None if x is None else _tensor(x) for name, x in given.items()},
     )
 
 

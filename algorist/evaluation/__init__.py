@@ -1,0 +1,1 @@
+"""Evaluation: what a learner answers, and how good that is."""

@@ -1,0 +1,146 @@
+"""Run a learner on batches and score it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algorist.batch import Batch
+from algorist.evaluation.answers import decided, without_permutations
+from algorist.evaluation.scores import score
+from algorist.model.learner import Learner
+from algorist.model.window import pieces, whole
+from algorist.spec import Spec
+
+PIECE = 64
+"""The longest stretch of steps that is computed at once: it bounds the memory."""
+BATCH_SIZE = 32
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What one replica made of a batch, in the form of batches."""
+
+    outputs: Mapping[str, np.ndarray]
+    """(B, ...), sorted orders as pointers."""
+    hints: Mapping[str, np.ndarray]
+    """(T - 1, B, ...): the prediction of moment t + 1; empty unless asked for."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How good one replica is on a batch."""
+
+    outputs: Mapping[str, float]
+    """The benchmark's score of each output."""
+    correct: float
+    """The share of samples whose answer is a right one, also where the benchmark has another."""
+    hints: Mapping[str, float] = field(default_factory=dict)
+    hints_over_time: Mapping[str, list[float]] = field(default_factory=dict)
+    """The score at each step, over the samples that have it."""
+
+    @property
+    def score(self) -> float:
+        """The mean over the outputs, which is the benchmark's number."""
+        return float(np.mean(list(self.outputs.values())))
+
+
+def predict(
+    learner: Learner, algorithm: str, batch: Batch, *, hints: bool = False
+) -> list[Predictions]:
+    """The learner's answers for a batch of the benchmark, one for each replica."""
+    spec = learner.net.specs[algorithm]
+    parts = [
+        _raw_predictions(learner, algorithm, batch.take(indices), hints)
+        for indices in np.array_split(np.arange(len(batch)), -(-len(batch) // BATCH_SIZE))
+    ]
+    results = []
+    for replica in range(learner.net.replicas):
+        outputs = {
+            f.name: np.concatenate([decided(f, part[0][f.name][replica]) for part in parts])
+            for f in spec.outputs
+        }
+        watched = {
+            name: _joined_over_time([decided(spec[name], p[1][name][:, replica]) for p in parts])
+            for name in parts[0][1]
+        }
+        results.append(Predictions(without_permutations(spec, outputs)[1], watched))
+    return results
+
+
+def _raw_predictions(
+    learner: Learner, algorithm: str, batch: Batch, hints: bool
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Raw outputs (S, B, ...) and hints (K, S, B, ...) of one small batch."""
+    net, device = learner.net, learner.net.no_code.device
+    seen = learner.convention.batch(algorithm, batch)
+    window = whole([seen] * net.replicas).to(device)
+    outputs: dict[str, Tensor] = {}
+    watched: list[Mapping[str, Tensor]] = []
+    carry = None
+    was_training = net.training
+    net.eval()
+    with torch.no_grad():
+        for piece in pieces(window, min(PIECE, window.steps)):
+            rollout = net.rollout(algorithm, piece, carry, keep_hints=hints)
+            carry = rollout.carry
+            for name, value in rollout.outputs.items():
+                ended = piece.end_weights.reshape(
+                    *piece.end_weights.shape, *(1,) * (value.ndim - 2)
+                )
+                outputs[name] = torch.where(ended > 0, value, outputs.get(name, value))
+            watched.append({name: value.cpu() for name, value in rollout.hints.items()})
+    net.train(was_training)
+    return outputs, {name: torch.cat([w[name] for w in watched]) for name in watched[0]}
+
+
+def _joined_over_time(parts: list[np.ndarray]) -> np.ndarray:
+    """Arrays (T, B, ...) of different lengths side by side, padded with zeros."""
+    steps = max(len(part) for part in parts)
+    padded = [np.pad(p, ((0, steps - len(p)), *((0, 0),) * (p.ndim - 1))) for p in parts]
+    return np.concatenate(padded, 1)
+
+
+def evaluate(
+    learner: Learner, algorithm: str, batch: Batch, *, hints: bool = False
+) -> list[Evaluation]:
+    """Score every replica of a learner on a batch of the benchmark."""
+    seen = learner.convention.batch(algorithm, batch)
+    spec, truths = without_permutations(seen.spec, seen.outputs)
+    return [
+        _evaluation(spec, truths, seen, predictions)
+        for predictions in predict(learner, algorithm, batch, hints=hints)
+    ]
+
+
+def _evaluation(
+    spec: Spec, truths: Mapping[str, np.ndarray], batch: Batch, predictions: Predictions
+) -> Evaluation:
+    over_time = {
+        name: _score_over_time(spec, name, batch, value)
+        for name, value in predictions.hints.items()
+    }
+    counts = np.array([(batch.lengths > t).sum() for t in range(1, batch.steps)])
+    return Evaluation(
+        outputs={
+            f.name: score(f.kind, predictions.outputs[f.name], truths[f.name]) for f in spec.outputs
+        },
+        correct=float("nan"),
+        hints={name: float(np.average(x, weights=counts)) for name, x in over_time.items()},
+        hints_over_time=over_time,
+    )
+
+
+def _score_over_time(spec: Spec, name: str, batch: Batch, predicted: np.ndarray) -> list[float]:
+    return [
+        score(
+            spec[name].kind,
+            predicted[t - 1][batch.lengths > t],
+            batch.hints[name][t][batch.lengths > t],
+        )
+        for t in range(1, batch.steps)
+    ]

@@ -1,0 +1,119 @@
+"""A learner: a net, and how data is put to it. It is saved as one safetensors file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from algorist.algorithms import get
+from algorist.batch import Batch
+from algorist.data.transforms import standard, transformed, transformed_spec
+from algorist.model.net import ModelConfig, Net
+from algorist.spec import Feature, Spec
+
+_FORMAT = "algorist-1"
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How the features of an algorithm are put to a net."""
+
+    static_hint_as_input: bool = True
+    """Give the hint that never changes as an input (paper, section 3.2.1)."""
+    permutations: bool = True
+    """Ask for sorted orders as permutation matrices (paper, section 3.2.2)."""
+
+    def spec(self, algorithm: str) -> Spec:
+        """An algorithm's spec as the net sees it."""
+        return transformed_spec(self._transforms(algorithm), get(algorithm).spec)
+
+    def batch(self, algorithm: str, batch: Batch) -> Batch:
+        """A batch as the net sees it."""
+        return transformed(self._transforms(algorithm), batch).single_precision()
+
+    def _transforms(self, algorithm: str) -> tuple:
+        return standard(
+            get(algorithm),
+            static_hint=self.static_hint_as_input,
+            permutations=self.permutations,
+        )
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A net for some algorithms, with one replica for each seed."""
+
+    net: Net
+    convention: Convention
+    about: Mapping[str, Any]
+    """Where it comes from: the recipe, the steps of training, scores."""
+
+    @classmethod
+    def new(
+        cls,
+        algorithms: Sequence[str],
+        model: ModelConfig,
+        convention: Convention,
+        seeds: Sequence[int] = (0,),
+    ) -> Learner:
+        """A learner with fresh weights."""
+        specs = {name: convention.spec(name) for name in algorithms}
+        return cls(Net(specs, model, seeds), convention, {})
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """The algorithms that it knows."""
+        return tuple(self.net.specs)
+
+    def replica(self, index: int) -> Learner:
+        """The learner that one of the seeds made."""
+        net = Net(self.net.specs, self.net.config)
+        state = {name: value[index : index + 1] for name, value in self.net.state_dict().items()}
+        net.load_state_dict(state)
+        return Learner(net, self.convention, self.about)
+
+    def save(self, path: Path | str) -> None:
+        """Write everything to one safetensors file."""
+        description = {
+            "format": _FORMAT,
+            "model": asdict(self.net.config),
+            "convention": asdict(self.convention),
+            "specs": {name: [asdict(f) for f in spec] for name, spec in self.net.specs.items()},
+            "replicas": self.net.replicas,
+            "about": dict(self.about),
+        }
+        tensors = {name: t.detach().cpu().contiguous() for name, t in self.net.state_dict().items()}
+        save_file(tensors, str(path), {"algorist": json.dumps(description)})
+
+
+def load(path: Path | str, device: torch.device | str = "cpu") -> Learner:
+    """The learner in a file that `Learner.save` wrote, or the best one of a run's folder."""
+    path = Path(path)
+    if path.is_dir():
+        path = path / "best.safetensors"
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file")
+    try:
+        with safe_open(str(path), "pt", device=str(device)) as file:
+            description = json.loads((file.metadata() or {}).get("algorist", "{}"))
+            tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: not a readable safetensors file ({error})") from error
+    if description.get("format") != _FORMAT:
+        raise ValueError(f"{path}: got a file without {_FORMAT} in it, expected a saved learner")
+    specs = {
+        name: Spec(tuple(Feature(**feature) for feature in features))
+        for name, features in description["specs"].items()
+    }
+    seeds = range(description["replicas"])
+    net = Net(specs, ModelConfig(**description["model"]), seeds).to(device)
+    net.load_state_dict(tensors)
+    net.eval()
+    return Learner(net, Convention(**description["convention"]), description["about"])

@@ -1,0 +1,1 @@
+"""Training: configurations, recipes, the one loop, checkpoints and runs."""

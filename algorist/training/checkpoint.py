@@ -1,0 +1,110 @@
+"""Checkpoints: tensors as safetensors, all else as JSON, with checksums, whole or not at all.
+
+A checkpoint is a folder. It is written under another name, flushed to the disk and renamed, so a
+folder that has its name is complete. No pickle anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors.torch import load, save
+from torch import Tensor
+
+_TENSORS, _STATE = "tensors.safetensors", "state.json"
+KEPT = 2
+"""How many checkpoints are kept: the newest, and one older in case it is damaged."""
+
+
+class Checkpoint(NamedTuple):
+    """The state of a run at one step."""
+
+    step: int
+    tensors: Mapping[str, Tensor]
+    state: Mapping[str, Any]
+
+
+class DamagedError(Exception):
+    """A checkpoint is not what was written."""
+
+
+def write(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint into a folder of checkpoints, and drop those that are too old."""
+    tensors = save({name: t.detach().cpu().contiguous() for name, t in checkpoint.tensors.items()})
+    state = {"step": checkpoint.step, **checkpoint.state, "tensors": _digest(tensors)}
+    text = json.dumps(state, sort_keys=True)
+    final = folder / f"{checkpoint.step:08d}"
+    temporary = folder / f".{final.name}-{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    _write_through(temporary / _TENSORS, tensors)
+    _write_through(temporary / _STATE, f"{_digest(text.encode())}\n{text}\n".encode())
+    _sync(temporary)
+    if final.exists():
+        shutil.rmtree(final)
+    temporary.rename(final)
+    _sync(folder)
+    for old in _names(folder)[KEPT:]:
+        shutil.rmtree(old)
+    return final
+
+
+def newest(folder: Path) -> Checkpoint:
+    """The newest checkpoint that is whole; damaged ones are passed over with a warning."""
+    reasons = []
+    for path in _names(folder):
+        try:
+            return read(path)
+        except DamagedError as error:
+            reasons.append(str(error))
+            warnings.warn(f"{error}: trying the one before", stacklevel=2)
+    if reasons:
+        raise ValueError(f"{folder}: no checkpoint is whole ({'; '.join(reasons)})")
+    raise ValueError(f"{folder}: there is no checkpoint")
+
+
+def read(path: Path) -> Checkpoint:
+    """A checkpoint, if it is exactly what was written."""
+    try:
+        digest, text = (path / _STATE).read_text().split("\n")[:2]
+        tensors = (path / _TENSORS).read_bytes()
+    except (OSError, ValueError) as error:
+        raise DamagedError(f"the checkpoint {path} cannot be read ({error})") from error
+    if digest != _digest(text.encode()):
+        raise DamagedError(f"the checkpoint {path} has a damaged {_STATE}")
+    state = json.loads(text)
+    if state.pop("tensors") != _digest(tensors):
+        raise DamagedError(f"the checkpoint {path} has a damaged {_TENSORS}")
+    return Checkpoint(state.pop("step"), load(tensors), state)
+
+
+def _names(folder: Path) -> list[Path]:
+    """All complete checkpoints, newest first."""
+    return sorted((p for p in folder.glob("[0-9]*") if p.is_dir()), reverse=True)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder as durable as the files."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

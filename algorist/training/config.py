@@ -1,0 +1,149 @@
+"""What a run is: one frozen dataclass per concern, saved as JSON with every run.
+
+The text under each field is its help on the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any
+
+from algorist.algorithms import get
+from algorist.data.stream import BATCH_SIZE, SIZES
+from algorist.errors import unknown
+from algorist.model.learner import Convention
+from algorist.model.net import ModelConfig
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """What the net is trained on."""
+
+    online: bool = True
+    """Draw fresh problems for every step, instead of picking from the fixed training split."""
+    sizes: tuple[int, ...] = SIZES
+    """The sizes of online problems, taken in turns."""
+    varied: bool = True
+    """Vary the edge probabilities of graphs and the lengths of needles."""
+    random_positions: bool = True
+    """Replace the evenly spaced positions by sorted random ones."""
+    batch_size: int = BATCH_SIZE
+    """Problems in a batch."""
+    chunk: int = 0
+    """Steps in a chunk of trajectories; 0 trains on whole trajectories."""
+
+    def __post_init__(self) -> None:
+        _at_least("batch_size", self.batch_size, 1)
+        _at_least("chunk", self.chunk, 0)
+        for size in self.sizes:
+            _at_least("sizes", size, 1)
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    """How the weights change."""
+
+    learning_rate: float = 1e-3
+    """The learning rate of Adam."""
+    clip: float = 1.0
+    """The largest norm of a gradient, over all parameters; 0 does not clip."""
+    teacher_forcing: float = 0.0
+    """How often the net is given the true hints in training, as a probability."""
+    accumulate: bool = False
+    """Add up the gradients of all tasks for one update, instead of one update per task."""
+    processor_from: str = ""
+    """A saved learner whose processor is taken over."""
+    freeze_processor: bool = False
+    """Train encoders and decoders alone."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.teacher_forcing <= 1:
+            raise ValueError(
+                f"teacher_forcing: got {self.teacher_forcing}, expected a probability from 0 to 1"
+            )
+        if self.learning_rate <= 0:
+            raise ValueError(f"learning_rate: got {self.learning_rate}, expected a number above 0")
+        if self.clip < 0:
+            raise ValueError(f"clip: got {self.clip}, expected 0 or more")
+
+
+@dataclass(frozen=True)
+class ScheduleConfig:
+    """How long a run takes and what happens on the way."""
+
+    steps: int = 10_000
+    """Updates per task."""
+    validate_every: int = 50
+    """Steps between two validations: the best model is picked by these."""
+    checkpoint_every: int = 500
+    """Steps between two checkpoints."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "validate_every", "checkpoint_every"):
+            _at_least(name, getattr(self, name), 1)
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole run."""
+
+    algorithms: tuple[str, ...]
+    """The tasks."""
+    seeds: tuple[int, ...] = (0,)
+    """One replica is trained for each seed, all in lockstep."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    convention: Convention = field(default_factory=Convention)
+    data: DataConfig = field(default_factory=DataConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+
+    def __post_init__(self) -> None:
+        if not self.algorithms:
+            raise ValueError("algorithms: got none, expected at least one")
+        for name, values in (("algorithms", self.algorithms), ("seeds", self.seeds)):
+            if len(set(values)) < len(values) or not values:
+                raise ValueError(f"{name}: got {values}, expected each once")
+        for algorithm in self.algorithms:
+            get(algorithm)
+        for seed in self.seeds:
+            _at_least("seeds", seed, 0)
+
+    def to_json(self) -> str:
+        """This configuration as JSON."""
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Config:
+        """The configuration that `to_json` wrote."""
+        return build(cls, json.loads(text))
+
+
+def build(cls: type, values: Mapping[str, Any]) -> Any:
+    """A dataclass from nested plain values; unknown names are errors."""
+    hints = typing.get_type_hints(cls)
+    names = [f.name for f in fields(cls)]
+    for name in values:
+        if name not in names:
+            raise ValueError(unknown("setting", name, names))
+    return cls(**{name: _read(name, hints[name], value) for name, value in values.items()})
+
+
+def _read(name: str, kind: Any, value: Any) -> Any:
+    if is_dataclass(kind):
+        return build(typing.cast(type, kind), value)
+    if isinstance(kind, types.GenericAlias):
+        return tuple(value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise ValueError(f"{name}: got {value!r}, expected a {kind.__name__}")
+    return value
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{name}: got {value}, expected {least} or more")

@@ -1,0 +1,154 @@
+"""The feed: what the net reads at each step, made from the training data.
+
+Everything random is drawn from keys of (seed, algorithm, step), so the window of a step is always
+the same, in any order and on any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+
+from algorist.algorithms import get
+from algorist.data.chunks import Chunk, Chunker, Cursor
+from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
+from algorist.data.transforms import RandomPositions, Transform, Transformed, standard
+from algorist.model.window import Window, continuing, whole
+from algorist.spec import Kind, Spec
+from algorist.training.config import Config
+
+Draw = Callable[[np.random.RandomState], np.ndarray]
+
+
+class Portion(NamedTuple):
+    """What the net reads at one step of one algorithm."""
+
+    algorithm: str
+    size: int
+    window: Window
+
+
+class Feed:
+    """The windows of one algorithm, by step, with one replica for each seed."""
+
+    def __init__(self, config: Config, algorithm: str):
+        self.config, self.algorithm = config, algorithm
+        self.sources = [self._source(seed) for seed in config.seeds]
+        self.spec: Spec = self.sources[0].spec
+        self.sizes = self.sources[0].sizes
+        self._permutes = any(f.kind == Kind.PERMUTATION_POINTER for f in self.spec.outputs)
+        self._lanes = {
+            size: [_Lane(source, size, config.data.chunk) for source in self.sources]
+            for size in (self.sizes if config.data.chunk else ())
+        }
+
+    def _source(self, seed: int) -> Source:
+        data, convention = self.config.data, self.config.convention
+        source: Source
+        if data.online:
+            source = Online(
+                self.algorithm,
+                seed=seed,
+                sizes=data.sizes,
+                batch_size=data.batch_size,
+                varied=data.varied,
+            )
+        else:
+            source = Fixed(self.algorithm, seed=seed, batch_size=data.batch_size)
+        transforms: list[Transform] = list(
+            standard(
+                get(self.algorithm),
+                static_hint=convention.static_hint_as_input,
+                permutations=convention.permutations,
+            )
+        )
+        if data.random_positions:
+            transforms.append(RandomPositions(seed, self.algorithm))
+        return Transformed(source, transforms)
+
+    def portion(self, step: int) -> Portion:
+        """What is read at one step: a pure function of it."""
+        turn, size = step // len(self.sizes), self.sizes[step % len(self.sizes)]
+        if self.config.data.chunk:
+            window = continuing([lane.pair(turn) for lane in self._lanes[size]])
+        else:
+            window = whole([source.batch(step) for source in self.sources])
+        return Portion(self.algorithm, size, self._with_randomness(window, step))
+
+    def _with_randomness(self, window: Window, step: int) -> Window:
+        """Add what training draws: which samples are forced, and noise for permutations."""
+        forcing = self.config.optimiser.teacher_forcing
+        if forcing:
+            steps, _, lanes = window.follows.shape
+            drawn = self._drawn(step, Purpose.FORCING, lambda rng: rng.uniform(size=(steps, lanes)))
+            window = window.with_forced(np.stack(drawn, 1) < forcing)
+        if self._permutes:
+            ends, n = window.end_weights.shape[1], window.inputs["pos"].shape[-1]
+            drawn = self._drawn(step, Purpose.NOISE, lambda rng: rng.gumbel(size=(ends, n, n)))
+            window = window.with_noise(np.stack(drawn).astype(np.float32))
+        return window
+
+    def _drawn(self, step: int, purpose: Purpose, draw: Draw) -> list[np.ndarray]:
+        keys = (key(seed, self.algorithm, step, purpose) for seed in self.config.seeds)
+        return [draw(np.random.RandomState(one)) for one in keys]
+
+    def cursors(self, step: int) -> dict[str, list[Cursor]]:
+        """Where all chunks stand before a step, for a checkpoint."""
+        return {
+            str(size): [lane.cursor(self._turns(size, step)) for lane in lanes]
+            for size, lanes in self._lanes.items()
+        }
+
+    def seek(self, cursors: dict[str, list[Cursor]]) -> None:
+        """Go on from saved cursors, without a replay of what lies before them."""
+        for size, lanes in self._lanes.items():
+            for lane, cursor in zip(lanes, cursors[str(size)], strict=True):
+                lane.seek(cursor)
+
+    def _turns(self, size: int, step: int) -> int:
+        """How many steps before `step` had the given size."""
+        rounds, rest = divmod(step, len(self.sizes))
+        return rounds + (self.sizes.index(size) < rest)
+
+
+class _Lane:
+    """The chunks of one size for one seed, each with the one before."""
+
+    _KEPT = 8
+
+    def __init__(self, source: Source, size: int, length: int):
+        self._batch, self._length = OneSize(source, size).batch, length
+        self._chunker = Chunker(self._batch, length=length)
+        self._recent: dict[int, Chunk] = {}
+        self._lock = Lock()
+
+    def pair(self, turn: int) -> tuple[Chunk | None, Chunk]:
+        """A chunk with the one before it, if there is one."""
+        with self._lock:
+            before = self._chunk(turn - 1) if turn else None
+            return before, self._chunk(turn)
+
+    def _chunk(self, turn: int) -> Chunk:
+        if turn not in self._recent:
+            self._recent[turn] = self._chunker.chunk(turn)
+            while len(self._recent) > self._KEPT:
+                del self._recent[min(self._recent)]
+        return self._recent[turn]
+
+    def cursor(self, turn: int) -> Cursor:
+        """Where the lanes stand one chunk before a turn, since each is read with the one before."""
+        with self._lock:
+            return self._chunker.cursor(max(turn - 1, 0))
+
+    def seek(self, cursor: Cursor) -> None:
+        """Go on from a saved cursor."""
+        self._chunker, self._recent = Chunker(self._batch, length=self._length, cursor=cursor), {}
+
+
+def portions(feeds: Iterable[Feed], steps: Iterable[int]) -> Iterable[tuple[int, Feed]]:
+    """The order in which a run goes through its tasks: at each step, each task once."""
+    feeds = list(feeds)
+    return ((step, feed) for step in steps for feed in feeds)

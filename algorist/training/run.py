@@ -1,0 +1,120 @@
+"""A run is a folder: config.json, metrics.jsonl, events, checkpoints and best.safetensors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from algorist.training import checkpoint
+from algorist.training.config import Config
+from algorist.training.trainer import Report, Trainer
+
+
+class Log(Protocol):
+    """Somewhere that reports go, beside the metrics file."""
+
+    def report(self, report: Report) -> None:
+        """Take note of a report."""
+        ...
+
+    def close(self) -> None:
+        """Finish."""
+        ...
+
+
+class Run:
+    """One training in one folder. It can be stopped at any moment and resumed exactly."""
+
+    def __init__(self, folder: Path, trainer: Trainer):
+        self.folder, self.trainer = folder, trainer
+
+    @classmethod
+    def start(cls, folder: Path | str, config: Config, device: str = "cpu") -> Run:
+        """A new run in a folder that does not hold one yet."""
+        folder = Path(folder)
+        if (folder / "config.json").exists():
+            raise ValueError(
+                f"{folder}: there is a run already; resume it (algorist resume {folder}) "
+                "or choose another folder"
+            )
+        trainer = Trainer(config, device)
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / "config.json", config.to_json() + "\n")
+        run = cls(folder, trainer)
+        run.save()
+        return run
+
+    @classmethod
+    def resume(cls, folder: Path | str, device: str = "cpu") -> Run:
+        """The run in a folder, as it stood at its newest whole checkpoint."""
+        folder = Path(folder)
+        if not (folder / "config.json").exists():
+            raise ValueError(f"{folder}: there is no run here (no config.json)")
+        trainer = Trainer.resume(checkpoint.newest(folder / "checkpoints"), device)
+        run = cls(folder, trainer)
+        run._forget_after(trainer.step)
+        return run
+
+    def train(
+        self,
+        *,
+        logs: Iterable[Log] = (),
+        observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Train until the last step or until told to stop; whether the last step was reached."""
+        logs, trainer = list(logs), self.trainer
+        every = trainer.config.schedule.checkpoint_every
+        steps = trainer.run()
+        try:
+            for report in steps:
+                if report is not None:
+                    self._note(report, logs)
+                observe(trainer, report)
+                if trainer.step % every == 0:
+                    self.save()
+                if should_stop():
+                    break
+        finally:
+            steps.close()
+            for log in logs:
+                log.close()
+        self.save()
+        return trainer.step == trainer.config.schedule.steps
+
+    def save(self) -> None:
+        """Write a checkpoint and the best model so far."""
+        checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
+        temporary = self.folder / f".best-{os.getpid()}.safetensors"
+        self.trainer.best_learner().save(temporary)
+        temporary.rename(self.folder / "best.safetensors")
+
+    @property
+    def metrics(self) -> Path:
+        """The file with one line of JSON for each report."""
+        return self.folder / "metrics.jsonl"
+
+    def _note(self, report: Report, logs: Iterable[Log]) -> None:
+        with self.metrics.open("a") as file:
+            file.write(json.dumps(asdict(report)) + "\n")
+        for log in logs:
+            log.report(report)
+
+    def _forget_after(self, step: int) -> None:
+        """Drop reports of steps that will be taken again."""
+        if self.metrics.exists():
+            lines = self.metrics.read_text().splitlines(keepends=True)
+            kept = [
+                line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step
+            ]
+            _replace(self.metrics, "".join(kept))
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    temporary.write_text(text)
+    temporary.rename(path)

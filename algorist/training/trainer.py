@@ -1,0 +1,208 @@
+"""The one loop: every step, each task is read once and the weights change.
+
+One task is many tasks with a single entry; a whole trajectory is a chunk with nothing before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algorist.data import official
+from algorist.data.stream import Prefetch
+from algorist.evaluation.evaluate import evaluate
+from algorist.model import objective
+from algorist.model.learner import Learner, load
+from algorist.model.net import Carry
+from algorist.training.checkpoint import Checkpoint
+from algorist.training.config import Config
+from algorist.training.feed import Feed, Portion
+from algorist.training.optimiser import Optimiser
+
+PerSeed = list[float]
+
+
+class DivergedError(RuntimeError):
+    """A loss is no longer a number."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a run stands after a validation."""
+
+    step: int
+    loss: Mapping[str, PerSeed]
+    """The mean loss of each task since the report before, for each seed."""
+    scores: Mapping[str, PerSeed]
+    """The validation score of each task."""
+    score: PerSeed
+    """The mean over the tasks."""
+    best_step: list[int]
+    """The step at which each seed's best model so far was found."""
+
+
+class Trainer:
+    """A learner in training, and all that must be kept to go on later."""
+
+    def __init__(self, config: Config, device: torch.device | str = "cpu"):
+        self.config, self.device = config, torch.device(device)
+        self.learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+        self.net = self.learner.net.to(self.device)
+        self._prepare_processor()
+        self.optimiser = Optimiser(self.net, config.optimiser)
+        self.feeds = {name: Feed(config, name) for name in config.algorithms}
+        self.step = 0
+        self._carries: dict[tuple[str, int], Carry] = {}
+        self._loss_sums = {name: [0.0] * len(config.seeds) for name in config.algorithms}
+        self._summed_steps = 0
+        self.best_scores: PerSeed = [-math.inf] * len(config.seeds)
+        self.best_steps = [0] * len(config.seeds)
+        self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
+
+    def _prepare_processor(self) -> None:
+        source, processor = self.config.optimiser.processor_from, self.net.processor
+        if source:
+            given = load(source, self.device).net.processor.state_dict()
+            own = processor.state_dict()
+            if {k: v.shape[1:] for k, v in given.items()} != {
+                k: v.shape[1:] for k, v in own.items()
+            }:
+                raise ValueError(f"processor_from: {source} has another kind of processor")
+            processor.load_state_dict({k: v.expand_as(own[k]) for k, v in given.items()})
+        processor.requires_grad_(not self.config.optimiser.freeze_processor)
+
+    def run(self, *, workers: int = 1) -> Iterator[Report | None]:
+        """Train to the last step, yielding after each one: a report where one is due."""
+        tasks = list(self.feeds.values())
+        schedule = self.config.schedule
+        arguments = ((step, feed) for step in range(self.step, schedule.steps) for feed in tasks)
+        with Prefetch(lambda a: a[1].portion(a[0]), arguments, workers=workers) as portions:
+            while self.step < schedule.steps:
+                for _ in tasks:
+                    self._train(next(portions))
+                if self.config.optimiser.accumulate:
+                    self.optimiser.step()
+                self.step += 1
+                self._summed_steps += 1
+                due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
+                yield self._report() if due else None
+
+    def _train(self, portion: Portion) -> None:
+        self.net.train()
+        place = (portion.algorithm, portion.size)
+        window = portion.window.to(self.device, non_blocking=True)
+        rollout = self.net.rollout(portion.algorithm, window, self._carries.get(place))
+        parts = objective.losses(self.net.specs[portion.algorithm], rollout, window)
+        loss = objective.total(parts)  # (S,)
+        self._check(portion.algorithm, loss, parts)
+        loss.sum().backward()
+        if self.config.data.chunk:
+            self._carries[place] = rollout.carry.detach()
+        if not self.config.optimiser.accumulate:
+            self.optimiser.step()
+        sums = self._loss_sums[portion.algorithm]
+        self._loss_sums[portion.algorithm] = [
+            a + b for a, b in zip(sums, loss.tolist(), strict=True)
+        ]
+
+    def _check(self, algorithm: str, loss: Tensor, parts: Mapping[str, Tensor]) -> None:
+        bad = [s for s, value in enumerate(loss.tolist()) if not math.isfinite(value)]
+        if not bad:
+            return
+        culprits = [name for name, part in parts.items() if not math.isfinite(part[bad[0]].item())]
+        raise DivergedError(
+            f"the loss of {algorithm} is {loss[bad[0]].item()} at step {self.step} "
+            f"(seed {self.config.seeds[bad[0]]}, in {', '.join(culprits)}); "
+            "the last checkpoint is kept: lower learning_rate or set clip"
+        )
+
+    def _report(self) -> Report:
+        scores = {
+            name: [e.score for e in evaluate(self.learner, name, official.split(name, "val"))]
+            for name in self.config.algorithms
+        }
+        mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
+        for seed, value in enumerate(mean):
+            if value > self.best_scores[seed]:
+                self._keep_best(seed, value)
+        loss = {
+            name: [total / self._summed_steps for total in sums]
+            for name, sums in self._loss_sums.items()
+        }
+        self._loss_sums = {name: [0.0] * len(self.config.seeds) for name in self._loss_sums}
+        self._summed_steps = 0
+        return Report(self.step, loss, scores, mean, list(self.best_steps))
+
+    def _keep_best(self, seed: int, score: float) -> None:
+        self.best_scores[seed], self.best_steps[seed] = score, self.step
+        for name, parameter in self.net.named_parameters():
+            self.best[name][seed] = parameter.detach()[seed]
+
+    def best_learner(self) -> Learner:
+        """Each seed's best model by validation."""
+        about = {
+            "config": self.config.to_json(),
+            "validation": self.best_scores,
+            "steps": self.best_steps,
+        }
+        learner = Learner.new(
+            self.config.algorithms, self.config.model, self.config.convention, self.config.seeds
+        )
+        learner.net.load_state_dict(self.best)
+        return Learner(learner.net.to(self.device), self.config.convention, about)
+
+    def checkpoint(self) -> Checkpoint:
+        """All that is needed to go on exactly here."""
+        tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
+        tensors |= {f"best/{name}": p for name, p in self.best.items()}
+        tensors |= {f"adam/{name}": moment for name, moment in self.optimiser.tensors().items()}
+        for (algorithm, size), carry in self._carries.items():
+            place = f"carry/{algorithm}/{size}"
+            tensors[f"{place}/hidden"] = carry.hidden
+            tensors |= {f"{place}/hint/{name}": value for name, value in carry.hints.items()}
+        state = {
+            "config": self.config.to_json(),
+            "updates": self.optimiser.counts(),
+            "cursors": {name: feed.cursors(self.step) for name, feed in self.feeds.items()},
+            "loss_sums": self._loss_sums,
+            "summed_steps": self._summed_steps,
+            "best_scores": self.best_scores,
+            "best_steps": self.best_steps,
+        }
+        return Checkpoint(self.step, tensors, state)
+
+    @classmethod
+    def resume(cls, checkpoint: Checkpoint, device: torch.device | str = "cpu") -> Trainer:
+        """The trainer that a checkpoint was made of."""
+        state: Mapping[str, Any] = checkpoint.state
+        trainer = cls(Config.from_json(state["config"]), device)
+        trainer.step = checkpoint.step
+        with torch.no_grad():
+            for name, parameter in trainer.net.named_parameters():
+                parameter.copy_(checkpoint.tensors[f"net/{name}"])
+                trainer.best[name].copy_(checkpoint.tensors[f"best/{name}"])
+        adam = _below("adam/", checkpoint.tensors)
+        trainer.optimiser.restore(adam, state["updates"])
+        for name, feed in trainer.feeds.items():
+            feed.seek(state["cursors"][name])
+            for size in feed.sizes:
+                saved = _below(f"carry/{name}/{size}/", checkpoint.tensors)
+                if saved:
+                    moved = {k: v.to(trainer.device) for k, v in saved.items()}
+                    trainer._carries[name, size] = Carry(moved["hidden"], _below("hint/", moved))
+        trainer._loss_sums = dict(state["loss_sums"])
+        trainer._summed_steps = state["summed_steps"]
+        trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]
+        return trainer
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+Observer = Callable[[int, Report | None], None]
