@@ -74,11 +74,12 @@ def matrix_chain_order(p, pred_h, m, s_h, msk, s, trace):
     point_to_previous(pred_h)
     for i in range(1, n):
         msk[i, i] = 1
-    for _ in range(n):
+    for sweep in range(n):
         record(trace)
         changed = False
         for i in range(1, n):
-            for j in range(n - 1, i, -1):  # long chains first: they must see the old short ones
+            # Long chains first, so that they see the old short ones. The shortest are final.
+            for j in range(n - 1, i + sweep, -1):
                 known, cost = msk[i, j], m[i, j]
                 for k in range(i, j):
                     if msk[i, k] and msk[k + 1, j]:
@@ -173,25 +174,38 @@ def _fill_margins(key, start, b_h, c):
 
 
 @compiled
-def pairwise_sum(values, first, last):
-    """The sum from `first` up to, but not including, `last`, rounded as NumPy's `sum` rounds it.
+def pairwise_sum(values):
+    """The sum of a vector, rounded as NumPy's `sum` rounds it.
 
-    NumPy halves long arrays; of short ones it keeps eight running sums, each of every eighth value.
+    NumPy halves what is longer than 128. The parts are numbered as in a heap: those of part k are
+    2k and 2k + 1. (Compiled code that calls itself cannot be kept on disk.)
     """
-    count = last - first
-    if count > 128:
-        middle = first + count // 2 // 8 * 8
-        return pairwise_sum(values, first, middle) + pairwise_sum(values, middle, last)
-    total = 0.0
-    rest = first
-    if count >= 8:
-        rest += count // 8 * 8
-        running = np.zeros(8)
+    slots = len(values) + 2
+    first, last, total = np.zeros(slots, np.int64), np.zeros(slots, np.int64), np.zeros(slots)
+    last[1] = len(values)
+    for part in range(1, slots):
+        count = last[part] - first[part]
+        if count > 128:
+            middle = first[part] + count // 2 // 8 * 8
+            first[2 * part], last[2 * part] = first[part], middle
+            first[2 * part + 1], last[2 * part + 1] = middle, last[part]
+    for part in range(slots - 1, 0, -1):
+        if last[part] - first[part] > 128:
+            total[part] = total[2 * part] + total[2 * part + 1]
+        else:
+            total[part] = _sum_of_block(values, first[part], last[part])
+    return total[1]
+
+
+@compiled
+def _sum_of_block(values, first, last):
+    """Eight running sums, each of every eighth value, joined in pairs; then what is left over."""
+    total, rest = 0.0, first + (last - first) // 8 * 8
+    if rest > first:
+        s = np.zeros(8)
         for i in range(first, rest):
-            running[(i - first) % 8] += values[i]
-        total = ((running[0] + running[1]) + (running[2] + running[3])) + (
-            (running[4] + running[5]) + (running[6] + running[7])
-        )
+            s[(i - first) % 8] += values[i]
+        total = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
     for i in range(rest, last):
         total += values[i]
     return total
@@ -203,7 +217,7 @@ def search_probabilities(rng, p, q):
     n = len(p) - 1
     draws = np.empty(2 * n + 1)
     fill_uniform(rng, draws, 0.0, 1.0)
-    total = pairwise_sum(draws, 0, len(draws))
+    total = pairwise_sum(draws)
     for i in range(n):
         p[i] = draws[i] / total
     for i in range(n + 1):
