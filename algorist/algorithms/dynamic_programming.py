@@ -5,7 +5,7 @@ Tables over pairs of nodes are filled in sweeps: a step is one sweep over all th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -238,15 +238,14 @@ def probabilities(arrays: Mapping[str, np.ndarray]) -> None:
 
 def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
     """Let users give `p` without the 0 that makes it as long as `q`."""
-    if np.ndim(given.get("p")) == np.ndim(given.get("q")) == 1:
-        if len(given["p"]) == len(given["q"]) - 1:
-            return {**given, "p": [*given["p"], 0.0]}
-        if len(given["p"]) != len(given["q"]):
-            raise ValueError(
-                f"p: got {len(given['p'])} probabilities, expected {len(given['q']) - 1}: "
-                f"one fewer than the {len(given['q'])} of q"
-            )
-    return given
+    p, q = given.get("p"), given.get("q")
+    if not isinstance(p, Sized) or not isinstance(q, Sized) or len(p) == len(q):
+        return given
+    if len(p) != len(q) - 1:
+        raise ValueError(
+            f"p: got {len(p)} probabilities, expected {len(q) - 1}, one fewer than there are in q"
+        )
+    return {**given, "p": [*p, 0.0]}
 
 
 @algorithm(

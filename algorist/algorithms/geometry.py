@@ -210,7 +210,7 @@ def _behind(x, y, centre, angle, a, b):
     return angle[a] > angle[b]
 
 
-_HULL = {
+_HULL: dict[str, Any] = {
     "inputs": {"pos": node.scalar, "x": node.scalar, "y": node.scalar},
     "outputs": {"in_hull": node.mask},
     "sampler": points_in_disk,

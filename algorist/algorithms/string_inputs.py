@@ -83,18 +83,15 @@ def from_words(first: str, second: str) -> Callable[[dict[str, Any]], dict[str, 
                 raise ValueError(
                     f"{name}: got it besides {first} and {second}, expected one form or the other"
                 )
-        words = {name: given.pop(name) for name in (first, second)}
-        lengths = [len(classes) for classes in _as_classes(words).values()]
-        return {
-            **given,
-            "string": np.repeat([0, 1], lengths),
-            "key": np.concatenate([*_as_classes(words).values()]),
-        }
+        classes = _as_classes({name: given.pop(name) for name in (first, second)})
+        string = np.repeat([0, 1], [len(word) for word in classes])
+        return {**given, "string": string, "key": np.concatenate(classes)}
 
     return adapt
 
 
-def _as_classes(words: dict[str, Any]) -> dict[str, np.ndarray]:
+def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
+    """The letters of the named words as class numbers."""
     if all(isinstance(word, str) for word in words.values()):
         alphabet = sorted(set().union(*words.values()))
         if len(alphabet) > LETTERS:
@@ -104,9 +101,17 @@ def _as_classes(words: dict[str, Any]) -> dict[str, np.ndarray]:
             )
         words = {name: [alphabet.index(letter) for letter in word] for name, word in words.items()}
     for name, word in words.items():
-        if not np.ndim(word) == 1 or not len(word) or not np.isin(word, range(LETTERS)).all():
+        if not _are_classes(word):
             raise ValueError(
                 f"{name}: got {word!r}, expected one or more letters: both words as text, "
                 f"or both as sequences of the numbers 0 to {LETTERS - 1}"
             )
-    return {name: np.asarray(word) for name, word in words.items()}
+    return [np.asarray(word) for word in words.values()]
+
+
+def _are_classes(word: Any) -> bool:
+    try:
+        numbers = np.array(word, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return numbers.ndim == 1 and len(numbers) > 0 and bool(np.isin(numbers, range(LETTERS)).all())

@@ -6,6 +6,7 @@ Where the needle does not occur, `match` is the first node of the needle itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def needle_fits(arrays: Mapping[str, np.ndarray]) -> None:
         )
 
 
-_MATCHER = {
+_MATCHER: dict[str, Any] = {
     "inputs": {"string": node.mask, "pos": node.scalar, "key": node.categorical(LETTERS)},
     "outputs": {"match": node.mask_one},
     "sampler": haystack_with_needle,
