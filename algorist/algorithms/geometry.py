@@ -12,7 +12,7 @@ from algorist.algorithms.compiling import compiled, copy
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.random import fill_uniform, uniform
 from algorist.algorithms.sampling import Options, sampler
-from algorist.algorithms.textbook import point_to_previous, point_to_self
+from algorist.algorithms.textbook import point_to_previous, point_to_self, sort_nodes
 from algorist.algorithms.tracing import record
 from algorist.spec import graph, node
 
@@ -188,26 +188,17 @@ def _distance(x, y, a, b):
 def _by_angle(x, y, centre, angle):
     """All points apart from the centre, in order of their angle there, near before far."""
     n = len(x)
-    order = np.empty(n, np.int64)
-    count = 0
-    for new in range(n):
-        if _distance(x, y, centre, new) == 0:
-            continue
-        angle[new] = math.atan2(y[new] - y[centre], x[new] - x[centre])
-        place = count
-        while place > 0 and _behind(x, y, centre, angle, order[place - 1], new):
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = new
-        count += 1
-    return order[:count]
-
-
-@compiled
-def _behind(x, y, centre, angle, a, b):
-    if angle[a] == angle[b]:
-        return _distance(x, y, centre, a) > _distance(x, y, centre, b)
-    return angle[a] > angle[b]
+    order, distance, count = np.empty(n, np.int64), np.empty(n), 0
+    for i in range(n):
+        distance[i] = _distance(x, y, centre, i)
+        if distance[i] > 0:
+            angle[i] = math.atan2(y[i] - y[centre], x[i] - x[centre])
+            order[count] = i
+            count += 1
+    order = order[:count]
+    sort_nodes(order, distance)
+    sort_nodes(order, angle)
+    return order
 
 
 _HULL: dict[str, Any] = {
