@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,8 +111,9 @@ def _graph_as_matrix(given: dict[str, Any], *, weighted: bool) -> dict[str, Any]
 def _node_count(features: tuple[Feature, ...], given: Mapping[str, Any]) -> int:
     for feature in features:
         on_nodes = feature.location != Location.GRAPH and feature.kind != Kind.MASK_ONE
-        if on_nodes and feature.name in given and np.ndim(given[feature.name]):
-            return len(given[feature.name])
+        if on_nodes and feature.name in given:
+            with suppress(TypeError):  # a single number has no length
+                return len(given[feature.name])
     names = ", ".join(feature.name for feature in features)
     raise ValueError(f"no input tells the number of nodes, expected arrays for {names}")
 

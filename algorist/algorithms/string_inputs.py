@@ -1,0 +1,117 @@
+"""Pairs of strings over four letters: how they are drawn, given by users and laid out in nodes.
+
+The nodes are the letters of the first string, then those of the second; the input `string` is 0 for
+the one and 1 for the other, `key` is the letter. The order of the draws is part of the benchmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from algorist.algorithms.compiling import compiled
+from algorist.algorithms.random import below
+from algorist.algorithms.sampling import Options
+from algorist.algorithms.textbook import point_to_previous
+
+LETTERS = 4
+
+
+def check_chars(options: Options) -> None:
+    """Refuse an alphabet of no letters or of more than there are classes."""
+    if not 1 <= options["chars"] <= LETTERS:
+        raise ValueError(f"option chars: got {options['chars']}, expected 1 to {LETTERS}")
+
+
+@compiled
+def fill_letters(rng, key, first, last, chars):
+    """Draw the letters from node `first` up to, but not including, node `last`."""
+    for i in range(first, last):
+        key[i] = below(rng, chars)
+
+
+@compiled
+def mark_second(string, start):
+    """Say that the second string starts at the node `start`."""
+    for i in range(start, len(string)):
+        string[i] = 1
+
+
+@compiled
+def second_start(string):
+    """The first node of the second string."""
+    start = 0
+    while string[start] == 0:
+        start += 1
+    return start
+
+
+@compiled
+def chain_strings(pointers, start):
+    """Let each letter point to the one before it in its string, first letters to themselves."""
+    point_to_previous(pointers)
+    pointers[start] = start
+
+
+def two_strings(arrays: Mapping[str, np.ndarray]) -> None:
+    """A first string and a second, neither of them empty."""
+    string = arrays["string"]
+    if string[0] != 0 or string[-1] != 1 or (np.diff(string) < 0).any():
+        raise ValueError(
+            f"string: got {string.astype(int).tolist()}, expected 0 for each letter of the first "
+            "string, then 1 for each of the second, and a letter or more in both"
+        )
+
+
+def from_words(first: str, second: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Let users give two words, by these names, instead of `string` and `key`.
+
+    Words are texts with at most four different letters, which become the classes in alphabetical
+    order, or sequences of class numbers.
+    """
+
+    def adapt(given: dict[str, Any]) -> dict[str, Any]:
+        if first not in given and second not in given:
+            return given
+        for name in (first, second):
+            if name not in given:
+                raise ValueError(f"{name}: got nothing, expected both {first} and {second}")
+        for name in ("string", "key"):
+            if name in given:
+                raise ValueError(
+                    f"{name}: got it besides {first} and {second}, expected one form or the other"
+                )
+        classes = _as_classes({name: given.pop(name) for name in (first, second)})
+        string = np.repeat([0, 1], [len(word) for word in classes])
+        return {**given, "string": string, "key": np.concatenate(classes)}
+
+    return adapt
+
+
+def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
+    """The letters of the named words as class numbers."""
+    if all(isinstance(word, str) for word in words.values()):
+        alphabet = sorted(set().union(*words.values()))
+        if len(alphabet) > LETTERS:
+            raise ValueError(
+                f"{', '.join(words)}: got the letters {''.join(alphabet)!r}, "
+                f"expected at most {LETTERS} different ones"
+            )
+        words = {name: [alphabet.index(letter) for letter in word] for name, word in words.items()}
+    for name, word in words.items():
+        if not _are_classes(word):
+            raise ValueError(
+                f"{name}: got {word!r}, expected one or more letters: both words as text, "
+                f"or both as sequences of the numbers 0 to {LETTERS - 1}"
+            )
+    return [np.asarray(word) for word in words.values()]
+
+
+def _are_classes(word: Any) -> bool:
+    try:
+        numbers = np.array(word, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return numbers.ndim == 1 and len(numbers) > 0 and bool(np.isin(numbers, range(LETTERS)).all())
