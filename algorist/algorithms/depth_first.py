@@ -47,17 +47,18 @@ def step(A, event, search):
         s_last[0] = s_prev[u[0]]
         s_prev[u[0]] = u[0]
         u[0] = s_last[0]
+    here = u[0]
     for neighbour in range(v[0] + 1 if event == SEEN else 0, len(A)):
-        if A[u[0], neighbour] != 0:
+        if A[here, neighbour] != 0:
             v[0] = neighbour
             if color[neighbour] != WHITE:
                 return SEEN
             color[neighbour] = GREY
-            s_prev[neighbour] = s_last[0]
+            s_prev[neighbour] = here
             s_last[0] = neighbour
             return FOUND
     v[0] = len(A) - 1
-    color[u[0]] = BLACK
+    color[here] = BLACK
     return FINISHED
 
 

@@ -153,16 +153,16 @@ def topological_sort(
     train_options={"p": TRAIN_P},
 )
 def strongly_connected_components(
-    A, scc_id_h, A_t, color, d, f, s_prev, s, u, v, s_last, time, phase, scc_id, trace
+    adj, scc_id_h, A_t, color, d, f, s_prev, s, u, v, s_last, time, phase, scc_id, trace
 ):
     """Search the graph, then its transpose from the nodes finished last (CLRS 22.5)."""
-    n = len(A)
+    n = len(adj)
     search = (color, s_prev, s, u, v, s_last)
     point_to_self(scc_id_h)
     point_to_self(s_prev)
     for i in range(n):
         for j in range(n):
-            A_t[j, i] = A[i, j] != 0 or i == j
+            A_t[j, i] = adj[i, j]
 
     finished = np.empty(n, np.int64)  # the last one first
     unfinished = n
@@ -172,7 +172,7 @@ def strongly_connected_components(
         event = start(root, search)
         record(trace)
         while color[root] != BLACK:
-            event = step(A, event, search)
+            event = step(adj, event, search)
             if event == SEEN:
                 continue
             if event == FINISHED:

@@ -116,13 +116,13 @@ def dag_shortest_paths(
     sort_reachable(A, s[0], topo_h, topo_head_h, search, trace)
     phase[0] = 1
     mark[s[0]] = 1
-    node_ = s[0]
     record(trace)
-    while topo_h[node_] != node_:
-        for neighbour in range(len(A)):
-            if A[node_, neighbour] != 0:
-                relax(node_, neighbour, d[node_] + A[node_, neighbour], d, pi_h, mark)
-        node_ = topo_head_h[0] = topo_h[node_]
+    head = s[0]
+    while topo_h[head] != head:
+        for j in range(len(A)):
+            if A[head, j] != 0:
+                relax(head, j, d[head] + A[head, j], d, pi_h, mark)
+        head = topo_head_h[0] = topo_h[head]
         record(trace)
     copy(pi, pi_h)
 
@@ -148,13 +148,14 @@ def floyd_warshall(A, adj, Pi_h, D, msk, k, Pi, trace):
         k[0] = middle
         record(trace)
         for i in range(n):
+            if not msk[i, middle]:
+                continue
             for j in range(n):
-                if not (msk[i, middle] and msk[middle, j]):
-                    continue
-                through = D[i, middle] + D[middle, j]
-                if not msk[i, j] or through < D[i, j]:
-                    D[i, j] = through
-                    msk[i, j] = 1
-                    Pi_h[i, j] = Pi_h[middle, j]
+                if msk[middle, j]:
+                    through = D[i, middle] + D[middle, j]
+                    if not msk[i, j] or through < D[i, j]:
+                        D[i, j] = through
+                        msk[i, j] = 1
+                        Pi_h[i, j] = Pi_h[middle, j]
     for i in range(n):
         copy(Pi[i], Pi_h[i])

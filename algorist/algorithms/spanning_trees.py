@@ -23,11 +23,22 @@ from algorist.spec import edge, graph, node
 
 @compiled
 def _edges_by_weight(A):
-    """All pairs u < v with an edge, the lightest first."""
+    """All edges (u, v) with u < v as numbers u * n + v, the lightest first."""
     n = len(A)
-    edges = [(u, v) for u in range(n) for v in range(u + 1, n) if A[u, v] != 0]
-    weights = np.array([A[u, v] for u, v in edges])
-    return [edges[i] for i in np.argsort(weights, kind="mergesort")]
+    weights = A.ravel()
+    edges = np.empty(n * n // 2, np.int64)
+    count = 0
+    for u in range(n):
+        for v in range(u + 1, n):
+            if A[u, v] == 0:
+                continue
+            place = count
+            while place > 0 and weights[edges[place - 1]] > A[u, v]:
+                edges[place] = edges[place - 1]
+                place -= 1
+            edges[place] = u * n + v
+            count += 1
+    return edges[:count]
 
 
 @compiled
@@ -65,7 +76,8 @@ def mst_kruskal(A, in_mst_h, pi, u, v, root_u, root_v, mask_u, mask_v, phase, in
     """Take each edge, the lightest first, that joins two trees (CLRS 23.2)."""
     point_to_self(pi)
     record(trace)
-    for one, other in _edges_by_weight(A):
+    for number in _edges_by_weight(A):
+        one, other = number // len(A), number % len(A)
         u[0] = root_u[0] = one
         v[0] = root_v[0] = other
         clear(mask_u)
