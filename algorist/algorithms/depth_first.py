@@ -19,6 +19,7 @@ STACK = {
     "v": node.mask_one,
     "s_last": node.mask_one,
 }
+"""The hints that show the stack, its root `s` and the edge at hand."""
 
 WHITE, GREY, BLACK = 0, 1, 2
 """The colors: not found yet, in the stack, finished."""

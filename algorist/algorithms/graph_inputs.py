@@ -22,6 +22,7 @@ GRAPH_AND_SOURCE = {
     "A": edge.scalar,
     "adj": edge.mask,
 }
+"""The inputs that graph algorithms have, in the benchmark's order."""
 
 TRAIN_P = tuple(0.1 + 0.1 * i for i in range(9))
 """The edge probabilities of the paper's training graphs."""

@@ -248,11 +248,11 @@ def articulation_points(
         while color[root] != BLACK:
             event = step(A, event, search)
             if event == SEEN and v[0] == pi_h[u[0]]:
-                continue
+                continue  # the edge by which u was found leads nowhere new
             keep_time(event, d, f, time, u)
             _track_low(event, pi_h, d, low, u, v)
             if event == FOUND:
-                child_cnt[u[0]] += 0.01
+                child_cnt[u[0]] += 0.01  # counts in hundredths, as the clock does
             elif event == FINISHED and u[0] == root:
                 is_cut_h[root] = child_cnt[root] > 0.01
             elif event == FINISHED:
@@ -300,7 +300,7 @@ def bridges(
         while color[root] != BLACK:
             event = step(A, event, search)
             if event == SEEN and v[0] == pi_h[u[0]]:
-                continue
+                continue  # the edge by which u was found leads nowhere new
             keep_time(event, d, f, time, u)
             _track_low(event, pi_h, d, low, u, v)
             if event == FINISHED:

@@ -8,7 +8,7 @@ import numpy as np
 
 from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.depth_first import STACK, sort_reachable
+from algorist.algorithms.depth_first import sort_reachable
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
@@ -97,7 +97,10 @@ def dijkstra(A, s, pi_h, d, mark, in_queue, u, pi, trace):
         "topo_h": node.pointer,
         "topo_head_h": node.mask_one,
         "color": node.categorical(3),
-        **{name: type_ for name, type_ in STACK.items() if name != "s"},
+        "s_prev": node.pointer,
+        "u": node.mask_one,
+        "v": node.mask_one,
+        "s_last": node.mask_one,
         "phase": graph.mask,
     },
     outputs={"pi": node.pointer},
