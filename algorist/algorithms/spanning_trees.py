@@ -16,29 +16,25 @@ from algorist.algorithms.graph_inputs import (
     undirected_weighted_with_source,
 )
 from algorist.algorithms.own import symmetric
-from algorist.algorithms.textbook import nearest_queued, point_to_self, relax
+from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
 from algorist.spec import edge, graph, node
 
 
 @compiled
 def _edges_by_weight(A):
-    """All edges (u, v) with u < v as numbers u * n + v, the lightest first."""
+    """All edges (u, v) with u < v, as numbers u * n + v, the lightest first."""
     n = len(A)
-    weights = A.ravel()
-    edges = np.empty(n * n // 2, np.int64)
+    edges = np.empty(n * n, np.int64)
     count = 0
     for u in range(n):
         for v in range(u + 1, n):
-            if A[u, v] == 0:
-                continue
-            place = count
-            while place > 0 and weights[edges[place - 1]] > A[u, v]:
-                edges[place] = edges[place - 1]
-                place -= 1
-            edges[place] = u * n + v
-            count += 1
-    return edges[:count]
+            if A[u, v] != 0:
+                edges[count] = u * n + v
+                count += 1
+    edges = edges[:count]
+    sort_nodes(edges, A.ravel())
+    return edges
 
 
 @compiled
