@@ -11,25 +11,77 @@ import numpy as np
 
 from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
-from algorist.algorithms.random import below, fill_coins, uniform
+from algorist.algorithms.random import below, fill_coins, permutation, uniform
 from algorist.algorithms.sampling import Options, sampler
+from algorist.spec import edge, node
+
+GRAPH = {"pos": node.scalar, "A": edge.scalar, "adj": edge.mask}
+GRAPH_AND_SOURCE = {
+    "pos": node.scalar,
+    "s": node.mask_one,
+    "A": edge.scalar,
+    "adj": edge.mask,
+}
+"""The inputs that graph algorithms have, in the benchmark's order."""
 
 TRAIN_P = tuple(0.1 + 0.1 * i for i in range(9))
 """The edge probabilities of the paper's training graphs."""
+SPARSE_TRAIN_P = tuple(p / 2 for p in TRAIN_P)
+"""The same where dense graphs would leave few answers to find."""
 
 
 def _checked(n: int, options: Options) -> Options:
-    if any(not 0 <= p <= 1 for p in options["p"]):
-        raise ValueError(f"option p: got {options['p']}, expected probabilities from 0 to 1")
+    for name in ("p", "eps"):
+        if any(not 0 <= p <= 1 for p in np.atleast_1d(options.get(name, 0))):
+            raise ValueError(
+                f"option {name}: got {options[name]}, expected probabilities from 0 to 1"
+            )
     return checked_range(n, options) if "low" in options else options
 
 
+def _checked_undirected(n: int, options: Options) -> Options:
+    """The weight of an undirected edge is the geometric mean of two, which needs equal signs."""
+    if options["low"] < 0 < options["high"]:
+        raise ValueError(
+            f"options low, high: got {options['low']} and {options['high']}, "
+            "expected the same sign: the weights of undirected graphs are geometric means"
+        )
+    return _checked(n, options)
+
+
+def _checked_communities(n: int, options: Options) -> Options:
+    if not 1 <= options["k"] <= n:
+        raise ValueError(
+            f"option k: got {options['k']} communities, expected 1 to {n} for {n} nodes"
+        )
+    return _checked(n, options)
+
+
 @compiled
-def make_undirected(A):
-    """Keep an edge only where both directions were drawn."""
+def draw_edges(rng, A, p):
+    """Draw one of the probabilities in p, and each directed edge with it."""
+    fill_coins(rng, A, p[below(rng, len(p))])
+
+
+@compiled
+def draw_undirected(rng, A, p):
+    """Draw edges and keep those for which both directions were drawn."""
+    draw_edges(rng, A, p)
     for i in range(len(A)):
         for j in range(i):
             A[i, j] = A[j, i] = A[i, j] * A[j, i]
+
+
+@compiled
+def draw_acyclic(rng, A, p):
+    """Draw edges, keep those that go forward, and shuffle the nodes."""
+    n = len(A)
+    drawn = np.empty((n, n))
+    draw_edges(rng, drawn, p)
+    shuffled = permutation(rng, n)
+    for i in range(n):
+        for j in range(n):
+            A[i, j] = drawn[shuffled[i], shuffled[j]] if shuffled[i] < shuffled[j] else 0
 
 
 @compiled
@@ -49,9 +101,78 @@ def draw_weights(rng, A, low, high, undirected):
 
 
 @sampler(settle=_checked)
+def directed(rng, A, p=(0.5,)):
+    """A directed graph."""
+    draw_edges(rng, A, p)
+
+
+@sampler(settle=_checked)
+def directed_acyclic(rng, A, p=(0.5,)):
+    """A directed graph without cycles."""
+    draw_acyclic(rng, A, p)
+
+
+@sampler(settle=_checked)
+def undirected_with_source(rng, A, s, p=(0.5,)):
+    """An undirected graph and a source node."""
+    draw_undirected(rng, A, p)
+    s[0] = below(rng, len(A))
+
+
+@sampler(settle=_checked)
+def sparse_undirected(rng, A, p=(0.2,)):
+    """An undirected graph of few edges."""
+    draw_undirected(rng, A, p)
+
+
+@sampler(settle=_checked_undirected)
+def sparse_undirected_weighted(rng, A, p=(0.2,), low=0.0, high=1.0):
+    """An undirected graph of few edges, with weights."""
+    draw_undirected(rng, A, p)
+    draw_weights(rng, A, low, high, True)
+
+
+@sampler(settle=_checked_undirected)
+def undirected_weighted(rng, A, p=(0.5,), low=0.0, high=1.0):
+    """An undirected graph with weights."""
+    draw_undirected(rng, A, p)
+    draw_weights(rng, A, low, high, True)
+
+
+@sampler(settle=_checked_undirected)
 def undirected_weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0):
     """An undirected graph with weights, and a source node."""
-    fill_coins(rng, A, p[below(rng, len(p))])
-    make_undirected(A)
+    draw_undirected(rng, A, p)
     draw_weights(rng, A, low, high, True)
     s[0] = below(rng, len(A))
+
+
+@sampler(settle=_checked)
+def acyclic_weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0):
+    """A directed graph without cycles, with weights, and a source node."""
+    draw_acyclic(rng, A, p)
+    draw_weights(rng, A, low, high, False)
+    s[0] = below(rng, len(A))
+
+
+@sampler(settle=_checked_communities)
+def communities(rng, A, k=4, p=(0.5,), eps=0.01):
+    """k communities in a row, a few edges toggled inside and forward, and the nodes shuffled.
+
+    Backward edges between communities are left out: they would close new cycles.
+    """
+    n = len(A)
+    size = n // k  # the last one takes the rest
+    chance = p[below(rng, len(p))]
+    drawn = np.zeros((n, n))
+    for c in range(k):
+        first, end = c * size, (c + 1) * size if c < k - 1 else n
+        fill_coins(rng, drawn[first:end, first:end], chance)
+    toggled = np.empty((n, n))
+    fill_coins(rng, toggled, eps)
+    shuffled = permutation(rng, n)
+    for i in range(n):
+        for j in range(n):
+            u, v = shuffled[i], shuffled[j]
+            backward = min(u // size, k - 1) > min(v // size, k - 1)
+            A[i, j] = drawn[u, v] if backward or not toggled[u, v] else 1 - drawn[u, v]

@@ -206,3 +206,18 @@ def acyclic(arrays: Mapping[str, np.ndarray]) -> None:
         if not sources.any():
             raise ValueError("A: got a graph with a cycle, expected one without")
         left = left[~sources][:, ~sources]
+
+
+def no_negative_cycle(arrays: Mapping[str, np.ndarray]) -> None:
+    """No cycle, self-loops included, along which the weights sum to less than 0."""
+    weights = np.where(arrays["A"] != 0, arrays["A"], np.inf)
+    distances = np.zeros(len(weights))
+    for _ in range(len(weights)):
+        shorter = np.minimum(distances, (distances[:, None] + weights).min(0))
+        if np.array_equal(shorter, distances):
+            return
+        distances = shorter
+    raise ValueError(
+        "A: got a cycle of negative weight (an undirected edge of negative weight is one), "
+        "expected none: along it paths get shorter without end"
+    )

@@ -62,3 +62,24 @@ def partition(key, order, first, last):
         yield border, place
     swap(order, border, last)
     yield border, last
+
+
+@compiled
+def relax(u, v, length, d, pi, reached):
+    """Go to v by way of u if that is the first way or a shorter one; say whether (CLRS 24)."""
+    if reached[v] and length >= d[v]:
+        return False
+    d[v] = length
+    pi[v] = u
+    reached[v] = 1
+    return True
+
+
+@compiled
+def nearest_queued(key, in_queue):
+    """The node in the queue with the smallest key, -1 if the queue is empty."""
+    nearest = -1
+    for v in range(len(key)):
+        if in_queue[v] and (nearest < 0 or key[v] < key[nearest]):
+            nearest = v
+    return nearest
