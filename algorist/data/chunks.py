@@ -163,12 +163,11 @@ class _Walk:
 
 
 class _Held:
-    """Consecutive batches, joined along time feature by feature."""
+    """Consecutive batches, joined feature by feature: one row a sample, or a step for hints."""
 
     def __init__(self, first: int, lanes: int):
         self.first = self.stop = first
         self.lengths = np.zeros((0, lanes), np.int64)  # (held, lane)
-        self._steps = np.zeros(0, np.int64)  # (held,)
         self._lanes = np.arange(lanes)
         self._spec, self._n = Spec(()), 0
         self._tapes: dict[str, _Tape] = {}
@@ -177,6 +176,7 @@ class _Held:
         """Add the next batch."""
         if not self._tapes:
             self._spec, self._n = batch.spec, batch.n
+            self._tapes = {feature.name: _Tape() for feature in batch.spec}
         if (len(batch), batch.n) != (len(self._lanes), self._n):
             raise ValueError(
                 f"batch {self.stop}: got {len(batch)} samples of {batch.n} nodes, "
@@ -184,47 +184,45 @@ class _Held:
             )
         self.stop += 1
         self.lengths = np.concatenate([self.lengths, batch.lengths[None]])
-        self._steps = np.append(self._steps, batch.steps)
+        valid = np.arange(batch.steps) < batch.lengths[:, None]  # (lane, time)
         for feature in self._spec:
             array = batch.at(feature.stage)[feature.name]
-            rows = array if feature.stage == Stage.HINT else array[None]
-            if feature.name in self._tapes:
-                self._tapes[feature.name].append(rows)
-            else:
-                self._tapes[feature.name] = _Tape(rows)
+            rows = array.swapaxes(0, 1)[valid] if feature.stage == Stage.HINT else array
+            self._tapes[feature.name].append(rows)
 
     def drop(self, count: int) -> None:
         """Forget the first `count` batches."""
-        steps = int(self._steps[:count].sum())
+        samples, steps = count * len(self._lanes), int(self.lengths[:count].sum())
         for feature in self._spec:
-            self._tapes[feature.name].drop(steps if feature.stage == Stage.HINT else count)
+            self._tapes[feature.name].drop(steps if feature.stage == Stage.HINT else samples)
         self.first += count
-        self.lengths, self._steps = self.lengths[count:], self._steps[count:]
+        self.lengths = self.lengths[count:]
 
     def gathered(self, place: np.ndarray, offset: np.ndarray) -> Chunk:
         """The chunk of the given steps of the given batches, both of shape (time, lane)."""
+        lengths = self.lengths.ravel()
+        sample = place * len(self._lanes) + self._lanes
+        step = (lengths.cumsum() - lengths)[sample] + offset
 
         def at(stage: Stage, rows: np.ndarray) -> dict[str, np.ndarray]:
-            return {
-                feature.name: self._tapes[feature.name].rows[rows, self._lanes]
-                for feature in self._spec.at(stage)
-            }
+            features = self._spec.at(stage)
+            return {feature.name: self._tapes[feature.name].rows[rows] for feature in features}
 
         return Chunk(
             self._spec,
-            inputs=at(Stage.INPUT, place),
-            hints=at(Stage.HINT, (self._steps.cumsum() - self._steps)[place] + offset),
-            outputs=at(Stage.OUTPUT, place),
+            inputs=at(Stage.INPUT, sample),
+            hints=at(Stage.HINT, step),
+            outputs=at(Stage.OUTPUT, sample),
             is_first=offset == 0,
-            is_last=offset == self.lengths[place, self._lanes] - 1,
+            is_last=offset == lengths[sample] - 1,
         )
 
 
 class _Tape:
     """Rows in one array, to which some are added at the end and of which some go at the front."""
 
-    def __init__(self, rows: np.ndarray):
-        self._array, self._start, self._stop = rows, 0, len(rows)
+    def __init__(self) -> None:
+        self._array, self._start, self._stop = np.empty(0), 0, 0
 
     @property
     def rows(self) -> np.ndarray:
@@ -233,16 +231,14 @@ class _Tape:
 
     def append(self, rows: np.ndarray) -> None:
         """Add rows at the end."""
-        if self._stop + len(rows) > len(self._array):
-            self._move(2 * (len(self.rows) + len(rows)))
-        self._array[self._stop : self._stop + len(rows)] = rows
-        self._stop += len(rows)
-
-    def _move(self, capacity: int) -> None:
-        kept = self.rows
-        self._array = np.empty((capacity, *kept.shape[1:]), kept.dtype)
-        self._array[: len(kept)] = kept
-        self._start, self._stop = 0, len(kept)
+        kept, stop = self.rows, self._stop + len(rows)
+        if stop > len(self._array):  # move to a new array with room for half as much again
+            stop = len(kept) + len(rows)
+            self._array = np.empty((stop * 3 // 2, *rows.shape[1:]), rows.dtype)
+            self._array[: len(kept)] = kept.reshape(-1, *rows.shape[1:])
+            self._start = 0
+        self._array[stop - len(rows) : stop] = rows
+        self._stop = stop
 
     def drop(self, count: int) -> None:
         """Remove rows at the front."""
