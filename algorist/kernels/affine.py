@@ -28,13 +28,19 @@ class Affine(NamedTuple):
             y = torch.baddbmm(self.bias.unsqueeze(1), rows, self.weight)
         return y.reshape(*x.shape[:-1], y.shape[-1])
 
+    def product(self, x: Tensor) -> Tensor:
+        """Apply without the bias."""
+        return Affine(self.weight, torch.zeros_like(self.bias))(x)
+
     def then(self, after: Affine) -> Affine:
         """The map that applies this one first: what follows a linear map can be folded into it."""
         return Affine(self.weight @ after.weight, after(self.bias))
 
-    def part(self, start: int, stop: int) -> Affine:
-        """The map that reads only the inputs from `start` to `stop`, without the bias."""
-        return Affine(self.weight[:, start:stop], torch.zeros_like(self.bias))
+    def reading(self, encoder: Affine) -> Affine:
+        """This map, with its first inputs read as the raw numbers that `encoder` makes them of."""
+        encoded = encoder.weight.shape[-1]
+        first = encoder.then(Affine(self.weight[:, :encoded], self.bias))
+        return Affine(torch.cat((first.weight, self.weight[:, encoded:]), 1), first.bias)
 
 
 class Joined(NamedTuple):

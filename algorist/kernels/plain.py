@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import relu
 
 from algorist.kernels.affine import Affine
 
@@ -26,17 +25,17 @@ def message_max(
 ) -> Tensor:
     """The largest message that each node receives, per channel: (S, B, n, h)."""
     first, second = layers
-    messages = relu(edge(raw) + receiver.unsqueeze(2) + sender.unsqueeze(3))
-    messages = second(relu(first(messages)))
+    messages = edge(raw).add_(receiver.unsqueeze(2)).add_(sender.unsqueeze(3)).relu_()
+    messages = second(first(messages).relu_())
     if adjacency is not None:
         messages = torch.where(adjacency.unsqueeze(-1) > 0, messages, NOT_A_NEIGHBOUR)
-    return messages.amax(2)
+    return messages.max(2).values
 
 
 def triplet_max(left: Tensor, right: Tensor) -> Tensor:
     """max over i of left[i, j] + right[i, k], for all j and k: (S, B, n, n, f) each."""
     if torch.is_grad_enabled():
-        return (left.unsqueeze(-2) + right.unsqueeze(-3)).amax(2)
+        return (left.unsqueeze(-2) + right.unsqueeze(-3)).max(2).values
     best = left[:, :, 0].unsqueeze(-2) + right[:, :, 0].unsqueeze(-3)
     for i in range(1, left.shape[2]):
         torch.maximum(best, left[:, :, i].unsqueeze(-2) + right[:, :, i].unsqueeze(-3), out=best)
@@ -52,19 +51,24 @@ def pointer_scores(
     triplet: Affine,
     score: Affine,
 ) -> Tensor:
-    """How strongly each node points to each other: (S, B, source, target)."""
-    pairs = edge(raw) + target.unsqueeze(3)
+    """How strongly each node points to each other: (S, B, source, target).
+
+    The score is that of max(source, target + edge), written as source + relu(what exceeds it):
+    then the part of the source alone is a matter of nodes.
+    """
+    excess = edge(raw).add_(target.unsqueeze(3)).sub_(source.unsqueeze(2))
     if triplets is not None:
-        pairs = pairs + triplet(triplets)
-    return score(torch.maximum(pairs, source.unsqueeze(2))).squeeze(-1).transpose(2, 3)
+        excess = excess + triplet(triplets)
+    return (score.product(excess.relu_()) + score(source).unsqueeze(2)).squeeze(-1).transpose(2, 3)
 
 
 def edge_pointer_scores(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
     """How strongly each pair of nodes points to each node: (S, B, n, n, n).
 
-    pair is (S, B, n, n, h), pointee (S, B, n, h).
+    pair is (S, B, n, n, h), pointee (S, B, n, h); the score is that of the larger of the two.
     """
     columns = [
-        score(torch.maximum(pair, pointee[:, :, None, None, k])) for k in range(pointee.shape[2])
+        score.product((pair - pointee[:, :, None, None, k]).relu_())
+        for k in range(pointee.shape[2])
     ]
-    return torch.cat(columns, -1)
+    return torch.cat(columns, -1) + score(pointee).mT.unsqueeze(2)

@@ -11,18 +11,18 @@ from torch import Tensor, nn
 from algorist.kernels.affine import Affine, Joined, join
 from algorist.model.kinds import EdgeMap, Evidence, Projections, Reads, row
 from algorist.model.layers import Linear
-from algorist.model.processors import Processor
-from algorist.spec import Feature
+from algorist.model.processors import Encoders, Processor
+from algorist.spec import Feature, Location
 
 
 class Moment(NamedTuple):
     """All that decoders may read of one step."""
 
-    nodes: Tensor  # (S, B, n, h)
-    before: Tensor  # (S, B, n, h)
+    nodes: Tensor  # (S, B, n, F), raw numbers, as the next two
+    edges: Tensor  # (S, B, n, n, F)
+    graph: Tensor  # (S, B, F)
+    before: Tensor  # (S, B, n, h), the states of the nodes
     after: Tensor  # (S, B, n, h)
-    graph: Tensor  # (S, B, h)
-    raw: Tensor  # (S, B, n, n, F)
     triplets: Tensor | None  # (S, B, n, n, f)
     adjacency: Tensor | None  # (S, B, n, n)
 
@@ -53,16 +53,16 @@ class Decoders:
         self,
         features: Sequence[Feature],
         modules: nn.ModuleDict,
-        edge_encoder: Affine,
+        encoders: Encoders,
         processor: Processor,
     ):
-        self.features, self.processor = features, processor
+        self.features, self.encoders, self.processor = features, encoders, processor
         self.modules = {feature.name: modules[feature.name] for feature in features}
         self.joined = {
             reads: self._joined(reads) for reads in (Reads.NODE, Reads.POOLED, Reads.GRAPH)
         }
         self.edges = {
-            name: _edge_map(maps["edge"].affine, edge_encoder)
+            name: _edge_map(maps["edge"].affine, encoders[Location.EDGE])
             for name, maps in self.modules.items()
             if "edge" in maps
         }
@@ -76,21 +76,20 @@ class Decoders:
             if source == reads
         ]
         maps = [self.modules[feature][name].affine for feature, name in owners]
+        if reads == Reads.NODE:
+            maps = [affine.reading(self.encoders[Location.NODE]) for affine in maps]
+        elif reads == Reads.GRAPH:
+            maps = [affine.reading(self.encoders[Location.GRAPH]) for affine in maps]
         return owners, join(maps) if maps else None
 
     def __call__(self, moment: Moment, noise: Tensor | None = None) -> dict[str, Tensor]:
         """Predict the features from one moment."""
-        state = torch.cat((moment.nodes, moment.before, moment.after), -1)  # (S, B, n, 3h)
         values: dict[str, dict[str, Tensor]] = {feature.name: {} for feature in self.features}
         for reads, (owners, joined) in self.joined.items():
-            if joined is None:
-                continue
-            if reads == Reads.NODE:
-                parts = joined(state)
-            else:
-                parts = joined(moment.graph if reads == Reads.GRAPH else state.amax(2))
-            for (feature, name), part in zip(owners, parts, strict=True):
-                values[feature][name] = part
+            if joined is not None:
+                parts = joined(self._read(reads, moment))
+                for (feature, name), part in zip(owners, parts, strict=True):
+                    values[feature][name] = part
         evidence = self._evidence(moment, noise)
         return {
             feature.name: row(feature).place.decode(
@@ -99,12 +98,20 @@ class Decoders:
             for feature in self.features
         }
 
+    def _read(self, reads: str, moment: Moment) -> Tensor:
+        if reads == Reads.GRAPH:
+            return moment.graph
+        if reads == Reads.NODE:
+            return torch.cat((moment.nodes, moment.before, moment.after), -1)
+        nodes = self.encoders[Location.NODE](moment.nodes)
+        return torch.cat([x.amax(2) for x in (nodes, moment.before, moment.after)], -1)
+
     def _evidence(self, moment: Moment, noise: Tensor | None) -> Evidence:
         triplets = None
         if moment.triplets is not None and self.edges:
             triplets = self.processor.triplet_output(moment.triplets)
         allowed = moment.adjacency if self.processor.rules_out_non_edges else None
-        return Evidence(moment.raw, triplets, allowed, noise)
+        return Evidence(moment.edges, triplets, allowed, noise)
 
     def _projections(self, name: str, values: dict[str, Tensor]) -> Projections:
         maps = self.modules[name]

@@ -157,15 +157,15 @@ class _Scan:
         self.lanes, self.n = window.follows.shape[1:], window.inputs["pos"].shape[-1]
         features = net.encoded(self.spec)
         self.hints = [feature for feature in features if feature.stage == Stage.HINT]
-        self.encode = {
+        encoders = {
             location: joint_encoder(features, net.encoders[algorithm], location, net.no_code)
             for location in Location
         }
-        edge = self.encode[Location.EDGE]
-        self.process = net.processor.prepare(edge)
+        self.process = net.processor.prepare(encoders)
         decoded_hints = [f for f in net.decoded(self.spec) if f.stage == Stage.HINT]
-        self.decode_hints = Decoders(decoded_hints, net.decoders[algorithm], edge, net.processor)
-        self.decode_ends = Decoders(self.spec.outputs, net.decoders[algorithm], edge, net.processor)
+        modules = net.decoders[algorithm]
+        self.decode_hints = Decoders(decoded_hints, modules, encoders, net.processor)
+        self.decode_ends = Decoders(self.spec.outputs, modules, encoders, net.processor)
 
         inputs = dense(self.spec.inputs, window.inputs, self.n)
         self.raw_inputs = raw_numbers(self.spec.inputs, inputs)
@@ -181,11 +181,9 @@ class _Scan:
                 self.raw_inputs.items(), raw_numbers(self.hints, hints).values(), strict=True
             )
         }
-        nodes = self.encode[Location.NODE](raw[Location.NODE])
-        graph = self.encode[Location.GRAPH](raw[Location.GRAPH])
         connected = self._adjacency(k, hints) if self.net.processor.needs_adjacency else None
-        after, triplets = self.process(nodes, raw[Location.EDGE], graph, connected, hidden)
-        return Moment(nodes, hidden, after, graph, raw[Location.EDGE], triplets, connected)
+        after, triplets = self.process(raw, connected, hidden)
+        return Moment(*raw.values(), hidden, after, triplets, connected)
 
     def decode_outputs(self, moments: Sequence[Moment]) -> dict[str, Tensor]:
         """The outputs at the ends of trajectories: decoded there alone."""

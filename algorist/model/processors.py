@@ -1,13 +1,13 @@
 """Processors: one step of message passing between nodes (paper, section 3.2.3).
 
-A processor is prepared once for a whole trajectory: it folds the encoder of edge features into
-its own maps of them and joins the maps that read the same input. What remains is the step itself.
+A processor is prepared once for a whole trajectory: it folds the encoders into its own maps and
+joins the maps that read the same input. What remains is the step itself.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,9 +19,14 @@ from algorist.errors import unknown
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine, join
 from algorist.model.layers import LayerNorm, Linear
+from algorist.spec import Location
 
-Step = Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor], tuple[Tensor, Tensor | None]]
-"""(nodes, raw edges, graph, adjacency, hidden) -> (new hidden, triplet maxima)."""
+Encoders = Mapping[Location, Affine]
+"""The maps that encode the raw numbers of nodes, edges and graph."""
+Raw = Mapping[Location, Tensor]
+"""Raw numbers: (S, B, n, F), (S, B, n, n, F) and (S, B, F)."""
+Step = Callable[[Raw, Tensor | None, Tensor], tuple[Tensor, Tensor | None]]
+"""(raw numbers, adjacency, hidden) -> (new hidden, triplet maxima)."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class Processor(nn.Module, ABC):
     """Whether decoders may point and mark along edges only."""
 
     @abstractmethod
-    def prepare(self, encoder: Affine) -> Step:
-        """The step for edges that are encoded by `encoder`."""
+    def prepare(self, encoders: Encoders) -> Step:
+        """The step for features that are encoded so."""
 
     def triplet_output(self, maxima: Tensor) -> Tensor:
         """What decoders read of the triplets: (S, B, n, n, f) -> (S, B, n, n, h)."""
@@ -88,41 +93,42 @@ class MessagePassing(Processor):
             self.gate_state, self.gate_message = linear(2 * h, h), linear(h, h)
             self.gate = linear(h, h, bias=-3.0)
 
-    def prepare(self, encoder: Affine) -> Step:
+    def prepare(self, encoders: Encoders) -> Step:
         """Join all maps of the node states, of the messages and of the graph."""
+        of_node, of_edge, of_graph = (encoders[location] for location in Location)
         state_maps = [self.receiver, self.sender, self.keep]
-        message_maps = [self.update]
+        message_maps, graph_maps = [self.update], [self.graph]
         if self.gated:
             state_maps.append(self.gate_state)
             message_maps.append(self.gate_message)
-        graph_maps = [self.graph]
         if self.triplet_features:
             state_maps.extend(self.triplet_nodes)
             graph_maps.append(self.triplet_graph)
-            of_edges = join([encoder.then(linear.affine) for linear in self.triplet_edges])
-        of_state = join([linear.affine for linear in state_maps])
-        of_message = join([linear.affine for linear in message_maps])
-        of_graph = join([linear.affine for linear in graph_maps])
-        edge = encoder.then(self.edge.affine)
+            triplet_edges = join([of_edge.then(linear.affine) for linear in self.triplet_edges])
+        from_state = join([linear.affine.reading(of_node) for linear in state_maps])
+        from_graph = join([of_graph.then(linear.affine) for linear in graph_maps])
+        from_message = join([linear.affine for linear in message_maps])
+        edge = of_edge.then(self.edge.affine)
         layers = (self.first.affine, self.second.affine)
 
-        def step(nodes, raw, graph, adjacency, hidden):
-            receiver, sender, keep, *rest = of_state(torch.cat((nodes, hidden), -1))
-            from_graph, *triplet_graph = of_graph(graph.unsqueeze(2))
+        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
+            nodes, edges, graph = (raw[location] for location in Location)
+            receiver, sender, keep, *rest = from_state(torch.cat((nodes, hidden), -1))
+            graph_message, *graph_triplet = from_graph(graph.unsqueeze(2))
+            heard = self._heard(adjacency, edges)
             messages = plain.message_max(
-                receiver + from_graph, sender, raw, edge, layers, self._heard(adjacency, raw)
+                receiver + graph_message, sender, edges, edge, layers, heard
             )
-            update, *gate_message = of_message(messages)
+            update, *gate_message = from_message(messages)
             new = relu(keep + update)
             if self.norm is not None:
                 new = self.norm(new)
             if self.gated:
-                gate_state = rest.pop(0)
-                gate = self.gate(relu(gate_state + gate_message[0])).sigmoid()
+                gate = self.gate(relu(rest.pop(0) + gate_message[0])).sigmoid()
                 new = hidden + gate * (new - hidden)
             if not self.triplet_features:
                 return new, None
-            return new, _triplet_maxima(rest, of_edges(raw), triplet_graph[0])
+            return new, _triplet_maxima(rest, triplet_edges(edges), graph_triplet[0])
 
         return step
 
@@ -165,23 +171,24 @@ class Attention(Processor):
             self.scores = nn.ModuleList(linear(h // heads, 1) for _ in range(heads))
         self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
 
-    def prepare(self, encoder: Affine) -> Step:
+    def prepare(self, encoders: Encoders) -> Step:
         """Join the maps of the node states."""
-        of_state = join([m.affine for m in (self.value, self.skip, self.first, self.second)])
-        edge = encoder.then(self.edge.affine)
+        of_node, of_edge, of_graph = (encoders[location] for location in Location)
+        state_maps = (self.value, self.skip, self.first, self.second)
+        from_state = join([linear.affine.reading(of_node) for linear in state_maps])
+        edge, graph = of_edge.then(self.edge.affine), of_graph.then(self.graph.affine)
 
-        def step(nodes, raw, graph, adjacency, hidden):
-            value, skip, first, second = of_state(torch.cat((nodes, hidden), -1))
+        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
+            state = torch.cat((raw[Location.NODE], hidden), -1)
+            value, skip, first, second = from_state(state)
             looking, seen = (second, first) if self.dynamic else (first, second)
-            pairs = edge(raw) + looking.unsqueeze(3) + seen.unsqueeze(2)
-            logits = self._logits(
-                pairs + self.graph(graph)[:, :, None, None]
-            )  # (S, B, n, n, heads)
-            if self.needs_adjacency:
+            pairs = edge(raw[Location.EDGE]) + looking.unsqueeze(3) + seen.unsqueeze(2)
+            pairs = pairs + graph(raw[Location.GRAPH])[:, :, None, None]
+            logits = self._logits(pairs)  # (S, B, n, n, heads)
+            if adjacency is not None:
                 logits = logits + (adjacency.unsqueeze(-1) - 1) * 1e9
-            weights = logits.softmax(3)
             values = value.unflatten(-1, (self.heads, -1))  # (S, B, n, heads, f)
-            new = torch.einsum("sbijh,sbjhf->sbihf", weights, values).flatten(-2)
+            new = torch.einsum("sbijh,sbjhf->sbihf", logits.softmax(3), values).flatten(-2)
             new = relu(new + skip)
             return (new if self.norm is None else self.norm(new)), None
 
@@ -218,12 +225,12 @@ class Memory(Processor):
         encoding = 1 + 4 * place[:, None] * channel / self.EMBEDDING / h
         self.register_buffer("encoding", encoding, persistent=False)  # (h, EMBEDDING)
 
-    def prepare(self, encoder: Affine) -> Step:
+    def prepare(self, encoders: Encoders) -> Step:
         """Nothing can be folded: words are not linear in the encoding."""
 
-        def step(nodes, raw, graph, adjacency, hidden):
-            edges = encoder(raw)
-            if self.needs_adjacency:
+        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
+            nodes, edges, graph = (encoders[place](raw[place]) for place in Location)
+            if adjacency is not None:
                 edges = edges * adjacency.unsqueeze(-1)
             stories = nn.functional.pad(edges, (0, 0, 0, 1, 0, 1))
             queries = torch.cat((nodes, graph.unsqueeze(2)), 2)
