@@ -21,16 +21,19 @@ class Affine(NamedTuple):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Apply to values of shape (S, ..., in)."""
-        rows = x.flatten(1, -2) if x.ndim > 2 else x.unsqueeze(1)  # (S, rows, in)
-        if len(rows) == 1:  # a plain product: a batched one of one is slower
-            y = torch.addmm(self.bias[0], rows[0], self.weight[0]).unsqueeze(0)
-        else:
-            y = torch.baddbmm(self.bias.unsqueeze(1), rows, self.weight)
-        return y.reshape(*x.shape[:-1], y.shape[-1])
+        if len(x) == 1:  # a plain product: a batched one of one is slower
+            return (x @ self.weight[0]).add_(self.bias[0])
+        return _shaped(torch.baddbmm(self.bias.unsqueeze(1), _rows(x), self.weight), x)
 
     def product(self, x: Tensor) -> Tensor:
-        """Apply without the bias."""
-        return Affine(self.weight, torch.zeros_like(self.bias))(x)
+        """Apply without the bias, for where it can be added to fewer numbers."""
+        if len(x) == 1:
+            return x @ self.weight[0]
+        return _shaped(torch.bmm(_rows(x), self.weight), x)
+
+    def offset(self, x: Tensor) -> Tensor:
+        """Add the bias to values of shape (S, ..., out)."""
+        return x + self.bias.view(len(x), *(1,) * (x.ndim - 2), -1)
 
     def then(self, after: Affine) -> Affine:
         """The map that applies this one first: what follows a linear map can be folded into it."""
@@ -41,6 +44,18 @@ class Affine(NamedTuple):
         encoded = encoder.weight.shape[-1]
         first = encoder.then(Affine(self.weight[:, :encoded], self.bias))
         return Affine(torch.cat((first.weight, self.weight[:, encoded:]), 1), first.bias)
+
+
+def _rows(x: Tensor) -> Tensor:
+    return x.flatten(1, -2) if x.ndim > 2 else x.unsqueeze(1)  # (S, rows, in)
+
+
+def _shaped(rows: Tensor, like: Tensor) -> Tensor:
+    """Rows in the shape of the values they were made of.
+
+    An ordinary view would make every later change in place a costly affair for autograd.
+    """
+    return torch._unsafe_view(rows, (*like.shape[:-1], rows.shape[-1]))
 
 
 class Joined(NamedTuple):
