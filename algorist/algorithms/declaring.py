@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
-from algorist.algorithms.own import Check, derive, own_inputs
+from algorist.algorithms.own import Arrays, Check, derive, own_inputs
 from algorist.algorithms.random import seed_words
 from algorist.algorithms.sampling import Sampler
 from algorist.algorithms.tracing import run_batch
@@ -44,6 +44,11 @@ class Algorithm:
     spec: Spec
     run: Callable = field(repr=False)
     sampler: Sampler = field(repr=False)
+    accepts: Callable[[Arrays, Arrays], bool] | None = field(default=None, repr=False)
+    """Whether outputs are a right answer to inputs, both of one sample, where several can be right.
+
+    It is asked only about outputs that fit the spec. None: only what the run itself finds is right.
+    """
     requires: tuple[Check, ...] = field(default=(), repr=False)
     """What a user's own inputs must satisfy beyond their shapes."""
     adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)

@@ -1,5 +1,6 @@
 """Divide and conquer (CLRS chapter 4)."""
 
+from algorist.algorithms.array_answers import is_maximum_subarray
 from algorist.algorithms.array_inputs import signed_keys
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.textbook import point_to_previous
@@ -21,6 +22,7 @@ from algorist.spec import graph, node
     },
     outputs={"start": node.mask_one, "end": node.mask_one},
     sampler=signed_keys,
+    accepts=is_maximum_subarray,
     eval_multiplier=32,
     static_hint="pred_h",
 )

@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.array_answers import (
+    is_cheapest_chain_order,
+    is_cheapest_search_tree,
+    is_longest_common_subsequence,
+)
 from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
@@ -59,6 +64,7 @@ def positive_dimensions(arrays: Mapping[str, np.ndarray]) -> None:
     },
     outputs={"s": edge.pointer},
     sampler=dimensions,
+    accepts=is_cheapest_chain_order,
     requires=(positive_dimensions,),
     min_nodes=2,
     static_hint="pred_h",
@@ -124,6 +130,7 @@ _MATCH, _UP, _LEFT = 0, 1, 2
     hints={"pred_h": node.pointer, "b_h": edge.categorical(4), "c": edge.scalar},
     outputs={"b": edge.categorical(4)},
     sampler=string_pair,
+    accepts=is_longest_common_subsequence,
     requires=(two_strings,),
     adapt=from_words("x", "y"),
     min_nodes=2,
@@ -260,6 +267,7 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
     },
     outputs={"root": edge.pointer},
     sampler=search_probabilities,
+    accepts=is_cheapest_search_tree,
     requires=(probabilities,),
     adapt=_pad_keys,
     min_nodes=2,

@@ -21,6 +21,12 @@ from algorist.algorithms.depth_first import (
     start,
     step,
 )
+from algorist.algorithms.graph_answers import (
+    are_strong_components,
+    is_breadth_first_tree,
+    is_depth_first_forest,
+    is_topological_order,
+)
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
@@ -44,6 +50,7 @@ from algorist.spec import edge, graph, node
     hints={"reach_h": node.mask, "pi_h": node.pointer},
     outputs={"pi": node.pointer},
     sampler=undirected_with_source,
+    accepts=is_breadth_first_tree,
     requires=(unweighted,),
     train_options={"p": TRAIN_P},
 )
@@ -82,6 +89,7 @@ def bfs(A, s, reach_h, pi_h, pi, trace):
     },
     outputs={"pi": node.pointer},
     sampler=directed,
+    accepts=is_depth_first_forest,
     requires=(unweighted,),
     train_options={"p": TRAIN_P},
 )
@@ -117,6 +125,7 @@ def dfs(A, pi_h, color, d, f, s_prev, s, u, v, s_last, time, pi, trace):
     },
     outputs={"topo": node.pointer, "topo_head": node.mask_one},
     sampler=directed_acyclic,
+    accepts=is_topological_order,
     requires=(unweighted, acyclic),
     train_options={"p": TRAIN_P},
 )
@@ -149,6 +158,7 @@ def topological_sort(
     },
     outputs={"scc_id": node.pointer},
     sampler=communities,
+    accepts=are_strong_components,
     requires=(unweighted,),
     train_options={"p": TRAIN_P},
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from algorist.algorithms.array_answers import is_heavy_schedule, is_largest_selection
 from algorist.algorithms.array_inputs import activities, tasks
 from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
@@ -49,6 +50,7 @@ def _non_negative_weights(arrays: Mapping[str, np.ndarray]) -> None:
     },
     outputs={"selected": node.mask},
     sampler=activities,
+    accepts=is_largest_selection,
     requires=(_start_before_finish,),
     static_hint="pred_h",
 )
@@ -80,6 +82,7 @@ def activity_selector(s, f, pred_h, selected_h, m, k, selected, trace):
     },
     outputs={"selected": node.mask},
     sampler=tasks,
+    accepts=is_heavy_schedule,
     requires=(_whole_deadlines, _non_negative_weights),
     static_hint="pred_h",
 )

@@ -200,12 +200,18 @@ def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
 
 def acyclic(arrays: Mapping[str, np.ndarray]) -> None:
     """No directed cycle."""
-    left = arrays["A"] != 0
-    while left.size:
-        sources = ~left.any(0)
+    if has_cycle(arrays["A"] != 0):
+        raise ValueError("A: got a graph with a cycle, expected one without")
+
+
+def has_cycle(edges: np.ndarray) -> bool:
+    """Whether a directed graph, given as a matrix of truths, has a cycle."""
+    while edges.size:
+        sources = ~edges.any(0)
         if not sources.any():
-            raise ValueError("A: got a graph with a cycle, expected one without")
-        left = left[~sources][:, ~sources]
+            return True
+        edges = edges[~sources][:, ~sources]
+    return False
 
 
 def no_negative_cycle(arrays: Mapping[str, np.ndarray]) -> None:

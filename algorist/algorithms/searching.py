@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from algorist.algorithms.array_answers import is_found, is_median, is_minimum
 from algorist.algorithms.array_inputs import keys, sorted_keys_with_target
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.textbook import chain, partition, point_to_previous
@@ -28,6 +29,7 @@ def _sorted(arrays: Mapping[str, np.ndarray]) -> None:
     hints={"pred_h": node.pointer, "min_h": node.mask_one, "i": node.mask_one},
     outputs={"min": node.mask_one},
     sampler=keys,
+    accepts=is_minimum,
     eval_multiplier=64,
     static_hint="pred_h",
 )
@@ -54,6 +56,7 @@ def minimum(key, pred_h, min_h, i, min_, trace):
     },
     outputs={"return": node.mask_one},
     sampler=sorted_keys_with_target,
+    accepts=is_found,
     requires=(_sorted,),
     eval_multiplier=64,
     static_hint="pred_h",
@@ -92,6 +95,7 @@ def binary_search(key, target, pred_h, low, high, mid, return_, trace):
     },
     outputs={"median": node.mask_one},
     sampler=keys,
+    accepts=is_median,
     eval_multiplier=64,
 )
 def quickselect(key, pred_h, p, r, i, j, i_rank, target, pivot, median, trace):

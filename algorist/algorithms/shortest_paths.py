@@ -9,6 +9,7 @@ import numpy as np
 from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.depth_first import sort_reachable
+from algorist.algorithms.graph_answers import are_all_shortest_paths, is_shortest_path_tree
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
@@ -29,6 +30,7 @@ from algorist.spec import edge, graph, node
     hints={"pi_h": node.pointer, "d": node.scalar, "msk": node.mask},
     outputs={"pi": node.pointer},
     sampler=undirected_weighted_with_source,
+    accepts=is_shortest_path_tree,
     requires=(no_negative_cycle,),
     train_options={"p": TRAIN_P},
 )
@@ -64,6 +66,7 @@ def bellman_ford(A, s, pi_h, d, msk, pi, trace):
     },
     outputs={"pi": node.pointer},
     sampler=undirected_weighted_with_source,
+    accepts=is_shortest_path_tree,
     requires=(non_negative,),
     train_options={"p": TRAIN_P},
 )
@@ -105,6 +108,7 @@ def dijkstra(A, s, pi_h, d, mark, in_queue, u, pi, trace):
     },
     outputs={"pi": node.pointer},
     sampler=acyclic_weighted_with_source,
+    accepts=is_shortest_path_tree,
     requires=(acyclic,),
     train_options={"p": TRAIN_P},
 )
@@ -136,6 +140,7 @@ def dag_shortest_paths(
     hints={"Pi_h": edge.pointer, "D": edge.scalar, "msk": edge.mask, "k": node.mask_one},
     outputs={"Pi": edge.pointer},
     sampler=undirected_weighted,
+    accepts=are_all_shortest_paths,
     requires=(no_negative_cycle,),
     train_options={"p": TRAIN_P},
 )

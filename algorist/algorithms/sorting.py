@@ -5,6 +5,7 @@ The keys stay where they are: `order[place]` is the node that a sort has moved t
 
 import numpy as np
 
+from algorist.algorithms.array_answers import is_ascending_chain
 from algorist.algorithms.array_inputs import keys
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
@@ -21,6 +22,7 @@ _BUILD, _EXTRACT, _REPAIR = range(3)  # the phases of heapsort
     hints={"pred_h": node.pointer, "i": node.mask_one, "j": node.mask_one},
     outputs={"pred": node.should_be_permutation},
     sampler=keys,
+    accepts=is_ascending_chain,
 )
 def insertion_sort(key, pred_h, i, j, pred, trace):
     """Insert each key into the sorted prefix before it (CLRS 2.1)."""
@@ -47,6 +49,7 @@ def insertion_sort(key, pred_h, i, j, pred, trace):
     hints={"pred_h": node.pointer, "i": node.mask_one, "j": node.mask_one},
     outputs={"pred": node.should_be_permutation},
     sampler=keys,
+    accepts=is_ascending_chain,
 )
 def bubble_sort(key, pred_h, i, j, pred, trace):
     """Let the smallest key left rise to the front, neighbour by neighbour (CLRS problem 2-2)."""
@@ -78,6 +81,7 @@ def bubble_sort(key, pred_h, i, j, pred, trace):
     },
     outputs={"pred": node.should_be_permutation},
     sampler=keys,
+    accepts=is_ascending_chain,
 )
 def heapsort(key, pred_h, parent, i, j, largest, heap_size, phase, pred, trace):
     """Build a heap, then move its largest key behind it until it is empty (CLRS 6.4)."""
@@ -144,6 +148,7 @@ def _show_heap(order, size, pred_h, parent, heap_size):
     },
     outputs={"pred": node.should_be_permutation},
     sampler=keys,
+    accepts=is_ascending_chain,
 )
 def quicksort(key, pred_h, p, r, i, j, pred, trace):
     """Part the keys around the last of them, then sort the left and the right part (CLRS 7.1)."""

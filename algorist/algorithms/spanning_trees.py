@@ -7,6 +7,7 @@ import numpy as np
 
 from algorist.algorithms.compiling import clear, compiled, copy
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.graph_answers import is_minimum_spanning_forest, is_minimum_spanning_tree
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
@@ -65,6 +66,7 @@ def _find_root(pi, root, mask, trace):
     },
     outputs={"in_mst": edge.mask},
     sampler=sparse_undirected_weighted,
+    accepts=is_minimum_spanning_forest,
     requires=(symmetric,),
     train_options={"p": SPARSE_TRAIN_P},
 )
@@ -105,6 +107,7 @@ def mst_kruskal(A, in_mst_h, pi, u, v, root_u, root_v, mask_u, mask_v, phase, in
     },
     outputs={"pi": node.pointer},
     sampler=undirected_weighted_with_source,
+    accepts=is_minimum_spanning_tree,
     requires=(symmetric,),
     train_options={"p": TRAIN_P},
 )

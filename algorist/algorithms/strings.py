@@ -1,6 +1,7 @@
 """String matching (CLRS chapter 32): `match` is the node at which the needle's first match starts.
 
-Where the needle does not occur, `match` is the first node of the needle itself.
+Where the needle does not occur, `match` is the first node of the needle itself. A later match is a
+wrong answer: it is the first one that is asked for.
 """
 
 from __future__ import annotations

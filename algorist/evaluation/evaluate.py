@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algorist.algorithms import get
 from algorist.batch import Batch
 from algorist.evaluation.answers import decided, without_permutations
+from algorist.evaluation.correct import right_answers
 from algorist.evaluation.scores import score
 from algorist.model.learner import Learner
 from algorist.model.window import pieces, whole
@@ -111,14 +113,20 @@ def evaluate(
     """Score every replica of a learner on a batch of the benchmark."""
     seen = learner.convention.batch(algorithm, batch)
     spec, truths = without_permutations(seen.spec, seen.outputs)
-    return [
-        _evaluation(spec, truths, seen, predictions)
-        for predictions in predict(learner, algorithm, batch, hints=hints)
-    ]
+    evaluations = []
+    for predictions in predict(learner, algorithm, batch, hints=hints):
+        # Judged by the numbers as they were drawn: single precision makes ties of its own.
+        right = right_answers(get(algorithm), batch.inputs, predictions.outputs, truths)
+        evaluations.append(_evaluation(spec, truths, seen, predictions, float(right.mean())))
+    return evaluations
 
 
 def _evaluation(
-    spec: Spec, truths: Mapping[str, np.ndarray], batch: Batch, predictions: Predictions
+    spec: Spec,
+    truths: Mapping[str, np.ndarray],
+    batch: Batch,
+    predictions: Predictions,
+    correct: float,
 ) -> Evaluation:
     over_time = {
         name: _score_over_time(spec, name, batch, value)
@@ -129,7 +137,7 @@ def _evaluation(
         outputs={
             f.name: score(f.kind, predictions.outputs[f.name], truths[f.name]) for f in spec.outputs
         },
-        correct=float("nan"),
+        correct=correct,
         hints={name: float(np.average(x, weights=counts)) for name, x in over_time.items()},
         hints_over_time=over_time,
     )

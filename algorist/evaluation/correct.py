@@ -1,0 +1,61 @@
+"""Which answers are right, whether or not the benchmark has the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from algorist.algorithms import Algorithm
+from algorist.evaluation.scores import MASKED
+from algorist.spec import Feature, Kind
+
+Arrays = Mapping[str, np.ndarray]
+
+_ONE_HOT = (Kind.MASK_ONE, Kind.CATEGORICAL)
+_POINTERS = (Kind.POINTER, Kind.SHOULD_BE_PERMUTATION)
+
+
+def right_answers(
+    algorithm: Algorithm, inputs: Arrays, outputs: Arrays, truths: Arrays
+) -> np.ndarray:
+    """For each sample of a batch, (B,), whether its outputs are a right answer to its inputs.
+
+    The truth is one, in every entry that counts; so are others where the algorithm accepts them.
+    Sorted orders are plain pointers.
+    """
+    features = algorithm.spec.outputs
+    right = np.logical_and.reduce([_equal(f, outputs[f.name], truths[f.name]) for f in features])
+    if algorithm.accepts is None:
+        return right
+    n = inputs["pos"].shape[1]
+    fitting = np.logical_and.reduce([_fits(f, outputs[f.name], n) for f in features])
+    for i in np.flatnonzero(fitting & ~right):
+        right[i] = algorithm.accepts(
+            {name: array[i] for name, array in inputs.items()},
+            {name: array[i] for name, array in outputs.items()},
+        )
+    return right
+
+
+def _equal(feature: Feature, predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Which samples equal the truth in every entry that counts."""
+    same, counts = predicted == truth, truth != MASKED
+    if feature.kind in _ONE_HOT:
+        same, counts = same.all(-1), counts.all(-1)
+    return _of_all_entries(same | ~counts)
+
+
+def _fits(feature: Feature, predicted: np.ndarray, n: int) -> np.ndarray:
+    """Which samples are what their kind says: pointers to nodes, one-hot choices, masks."""
+    if feature.kind in _POINTERS:
+        return _of_all_entries((predicted >= 0) & (predicted < n))
+    if feature.kind == Kind.SCALAR:
+        return _of_all_entries(np.isfinite(predicted))
+    fits = _of_all_entries((predicted == 0) | (predicted == 1))
+    return fits & _of_all_entries(predicted.sum(-1) == 1) if feature.kind in _ONE_HOT else fits
+
+
+def _of_all_entries(holds: np.ndarray) -> np.ndarray:
+    """Whether it holds throughout each sample: (B, ...) to (B,)."""
+    return holds.reshape(len(holds), -1).all(1)
