@@ -77,14 +77,13 @@ def _plugin_parser() -> _Parser:
 
 
 def _parser() -> _Parser:
-    look = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     plugin = _plugin_parser()
     parser = _Parser(
         prog="algorist",
         description="Thirty classical algorithms as exact data, step by step.",
-        epilog=_epilog(command.examples.split("\n")[0] for command in COMMANDS.values()),
+        epilog=_epilog([command.examples.split("\n")[0] for command in COMMANDS.values()]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[plugin],
-        **look,
     )
     parser.add_argument("--version", action="version", version=f"algorist {algorist.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -94,8 +93,8 @@ def _parser() -> _Parser:
             help=command.help,
             description=f"{command.help[0].upper()}{command.help[1:]}.",
             epilog=_epilog(command.examples.split("\n")),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
             parents=[plugin],
-            **look,
         )
         command.add_arguments(sub)
     return parser

@@ -73,10 +73,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _speeds(sizes: dict[str, int], arguments: argparse.Namespace, peer: str | None) -> dict:
+def _speeds(sizes: dict[str, int], arguments: argparse.Namespace, peer: str | None) -> dict[str, Any]:
     """Microseconds a sample: the median over the rounds of each worker."""
     pythons = {"algorist": sys.executable} | ({"dm-clrs": peer} if peer else {})
-    rows = []
+    rows: list[dict[str, Any]] = []
     with _workers(pythons) as ask:
         print(_line("microseconds a sample", [*pythons, "times faster" if peer else ""]))
         for name, n in sizes.items():
@@ -201,9 +201,9 @@ print(imported - start, time.perf_counter() - imported)
 """
 
 
-def _first_samples(names: list[str]) -> dict:
+def _first_samples(names: list[str]) -> dict[str, Any]:
     """Seconds from the call to the first sample, in fresh processes."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     print(_line("seconds to the first sample", ["empty cache", "warm cache", "(import)"]))
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
