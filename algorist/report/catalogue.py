@@ -51,11 +51,12 @@ def _types(features: Iterable[Feature]) -> dict[str, Any]:
 def catalogue(rows: Sequence[Mapping[str, Any]]) -> Table:
     """A table of described algorithms, by family; those with `steps` show them."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("algorithm", "family", "inputs", "hints", "outputs"):
-        table.add_column(heading, no_wrap=heading in ("algorithm", "hints"))
+    table.add_column("algorithm", no_wrap=True, overflow="crop")
+    for heading in ("family", "inputs", "hints", "outputs"):
+        table.add_column(heading, overflow="fold")
     measured = any("steps" in row for row in rows)
     for size in SIZES if measured else ():
-        table.add_column(f"steps\nn = {size}", justify="right", no_wrap=True)
+        table.add_column(f"steps\nn = {size}", justify="right", no_wrap=True, overflow="crop")
     for row in sorted(rows, key=lambda row: (row["family"], row["name"])):
         table.add_row(
             row["name"],

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
-PIPE_WIDTH = 100
+PIPE_WIDTH = 120
 """Columns where there is no terminal to ask."""
 
 

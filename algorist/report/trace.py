@@ -12,7 +12,7 @@ from rich.text import Text
 from algorist.batch import Batch
 from algorist.report.notation import Values
 from algorist.report.terminal import Terminal
-from algorist.spec import Location, Stage
+from algorist.spec import Kind, Location, Stage
 
 CHANGED = "bold yellow"
 _MARK = "*"
@@ -75,8 +75,10 @@ def _value(values: Values, width: int) -> Text:
     n, cell = len(numbers), values.width
     if n * (cell + 1) > width:
         return Text(f"{n} x {n} values, {np.count_nonzero(numbers)} of them not 0")
-    sparse = np.where(numbers.flat == 0, ".", texts).reshape(n, n)
-    return Text("\n".join(" ".join(text.rjust(cell) for text in row) for row in sparse))
+    if values.feature.kind == Kind.SCALAR:  # weights: where there is no edge, say nothing
+        texts = [text if number else "." for text, number in zip(texts, numbers.flat, strict=True)]
+    rows = [texts[i : i + n] for i in range(0, n * n, n)]
+    return Text("\n".join(" ".join(text.rjust(cell) for text in row) for row in rows))
 
 
 def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
@@ -133,9 +135,9 @@ def _side_by_side(columns: Sequence[_Column], width: int) -> list[list[_Column]]
 
 def _table(columns: Sequence[_Column], rows: Sequence[int]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-    table.add_column(_STEP, justify="right", no_wrap=True)
+    table.add_column(_STEP, justify="right", no_wrap=True, overflow="crop")
     for column in columns:
-        table.add_column(Text(column.heading), no_wrap=True)
+        table.add_column(Text(column.heading), no_wrap=True, overflow="crop")
     for row, cells in zip(rows, zip(*(c.cells for c in columns), strict=True), strict=True):
         table.add_row(str(row), *cells)
     return table
