@@ -5,9 +5,8 @@
     python benchmarks/sampling.py --first                    # seconds to the first sample
 
 Each library runs in a process of its own, bound to one and the same core, and the two take turns,
-so that whatever else the machine does hits both. What counts is the processor time of the thread
-that draws: waiting for the core does not. Sizes are the benchmark's: where others have
-n = 16, the string matchers have 20.
+so that whatever else the machine does hits both. What counts is processor time: waiting for the
+core does not. Sizes are the benchmark's: where others have n = 16, the string matchers have 20.
 """
 
 from __future__ import annotations
@@ -73,7 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _speeds(sizes: dict[str, int], arguments: argparse.Namespace, peer: str | None) -> dict[str, Any]:
+def _speeds(
+    sizes: dict[str, int], arguments: argparse.Namespace, peer: str | None
+) -> dict[str, Any]:
     """Microseconds a sample: the median over the rounds of each worker."""
     pythons = {"algorist": sys.executable} | ({"dm-clrs": peer} if peer else {})
     rows: list[dict[str, Any]] = []
@@ -192,12 +193,12 @@ def _dm_clrs() -> Callable[[str, int], Draw]:
 WORKERS = {"algorist": _algorist, "dm-clrs": _dm_clrs}
 
 FIRST = """
-import time
-start = time.perf_counter()
+from time import process_time
+start = process_time()
 import algorist
-imported = time.perf_counter()
+imported = process_time()
 algorist.get({name!r}).sample(16, 1, 0)
-print(imported - start, time.perf_counter() - imported)
+print(imported - start, process_time() - imported)
 """
 
 

@@ -16,6 +16,7 @@ from algorist.report.terminal import Terminal
 from algorist.report.trace import show_trace
 
 ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.usefixtures("piped")
 
 
 def process(*arguments, **environment):
@@ -180,8 +181,8 @@ def test_list_as_json_tells_everything(capsys):
         ("sample", "the following arguments are required: algorithm"),
         ("sample dijkstr", "unknown algorithm 'dijkstr': did you mean 'dijkstra'?"),
         ("sample dijkstra --n x", "argument --n: invalid int value: 'x'"),
-        ("sample dijkstra --n 0", "got a problem of 0 nodes"),
-        ("sample dijkstra --count 0", "--count: got 0, expected at least 1"),
+        ("sample dijkstra --n 0", "n: got 0, expected a whole number of at least 1"),
+        ("sample dijkstra --count 0", "count: got 0, expected a whole number of at least 1"),
         ("sample dijkstra --seed -1", "seed: got -1"),
         ("sample dijkstra --option q=1", "unknown option 'q'"),
         ("sample dijkstra --option p", "--option: got 'p', expected NAME=VALUE"),

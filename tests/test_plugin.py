@@ -14,10 +14,11 @@ from algorist.cli import main
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "euclid.py"
+pytestmark = pytest.mark.usefixtures("own_registry", "piped")
 
 
-@pytest.fixture(scope="module")
-def euclid():
+@pytest.fixture
+def euclid(own_registry):
     algorist.load_plugin(EXAMPLE)
     return algorist.get("euclid")
 

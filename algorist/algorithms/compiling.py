@@ -32,7 +32,7 @@ def specialised(template: Callable, function: Callable) -> Any:
     names = {**template.__globals__, "function": compiled(function)}
     copied = types.FunctionType(code, names, template.__name__)
     digest = _digest(template, function)
-    copied.__qualname__ = f"{template.__name__}.{function.__qualname__}.{digest}"
+    copied.__qualname__ = f"{template.__name__}.{digest}.{function.__qualname__}"
     copied.__module__ = function.__module__
     return njit(cache=True, **_OPTIONS)(copied)
 

@@ -17,9 +17,6 @@ from typing import Any
 from algorist.algorithms.compiling import clear, compiled, copy, specialised
 from algorist.algorithms.random import generator
 
-function: Any
-"""What the templates below call: `specialised` binds it, in a copy of the template."""
-
 
 @compiled
 def record(trace):
@@ -42,7 +39,7 @@ def _draw_batch(seed, inputs, windows, options):
     for b in range(len(all_floats)):
         clear(floats)
         clear(ints)
-        function(rng, *(windows + options))
+        function(rng, *(windows + options))  # noqa: F821
         copy(all_floats[b], floats)
         copy(all_ints[b], ints)
 
@@ -61,7 +58,7 @@ def _run_batch(inputs, hints, outputs, windows, steps):
         clear(out_ints)
         steps[b] = 0
         trace = (floats, ints, float_tape[:, b], int_tape[:, b], steps[b : b + 1])
-        function(*windows, trace)
+        function(*windows, trace)  # noqa: F821
         copy(all_out_floats[b], out_floats)
         copy(all_out_ints[b], out_ints)
 

@@ -12,6 +12,7 @@ import algorist
 from algorist.algorithms import Algorithm
 from algorist.batch import Batch
 from algorist.commands import Command
+from algorist.data import official
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
 from algorist.report.trace import show_trace
@@ -43,10 +44,10 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     algorithm = algorist.get(arguments.algorithm)
     steps = _slice(arguments.steps)
     options = dict(_option(text) for text in arguments.option)
-    if arguments.count < 1:
-        raise ValueError(f"--count: got {arguments.count}, expected at least 1")
     hints = _hints(algorithm, arguments.hints)
-    batch = algorithm.sample(arguments.n, arguments.count, arguments.seed, options)
+    batch = official.generate(
+        algorithm, n=arguments.n, count=arguments.count, seed=arguments.seed, **options
+    )
     written = save(batch, arguments.out) if arguments.out else None
     terminal.print(f"{algorithm.name}: {algorithm.description}")
     terminal.print(f"{batch.n} nodes, seed {arguments.seed}, {batch.lengths[0]} steps\n")
@@ -63,10 +64,10 @@ def save(batch: Batch, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix != ".npz":
         path = path.with_name(path.name + ".npz")
-    arrays = {
+    arrays: dict[str, Any] = {
         f"{stage}/{name}": array for stage in Stage for name, array in batch.at(stage).items()
     }
-    np.savez_compressed(path, allow_pickle=False, lengths=batch.lengths, **arrays)
+    np.savez_compressed(path, lengths=batch.lengths, **arrays)
     return path
 
 
