@@ -19,6 +19,7 @@ ORDER = [
     "data",
     "kernels",
     "model",
+    "evaluation",
     "training",
     "report",
     "__init__",  # the table of contents: what users import, and the commands with them

@@ -1,10 +1,18 @@
-"""What several tests need."""
+"""What several tests need, those in docstrings too."""
 
 import sys
 
 import pytest
 
 import algorist  # noqa: F401 (its registry is what is replaced below)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """No test reads or writes what the user keeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ALGORIST_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture
