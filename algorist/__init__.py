@@ -1,8 +1,21 @@
-"""algorist: train one neural network to execute thirty classical algorithms, and watch it think."""
+"""algorist: train one neural network to execute thirty classical algorithms, and watch it think.
+
+    >>> import algorist
+    >>> batch = algorist.get("insertion_sort").trace(key=[0.3, 0.1, 0.2])
+    >>> batch.outputs["pred"].tolist()  # each node points to the one before it in order
+    [[2, 1, 1]]
+
+Those who declare algorithms of their own find all they need here too; `examples/` shows how.
+"""
 
 from algorist import data
 from algorist.algorithms import Algorithm, algorithm, algorithms, get, register
+from algorist.algorithms.compiling import clear, compiled, copy
+from algorist.algorithms.random import below, fill_coins, fill_uniform, permutation, uniform
+from algorist.algorithms.sampling import Sampler, sampler
+from algorist.algorithms.tracing import record
 from algorist.batch import Batch
+from algorist.plugins import load_plugin
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 
 __version__ = "0.1.0"
@@ -13,14 +26,26 @@ __all__ = [
     "Feature",
     "Kind",
     "Location",
+    "Sampler",
     "Spec",
     "Stage",
     "algorithm",
     "algorithms",
+    "below",
+    "clear",
+    "compiled",
+    "copy",
     "data",
     "edge",
+    "fill_coins",
+    "fill_uniform",
     "get",
     "graph",
+    "load_plugin",
     "node",
+    "permutation",
+    "record",
     "register",
+    "sampler",
+    "uniform",
 ]

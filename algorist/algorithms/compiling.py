@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -18,8 +21,9 @@ def specialised(template: Callable, function: Callable) -> Any:
     """Compile `template` with its global name `function` bound to the given one.
 
     The copy claims to stand where `function` does. So Numba keeps the machine code beside that
-    file (a user's own too), one entry per function, and drops it when that file changes. A closure
-    would do the same but cannot be kept on disk.
+    file (a user's own too), one entry per function, and drops it when that file changes; the name
+    carries a digest of the helpers in other files, which Numba does not watch. A closure would do
+    the same but cannot be kept on disk.
     """
     source = function.__code__
     code = template.__code__.replace(
@@ -27,7 +31,8 @@ def specialised(template: Callable, function: Callable) -> Any:
     )
     names = {**template.__globals__, "function": compiled(function)}
     copied = types.FunctionType(code, names, template.__name__)
-    copied.__qualname__ = f"{template.__name__}.{function.__qualname__}"
+    digest = _digest(template, function)
+    copied.__qualname__ = f"{template.__name__}.{digest}.{function.__qualname__}"
     copied.__module__ = function.__module__
     return njit(cache=True, **_OPTIONS)(copied)
 
@@ -44,3 +49,41 @@ def clear(vector):
     """Set a vector to zero."""
     for i in range(len(vector)):
         vector[i] = 0
+
+
+def _digest(template: Callable, function: Callable) -> str:
+    """Stands for all that goes into the machine code from files other than the function's own."""
+    reached: list[Any] = [template, function]
+    parts = set()
+    for one in reached:  # grows as helpers, and helpers of helpers, are found
+        if one.__code__.co_filename != function.__code__.co_filename:
+            parts.add(_file_digest(one.__code__.co_filename))
+        for value in _referred(one):
+            if isinstance(value, int | float | str | tuple):
+                parts.add(repr(value))
+            elif hasattr(value, "py_func") and value.py_func not in reached:
+                reached.append(value.py_func)
+    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:12]
+
+
+def _referred(function: Any) -> Iterator[Any]:
+    """The global values that a function may refer to, also as attributes of a module."""
+    names = set(_names(function.__code__))
+    for name in names & function.__globals__.keys():
+        value = function.__globals__[name]
+        yield value
+        if isinstance(value, types.ModuleType):
+            yield from (vars(value)[name] for name in names & vars(value).keys())
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+@cache
+def _file_digest(path: str) -> str:
+    file = Path(path)
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else path

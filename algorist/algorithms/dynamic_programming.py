@@ -5,7 +5,7 @@ Tables over pairs of nodes are filled in sweeps: a step is one sweep over all th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -246,7 +246,7 @@ def probabilities(arrays: Mapping[str, np.ndarray]) -> None:
 def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
     """Let users give `p` without the 0 that makes it as long as `q`."""
     p, q = given.get("p"), given.get("q")
-    if not isinstance(p, Sized) or not isinstance(q, Sized) or len(p) == len(q):
+    if not isinstance(p, Collection) or not isinstance(q, Collection) or len(p) == len(q):
         return given
     if len(p) != len(q) - 1:
         raise ValueError(

@@ -59,11 +59,11 @@ def load(path: Path, spec: Spec) -> Batch:
     if seal != content[-_SEAL_BYTES:]:
         raise Damaged(path)
     with np.load(io.BytesIO(content)) as archive:
-        stages = (
+        inputs, hints, outputs = (
             {feature.name: archive[f"{stage}/{feature.name}"] for feature in spec.at(stage)}
             for stage in Stage
         )
-        return Batch(spec, *stages, lengths=archive[_LENGTHS])
+        return Batch(spec, inputs, hints, outputs, archive[_LENGTHS])
 
 
 def _archive(arrays: dict[str, np.ndarray]) -> memoryview:

@@ -3,6 +3,7 @@
 Each lane of a chunk follows one sample after the other: lane b takes sample b of batch 0, then of
 batch 1, and so on. What does not fit into one chunk goes on in the next.
 
+    >>> from algorist.data.stream import OneSize, Online
     >>> chunker = Chunker(OneSize(Online("dfs", seed=0), 16).batch)
     >>> chunker.chunk(0).hints["d"].shape
     (16, 32, 16)

@@ -4,8 +4,8 @@ A source's `batch(step)` is a pure function of the seed, the algorithm and the s
 the same in any order, on any number of threads, and after a restart there is nothing to restore.
 
     >>> source = Online("dijkstra", seed=0)
-    >>> for batch in Prefetch(source.batch, range(10_000)):
-    ...     ...
+    >>> [batch.n for batch in Prefetch(source.batch, range(7))]
+    [4, 7, 11, 13, 16, 4, 7]
 """
 
 from __future__ import annotations

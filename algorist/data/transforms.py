@@ -1,8 +1,12 @@
 """Transforms: changes of how the data is put to a learner, for spec and batch together.
 
+>>> import algorist
 >>> chosen = standard(algorist.get("minimum"))
->>> spec = transformed_spec(chosen, algorist.get("minimum").spec)
->>> batch = transformed(chosen, official.split("minimum", "val"))
+>>> "pred" in transformed_spec(chosen, algorist.get("minimum").spec)
+True
+>>> batch = transformed(chosen, algorist.data.official.split("minimum", "val"))
+>>> list(batch.inputs)
+['pos', 'key', 'pred']
 """
 
 from __future__ import annotations

@@ -53,10 +53,10 @@ def entries(net: Net) -> Iterator[Entry]:
                 theirs.append(f"{theirs[0]}_1")
             yield from _linear(f"encoders.{algorithm}.{feature.name}", *theirs)
         for feature in net.decoded(spec):
-            theirs = f"{_CODERS}/algo_{index}_{feature.name}_dec_linear"
+            linear = f"{_CODERS}/algo_{index}_{feature.name}_dec_linear"
             for number, name in enumerate(row(feature).place.reads):
                 ours = f"decoders.{algorithm}.{feature.name}.{name}"
-                yield from _linear(ours, _numbered(theirs, number))
+                yield from _linear(ours, _numbered(linear, number))
     yield from _processor_entries(net.processor)
 
 
@@ -117,7 +117,7 @@ def import_parameters(net: Net, parameters: Mapping[str, Any], replica: int = 0)
     """Set one replica of a net to parameters of dm-clrs, nested or flat ("module/name")."""
     flat = dict(_flattened(parameters))
     own = dict(net.named_parameters())
-    used = set()
+    used: set[str] = set()
     for entry in entries(net):
         missing = [name for name in entry.theirs if name not in flat]
         if missing:

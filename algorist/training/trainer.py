@@ -6,7 +6,7 @@ One task is many tasks with a single entry; a whole trajectory is a chunk with n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ class Trainer:
             processor.load_state_dict({k: v.expand_as(own[k]) for k, v in given.items()})
         processor.requires_grad_(not self.config.optimiser.freeze_processor)
 
-    def run(self, *, workers: int = 1) -> Iterator[Report | None]:
+    def run(self, *, workers: int = 1) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
         tasks = list(self.feeds.values())
         schedule = self.config.schedule

@@ -1,0 +1,41 @@
+# A virtual environment is made on first use, and again whenever the requirements change.
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: run test lint format types bench clean
+
+run: $(READY)
+	$(BIN)/algorist list
+	$(BIN)/algorist sample dijkstra --n 6
+	$(BIN)/python benchmarks/sampling.py --rounds 1
+
+test: lint types
+	$(BIN)/pytest -q -n auto
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# make bench PEER=python3 compares with the dm-clrs of that interpreter.
+bench: $(READY)
+	$(BIN)/python benchmarks/sampling.py $(if $(PEER),--peer $(PEER))
+	$(BIN)/python benchmarks/sampling.py --n 64 $(if $(PEER),--peer $(PEER))
+	$(BIN)/python benchmarks/sampling.py --first
+
+# Machine code of older versions stays in __pycache__ until somebody sweeps it out.
+clean:
+	find algorist examples tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@

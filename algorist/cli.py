@@ -1,0 +1,118 @@
+"""The command `algorist`: parses, calls, prints."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from numba.core.errors import NumbaError
+
+import algorist
+from algorist.commands import Command
+from algorist.commands.list import command as list_command
+from algorist.commands.sample import command as sample_command
+from algorist.report.terminal import Terminal
+
+COMMANDS: dict[str, Command] = {
+    "list": list_command,
+    "sample": sample_command,
+}
+"""To add a command, write a module in `algorist/commands` and name it here."""
+
+PLUGINS = "ALGORIST_PLUGINS"
+WRONG_INPUT, INTERRUPTED = 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        _run(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+    except (ValueError, OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough
+            _close_stdout()
+            return 0
+        print(f"algorist: error: {error}", file=sys.stderr)
+        return WRONG_INPUT
+    except NumbaError as error:
+        print(f"algorist: error: cannot compile: {_shortened(error)}", file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _run(argv: list[str]) -> None:
+    given, rest = _plugin_parser().parse_known_args(argv)
+    files = os.environ.get(PLUGINS, "").split(os.pathsep) + given.plugin
+    for file in filter(None, files):
+        algorist.load_plugin(file)
+    arguments = _parser().parse_args(rest)
+    COMMANDS[arguments.command].run(arguments, Terminal())
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors go the way of all others: one line, no usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+
+def _plugin_parser() -> _Parser:
+    """Plug-ins are loaded before anything else is parsed, wherever they stand."""
+    parser = _Parser(prog="algorist", add_help=False, allow_abbrev=False)
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file that registers algorithms of your own (repeatable; the environment "
+        f"variable {PLUGINS} names such files too, separated by {os.pathsep!r})",
+    )
+    return parser
+
+
+def _parser() -> _Parser:
+    plugin = _plugin_parser()
+    parser = _Parser(
+        prog="algorist",
+        description="Thirty classical algorithms as exact data, step by step.",
+        epilog=_epilog([command.examples.split("\n")[0] for command in COMMANDS.values()]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[plugin],
+    )
+    parser.add_argument("--version", action="version", version=f"algorist {algorist.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(
+            name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            epilog=_epilog(command.examples.split("\n")),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            parents=[plugin],
+        )
+        command.add_arguments(sub)
+    return parser
+
+
+def _epilog(examples: Sequence[str]) -> str:
+    return "examples:\n" + "\n".join(f"  {example}" for example in examples)
+
+
+def _shortened(error: NumbaError) -> str:
+    """What the compiler found and where, without its account of how it came there."""
+    text = str(error).split("During: resolving callee type")[0]
+    lines = [line.strip() for line in text.splitlines()]
+    found = [line for line in lines if line and not line.startswith(("Failed in", "During"))]
+    place = re.search(r"at (\S+) \((\d+)\)$", text, re.MULTILINE)
+    return " ".join(found[:2]) + (f" ({place[1]}:{place[2]})" if place else "")
+
+
+def _close_stdout() -> None:
+    """Keep Python from complaining at its end that nobody reads the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,53 @@
+"""`algorist list`: what there is."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+
+import algorist
+from algorist.commands import Command
+from algorist.errors import unknown
+from algorist.report.catalogue import SIZES, catalogue, described, steps
+from algorist.report.terminal import Terminal
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what can be given."""
+    parser.add_argument("--family", help="only the algorithms of this family")
+    parser.add_argument(
+        "--no-steps", action="store_true", help="leave out the steps: nothing is run or compiled"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with every feature")
+
+
+def run(arguments: Namespace, terminal: Terminal) -> None:
+    """Print a table of the algorithms, or JSON."""
+    chosen = [algorist.get(name) for name in algorist.algorithms()]
+    if arguments.family is not None:
+        families = {algorithm.family for algorithm in chosen}
+        if arguments.family not in families:
+            raise ValueError(unknown("family", arguments.family, families))
+        chosen = [algorithm for algorithm in chosen if algorithm.family == arguments.family]
+    rows = [described(algorithm) for algorithm in chosen]
+    if not arguments.no_steps:
+        with Terminal(stderr=True).status("") as status:
+            for row, algorithm in zip(rows, chosen, strict=True):
+                status.update(f"running {algorithm.name} (it is compiled the first time)")
+                row["steps"] = {str(n): steps(algorithm, n) for n in SIZES}
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    else:
+        terminal.print(catalogue(rows))
+
+
+command = Command(
+    help="list the algorithms, their features and how many steps they take",
+    examples="""\
+algorist list
+algorist list --family sorting
+algorist list --json --no-steps | python -m json.tool
+algorist --plugin examples/euclid.py list""",
+    add_arguments=add_arguments,
+    run=run,
+)

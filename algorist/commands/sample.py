@@ -1,0 +1,123 @@
+"""`algorist sample`: draw a problem, run it, show every step."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import algorist
+from algorist.algorithms import Algorithm
+from algorist.batch import Batch
+from algorist.commands import Command
+from algorist.data import official
+from algorist.errors import unknown
+from algorist.report.terminal import Terminal
+from algorist.report.trace import show_trace
+from algorist.spec import Stage
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what can be given."""
+    parser.add_argument("algorithm", help="a name that `algorist list` shows")
+    parser.add_argument("--n", type=int, default=8, help="size of the problem (default: 8)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draws (default: 0)")
+    parser.add_argument(
+        "--count", type=int, default=1, help="problems to draw; the first is shown (default: 1)"
+    )
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the sampler, for example p=0.2 or p=0.1,0.5 (repeatable)",
+    )
+    parser.add_argument("--hints", metavar="A,B", help="only these hints, in this order")
+    parser.add_argument("--steps", default=":", metavar="A:B", help="only these steps, like 0:10")
+    parser.add_argument("--out", metavar="FILE.npz", help="also write all arrays to this file")
+
+
+def run(arguments: Namespace, terminal: Terminal) -> None:
+    """Print the trace of a drawn problem."""
+    algorithm = algorist.get(arguments.algorithm)
+    steps = _slice(arguments.steps)
+    options = dict(_option(text) for text in arguments.option)
+    hints = _hints(algorithm, arguments.hints)
+    batch = official.generate(
+        algorithm, n=arguments.n, count=arguments.count, seed=arguments.seed, **options
+    )
+    written = save(batch, arguments.out) if arguments.out else None
+    terminal.print(f"{algorithm.name}: {algorithm.description}")
+    terminal.print(f"{batch.n} nodes, seed {arguments.seed}, {batch.lengths[0]} steps\n")
+    show_trace(terminal, batch, hints=hints, steps=steps)
+    if written:
+        terminal.print(f"{len(batch)} drawn, written to {written}")
+
+
+def save(batch: Batch, path: str | Path) -> Path:
+    """Write a batch as an npz file with the keys `input/...`, `hint/...`, `output/...`, `lengths`.
+
+    As NumPy does, the file's name is made to end in `.npz`.
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        path = path.with_name(path.name + ".npz")
+    arrays: dict[str, Any] = {
+        f"{stage}/{name}": array for stage in Stage for name, array in batch.at(stage).items()
+    }
+    np.savez_compressed(path, lengths=batch.lengths, **arrays)
+    return path
+
+
+def _hints(algorithm: Algorithm, text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    known = [feature.name for feature in algorithm.spec.hints]
+    for name in text.split(","):
+        if name not in known:
+            raise ValueError(unknown("hint", name, known))
+    return text.split(",")
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """`p=0.1,0.5` as a name and a value; whether it makes sense is for the sampler to say."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise ValueError(f"--option: got {text!r}, expected NAME=VALUE, for example p=0.2")
+    numbers = tuple(_number(part) for part in value.split(","))
+    return name, numbers if len(numbers) > 1 else numbers[0]
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _slice(text: str) -> slice:
+    """`0:10`, `5:`, `:-1` or a single `3`, counted as Python does."""
+    try:
+        bounds = [int(part) if part else None for part in text.split(":")]
+        if len(bounds) == 1 and bounds[0] is not None:
+            return slice(bounds[0], bounds[0] + 1 or None)
+        start, stop = bounds
+    except ValueError:
+        raise ValueError(f"--steps: got {text!r}, expected FIRST:END, for example 0:10") from None
+    return slice(start, stop)
+
+
+command = Command(
+    help="draw a problem, run the algorithm on it and show every step",
+    examples="""\
+algorist sample insertion_sort
+algorist sample dijkstra --n 6 --seed 3 --option p=0.4
+algorist sample dijkstra --n 16 --hints u,d --steps 0:5
+algorist sample dijkstra --n 64 --count 100 --steps 0:0 --out graphs.npz""",
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,62 @@
+"""Feature values as short text, one piece for each value.
+
+A pointer or a `mask_one` is the index of a node, a categorical value the number of its class, a
+mask 1 or a dot; a dash stands for a value that does not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from algorist.spec import Feature, Kind
+
+_MASK = {0: ".", 1: "1"}
+_NONE = "-"
+
+
+@dataclass(frozen=True)
+class Values:
+    """One feature over some steps: a number for each value, and how to write such numbers."""
+
+    feature: Feature
+    numbers: np.ndarray  # (steps, ...): no further axis, one a node, or one a pair of nodes
+    decimals: int
+
+    @classmethod
+    def of(cls, feature: Feature, array: np.ndarray) -> Values:
+        """Read an array of a batch, with one leading axis."""
+        numbers = _numbers(feature, array)
+        whole = np.array_equal(numbers, np.round(numbers))
+        return cls(feature, numbers, 0 if whole else 2)
+
+    def text(self, number: float) -> str:
+        """A single value."""
+        if self.feature.kind == Kind.SCALAR:
+            large = abs(number) >= 10_000
+            return f"{number:.3g}" if large else f"{number:.{self.decimals}f}"
+        if number < 0:
+            return _NONE
+        return _MASK[int(number)] if self.feature.kind == Kind.MASK else str(int(number))
+
+    def texts(self, step: int) -> list[str]:
+        """All values of a step, flat."""
+        return [self.text(number) for number in self.numbers[step].flat]
+
+    def changed(self, step: int) -> np.ndarray:
+        """Which values of a step differ from the step before; none of the first."""
+        before = self.numbers[max(step - 1, 0)]
+        return np.asarray(self.numbers[step] != before)
+
+    @property
+    def width(self) -> int:
+        """The longest text."""
+        return max(len(text) for step in range(len(self.numbers)) for text in self.texts(step))
+
+
+def _numbers(feature: Feature, array: np.ndarray) -> np.ndarray:
+    """One-hot kinds as indices, -1 where there is none; all others as they are."""
+    if feature.kind not in (Kind.MASK_ONE, Kind.CATEGORICAL, Kind.PERMUTATION_POINTER):
+        return array
+    return np.where((array == 1).any(-1), array.argmax(-1), -1)

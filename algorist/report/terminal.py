@@ -1,0 +1,29 @@
+"""The terminal, and what stands in for one: a pipe, a file, a screen without colours."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+from rich.console import Console
+
+PIPE_WIDTH = 120
+"""Columns where there is no terminal to ask."""
+
+
+class Terminal(Console):
+    """A console that prints text as it is: no markup, no guesses at what to colour."""
+
+    def __init__(self, *, stderr: bool = False):
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = PIPE_WIDTH
+
+    @property
+    def plain(self) -> bool:
+        """Whether styles cannot be seen, so that marks must be characters."""
+        return self.color_system is None or self.no_color
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Let the caller decide: a reader that has seen enough (`| head`) is no error."""
+        raise BrokenPipeError

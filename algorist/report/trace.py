@@ -1,0 +1,143 @@
+"""A run in the terminal: the inputs, one row a step with what changed marked, the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from algorist.batch import Batch
+from algorist.report.notation import Values
+from algorist.report.terminal import Terminal
+from algorist.spec import Kind, Location, Stage
+
+CHANGED = "bold yellow"
+_MARK = "*"
+_GAP = 2
+_STEP = "step"
+_CHANGES_WIDTH = 40
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A hint as a column of a table: its heading, and one cell a step."""
+
+    heading: str
+    cells: list[Text]
+
+    @property
+    def width(self) -> int:
+        lines = self.heading.split("\n")
+        return max(max(map(len, lines)), max(cell.cell_len for cell in self.cells))
+
+
+def show_trace(
+    terminal: Terminal,
+    batch: Batch,
+    *,
+    sample: int = 0,
+    hints: Sequence[str] | None = None,
+    steps: slice = slice(None),
+) -> None:
+    """Print one sample of a batch; `hints` (names) and `steps` choose columns and rows."""
+    _show_stage(terminal, batch, Stage.INPUT, sample)
+    chosen = list(batch.hints) if hints is None else hints
+    rows = range(int(batch.lengths[sample]))[steps]
+    if chosen and rows:
+        columns = [
+            _column(Values.of(batch.spec[name], batch.hints[name][:, sample]), rows, terminal)
+            for name in chosen
+        ]
+        for group in _side_by_side(columns, terminal.width):
+            terminal.print(_table(group, rows))
+            terminal.print()
+    _show_stage(terminal, batch, Stage.OUTPUT, sample)
+
+
+def _show_stage(terminal: Terminal, batch: Batch, stage: Stage, sample: int) -> None:
+    """Inputs or outputs: a line each, graphs as matrices where there is room."""
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
+    for name, array in batch.at(stage).items():
+        values = Values.of(batch.spec[name], array[sample : sample + 1])
+        table.add_row(Text(f"{stage} {name}", "bold"), _value(values, terminal.width - 20))
+    terminal.print(table)
+    terminal.print()
+
+
+def _value(values: Values, width: int) -> Text:
+    """A line (or several) of values, a matrix, or for large graphs how many values there are."""
+    texts, numbers = values.texts(0), values.numbers[0]
+    if numbers.ndim < 2:
+        return Text(" ".join(texts))
+    n, cell = len(numbers), values.width
+    if n * (cell + 1) > width:
+        return Text(f"{n} x {n} values, {np.count_nonzero(numbers)} of them not 0")
+    if values.feature.kind == Kind.SCALAR:  # weights: where there is no edge, say nothing
+        texts = [text if number else "." for text, number in zip(texts, numbers.flat, strict=True)]
+    rows = [texts[i : i + n] for i in range(0, n * n, n)]
+    return Text("\n".join(" ".join(text.rjust(cell) for text in row) for row in rows))
+
+
+def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
+    if values.feature.location == Location.EDGE:
+        return _changes_column(values, rows)
+    cell, count = values.width, values.numbers[0].size
+    if count * (cell + len(_MARK)) > terminal.width - len(_STEP) - _GAP:
+        return _changes_column(values, rows)
+    heading = values.feature.name
+    if values.numbers.ndim > 1:  # a ruler with the nodes above their values
+        heading += "\n" + " ".join(str(i % 10**cell).rjust(cell) for i in range(count))
+    return _Column(heading, [_marked(values, step, cell, terminal.plain) for step in rows])
+
+
+def _marked(values: Values, step: int, width: int, plain: bool) -> Text:
+    """All values of a step; those that changed are coloured, or followed by an asterisk."""
+    line = Text(no_wrap=True)
+    for text, changed in zip(values.texts(step), values.changed(step).flat, strict=True):
+        line.append(text.rjust(width), CHANGED if changed else None)
+        line.append(_MARK if changed and plain else " ")
+    return line
+
+
+def _changes_column(values: Values, rows: Iterable[int]) -> _Column:
+    """For features with too many values for a row: only those that changed."""
+    return _Column(f"{values.feature.name}\n(changes)", [_changes(values, step) for step in rows])
+
+
+def _changes(values: Values, step: int) -> Text:
+    if step == 0:
+        return Text(f"{np.count_nonzero(values.numbers[0])} not 0")
+    places = np.argwhere(values.changed(step))
+    line = ""
+    for shown, place in enumerate(places):
+        more = f"[{','.join(map(str, place))}]={values.text(values.numbers[step][tuple(place)])} "
+        if len(line) + len(more) > _CHANGES_WIDTH:
+            return Text(f"{line}+{len(places) - shown} more", CHANGED)
+        line += more
+    return Text(line, CHANGED)
+
+
+def _side_by_side(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
+    """The columns in groups that fit the terminal's width, in order."""
+    groups: list[list[_Column]] = []
+    room = 0
+    for column in columns:
+        room -= column.width + _GAP
+        if room < 0 or not groups:
+            groups.append([])
+            room = width - len(_STEP) - _GAP - column.width - _GAP
+        groups[-1].append(column)
+    return groups
+
+
+def _table(columns: Sequence[_Column], rows: Sequence[int]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table.add_column(_STEP, justify="right", no_wrap=True, overflow="crop")
+    for column in columns:
+        table.add_column(Text(column.heading), no_wrap=True, overflow="crop")
+    for row, cells in zip(rows, zip(*(c.cells for c in columns), strict=True), strict=True):
+        table.add_row(str(row), *cells)
+    return table

@@ -1,0 +1,32 @@
+"""What several tests need, those in docstrings too."""
+
+import sys
+
+import pytest
+
+import algorist  # noqa: F401 (its registry is what is replaced below)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """No test reads or writes what the user keeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ALGORIST_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def own_registry(monkeypatch):
+    """Algorithms that the test registers are forgotten after it."""
+    home = sys.modules["algorist.algorithms"]
+    monkeypatch.setattr(home, "_registry", dict(home._registry))
+    yield
+    for name in [name for name in sys.modules if name.startswith("algorist_plugin_")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    """Commands print as into a pipe, whatever the terminal of the tests is like."""
+    for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "ALGORIST_PLUGINS"):
+        monkeypatch.delenv(name, raising=False)

@@ -1,0 +1,263 @@
+"""The command line: what it prints, what it refuses, how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import algorist
+from algorist import cli
+from algorist.cli import main
+from algorist.report.terminal import Terminal
+from algorist.report.trace import show_trace
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.usefixtures("piped")
+
+
+def process(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "algorist", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def printed(capsys, *arguments):
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def column(text, first_line):
+    """The lines of a table from a heading on, up to the next empty one."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split() == first_line.split())
+    return [line.rstrip() for line in lines[start : lines.index("", start)]]
+
+
+def test_sample_shows_inputs_steps_with_changes_marked_and_outputs(capsys):
+    text = printed(capsys, "sample", "insertion_sort", "--n", "4", "--seed", "0")
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert lines == [
+        "insertion_sort: Insert each key into the sorted prefix before it (CLRS 2.1).",
+        "4 nodes, seed 0, 4 steps",
+        "",
+        "input pos  0.00 0.25 0.50 0.75",
+        "input key  0.55 0.72 0.60 0.54",
+        "",
+        "      pred_h",
+        "step  0 1 2 3   i   j",
+        "   0  0 0 1 2   0   0",
+        "   1  0 0 1 2   1*  1*",
+        "   2  0 2*0*1*  1   2*",
+        "   3  3*2 0 3*  0*  3*",
+        "",
+        "output pred  3 2 0 3",
+        "",
+    ]
+
+
+def test_sample_shows_graphs_as_matrices_masks_as_bits_and_nodes_by_number(capsys):
+    arguments = ["--n", "3", "--option", "p=0.9", "--hints", "u,mark"]
+    text = printed(capsys, "sample", "dijkstra", *arguments)
+    batch = algorist.get("dijkstra").sample(3, 1, 0, {"p": 0.9})
+    source = int(batch.inputs["s"][0].argmax())
+    assert f"input s    {source}" in text
+    weights = batch.inputs["A"][0]
+    first = "input A    " + " ".join(f"{w:.2f}" if w else "   ." for w in weights[0])
+    assert first in text
+    last = column(text, "step u 0 1 2")[-1].replace("*", " ").split()
+    assert last[1:] == [
+        str(batch.hints["u"][-1, 0].argmax()),
+        *(".1"[bit] for bit in batch.hints["mark"][-1, 0]),
+    ]
+
+
+def test_steps_and_hints_choose_rows_and_columns(capsys):
+    text = printed(
+        capsys, "sample", "insertion_sort", "--n", "6", "--steps", "2:4", "--hints", "j,i"
+    )
+    assert [line.split()[0] for line in column(text, "step j i")] == ["step", "2", "3"]
+    (single,) = column(
+        printed(capsys, "sample", "insertion_sort", "--steps", "-1", "--hints", "j"), "step j"
+    )[1:]
+    assert single.split() == ["7", "7*"]
+
+
+def test_wide_traces_fit_the_width_and_lose_no_hint(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = printed(capsys, "sample", "dijkstra", "--n", "20", "--steps", "0:3")
+    assert max(map(len, text.splitlines())) <= 60
+    headings = [word for line in text.splitlines() for word in line.split()]
+    for feature in algorist.get("dijkstra").spec.hints:
+        assert feature.name in headings
+    assert "(changes)" in text
+
+
+def test_matrices_of_hints_are_told_by_their_changes(capsys):
+    spec = algorist.Spec.of(
+        inputs={"pos": algorist.node.scalar},
+        hints={"D": algorist.edge.scalar, "c": algorist.node.categorical(3)},
+        outputs={"m": algorist.graph.mask},
+    )
+    distances = np.zeros((2, 1, 3, 3))
+    distances[:, 0, 0, 1] = 5
+    distances[1, 0, 2, 0] = 7
+    classes = np.zeros((2, 1, 3, 3), np.int8)
+    classes[0, 0] = np.eye(3)
+    classes[1, 0] = [[0, 1, 0], [0, 1, 0], [0, 0, -1]]
+    batch = algorist.Batch(
+        spec, {"pos": np.zeros((1, 3))}, {"D": distances, "c": classes}, {"m": np.ones(1)}, [2]
+    )
+    show_trace(Terminal(), batch)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["0", "1", "not", "0", "0", "1", "2"] in lines
+    assert ["1", "[2,0]=7", "1*1", "-*"] in lines
+
+
+def test_colour_marks_changes_where_it_can_be_seen(monkeypatch, capsys):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = printed(capsys, "sample", "insertion_sort", "--n", "4")
+    assert "\x1b[1;33m3" in coloured
+    assert "*" not in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = printed(capsys, "sample", "insertion_sort", "--n", "4")
+    assert "33m" not in plain
+    assert "*" in plain
+
+
+def test_out_writes_every_array(capsys, tmp_path):
+    file = tmp_path / "trace.npz"
+    arguments = ["--n", "5", "--seed", "7", "--count", "3", "--option", "p=0.2,0.9"]
+    text = printed(capsys, "sample", "dijkstra", *arguments, "--out", str(file))
+    assert f"written to {file}" in text.replace("\n", "")
+    batch = algorist.get("dijkstra").sample(5, 3, 7, {"p": (0.2, 0.9)})
+    with np.load(file, allow_pickle=False) as arrays:
+        expected = {f"{f.stage}/{f.name}" for f in batch.spec} | {"lengths"}
+        assert set(arrays) == expected
+        assert np.array_equal(arrays["hint/d"], batch.hints["d"])
+        assert np.array_equal(arrays["input/A"], batch.inputs["A"])
+        assert np.array_equal(arrays["output/pi"], batch.outputs["pi"])
+
+
+def test_list_has_a_row_for_every_algorithm_with_its_steps(capsys):
+    text = printed(capsys, "list", "--family", "sorting")
+    rows = {line.split()[0]: line.split() for line in text.splitlines()}
+    assert rows["insertion_sort"] == [
+        "insertion_sort",
+        "sorting",
+        "pos",
+        "key",
+        "3",
+        "pred",
+        "16",
+        "64",
+    ]
+    names = [line.split()[0] for line in printed(capsys, "list", "--no-steps").splitlines()[1:]]
+    assert sorted(names) == algorist.algorithms()
+
+
+def test_list_as_json_tells_everything(capsys):
+    rows = json.loads(printed(capsys, "list", "--json", "--no-steps"))
+    assert [row["name"] for row in rows] == algorist.algorithms()
+    row = next(row for row in rows if row["name"] == "dijkstra")
+    assert row["hints"]["u"] == {"location": "node", "kind": "mask_one"}
+    assert row["options"] == {"p": [0.5], "low": 0.0, "high": 1.0}
+    assert "steps" not in row
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "the following arguments are required: COMMAND"),
+        ("lisst", "invalid choice: 'lisst'"),
+        ("sample", "the following arguments are required: algorithm"),
+        ("sample dijkstr", "unknown algorithm 'dijkstr': did you mean 'dijkstra'?"),
+        ("sample dijkstra --n x", "argument --n: invalid int value: 'x'"),
+        ("sample dijkstra --n 0", "n: got 0, expected a whole number of at least 1"),
+        ("sample dijkstra --count 0", "count: got 0, expected a whole number of at least 1"),
+        ("sample dijkstra --seed -1", "seed: got -1"),
+        ("sample dijkstra --option q=1", "unknown option 'q'"),
+        ("sample dijkstra --option p", "--option: got 'p', expected NAME=VALUE"),
+        ("sample dijkstra --option p=many", "option p: got 'many', expected numbers"),
+        ("sample dijkstra --option p=0.5,2", "option p: got (0.5, 2.0), expected probabilities"),
+        ("sample dijkstra --hints u,dd", "unknown hint 'dd'"),
+        ("sample dijkstra --steps one", "--steps: got 'one', expected FIRST:END"),
+        ("sample dijkstra --steps 1:2:3", "--steps: got '1:2:3', expected FIRST:END"),
+        ("sample dijkstra --out /nowhere/x.npz", "No such file or directory: '/nowhere/x.npz'"),
+        ("list --family sort", "unknown family 'sort': did you mean 'sorting'?"),
+        (
+            "--plugin nowhere.py list",
+            "plug-in: got 'nowhere.py', expected a Python file that exists",
+        ),
+        ("list --plugin", "argument --plugin: expected one argument"),
+        ("list --frobnicate", "unrecognized arguments: --frobnicate"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
+    assert main(arguments.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("algorist: error: ")
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in cli.COMMANDS)])
+def test_help_everywhere_ends_with_examples_that_parse(capsys, arguments):
+    with pytest.raises(SystemExit) as end:
+        main([*arguments, "--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    examples = text.split("examples:\n")[1].splitlines()
+    assert examples
+    for example in examples:
+        words = example.split("|")[0].split()
+        assert words.pop(0) == "algorist"
+        _, rest = cli._plugin_parser().parse_known_args(words)
+        assert cli._parser().parse_args(rest).command in cli.COMMANDS
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"algorist {algorist.__version__}\n"
+
+
+def test_an_interrupt_exits_with_130(monkeypatch, capsys):
+    def interrupt(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(algorist, "get", interrupt)
+    assert main(["sample", "dijkstra"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_no_error():
+    reading = (
+        f"{sys.executable} -m algorist sample dijkstra --n 16 | head -n 1; echo ${{PIPESTATUS[0]}}"
+    )
+    ended = subprocess.run(
+        ["bash", "-c", reading],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "9000"},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout.splitlines()[1:] == ["0"]
+    assert ended.stderr == ""
+
+
+def test_without_a_terminal_text_is_plain_even_in_the_plainest_locale():
+    ended = process("sample", "dijkstra", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert ended.returncode == 0
+    assert "\x1b" not in ended.stdout
+    assert ended.stdout.isascii()
+    assert process("sample", "nothing").returncode == 2

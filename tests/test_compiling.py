@@ -1,0 +1,82 @@
+"""Machine code on disk: kept between processes, dropped when anything it is made of changes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+MAIN = """
+from algorist.algorithms.compiling import specialised
+from mine import double
+
+def template(x):
+    return function(x)
+
+print(specialised(template, double)(20))
+"""
+MINE = """
+from helpers import SHIFT, twice
+
+def double(x):
+    return twice(x) + SHIFT
+"""
+HELPERS = """
+from algorist import compiled
+
+SHIFT = 0
+
+@compiled
+def twice(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def answer(tmp_path):
+    """Runs a small program of three files in a fresh process, after replacing a piece of text."""
+    texts = {"main.py": MAIN, "mine.py": MINE, "helpers.py": HELPERS}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+
+    def run(file="main.py", old="", new=""):
+        path = tmp_path / file
+        path.write_text(path.read_text().replace(old, new, 1) if old else path.read_text())
+        root = os.path.dirname(os.path.dirname(__file__))
+        environment = {**os.environ, "PYTHONPATH": root, "NUMBA_CACHE_DIR": ""}
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"  # edits within a second are edits too
+        return int(
+            subprocess.run(
+                [sys.executable, "main.py"],
+                cwd=tmp_path,
+                env=environment,
+                check=True,
+                capture_output=True,
+            ).stdout
+        )
+
+    run.entries = lambda: sorted(tmp_path.glob("__pycache__/mine.*.nbc"))
+    return run
+
+
+def test_machine_code_is_kept_beside_the_file_of_the_function(answer):
+    assert answer() == 40
+    (entry,) = answer.entries()
+    written = entry.stat().st_mtime_ns
+    assert answer() == 40
+    assert [path.stat().st_mtime_ns for path in answer.entries()] == [written]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("mine.py", "twice(x)", "twice(x) + 1", 41),
+        ("helpers.py", "2 * x", "3 * x", 60),
+        ("helpers.py", "SHIFT = 0", "SHIFT = 5", 45),
+        ("main.py", "function(x)", "-function(x)", -40),
+    ],
+    ids=["the function", "a helper", "a constant", "the template"],
+)
+def test_a_change_is_never_answered_by_old_machine_code(answer, file, old, new, expected):
+    assert answer() == 40
+    assert answer(file, old, new) == expected

@@ -1,0 +1,99 @@
+"""Algorithms of users' own, through the library and through the command line."""
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import algorist
+from algorist.cli import main
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = ROOT / "examples" / "euclid.py"
+pytestmark = pytest.mark.usefixtures("own_registry", "piped")
+
+
+@pytest.fixture
+def euclid(own_registry):
+    algorist.load_plugin(EXAMPLE)
+    return algorist.get("euclid")
+
+
+def test_a_plugin_is_an_algorithm_like_any_other(euclid):
+    assert "euclid" in algorist.algorithms()
+    batch = euclid.sample(n=5, count=50, seed=3)
+    assert batch.inputs["value"].shape == (50, 5)
+    assert batch.outputs["gcd"].tolist() == [
+        math.gcd(*map(int, value)) for value in batch.inputs["value"]
+    ]
+
+
+def test_a_plugin_runs_on_own_inputs_and_shows_its_steps(euclid):
+    batch = euclid.trace(value=[12, 18])
+    assert batch.hints["rest"][:, 0].tolist() == [[12, 18], [12, 6], [0, 6]]
+    assert batch.hints["larger"][:, 0].argmax(-1).tolist() == [0, 1, 0]
+    assert batch.outputs["gcd"].tolist() == [6]
+    with pytest.raises(ValueError, match=r"value: got \[0\.5, 2\.0\], expected whole numbers"):
+        euclid.trace(value=[0.5, 2])
+
+
+def test_options_of_a_plugin_come_from_its_samplers_defaults(euclid):
+    assert euclid.sample(n=4, count=9, seed=0, options={"high": 1}).inputs["value"].max() == 1
+
+
+def test_loading_twice_is_harmless_but_a_taken_name_is_an_error(euclid, tmp_path):
+    algorist.load_plugin(EXAMPLE)
+    other = shutil.copy(EXAMPLE, tmp_path / "other.py")
+    with pytest.raises(ValueError, match=r"other\.py:\d+: there is an algorithm 'euclid' already"):
+        algorist.load_plugin(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = (", r"bad\.py:1: SyntaxError"),
+        ("x = 1\ny = 1 / 0", r"bad\.py:2: ZeroDivisionError: division by zero"),
+        ("import nowhere", r"bad\.py:1: ModuleNotFoundError: No module named 'nowhere'"),
+    ],
+)
+def test_a_broken_plugin_says_where(tmp_path, text, message):
+    (tmp_path / "bad.py").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        algorist.load_plugin(tmp_path / "bad.py")
+
+
+def test_a_plugin_that_cannot_be_compiled_is_one_line_at_the_command_line(tmp_path, capsys):
+    broken = (
+        EXAMPLE.read_text().replace("euclid(", "broken(").replace("gcd[0] = ", "gcd[0] = nix + ")
+    )
+    (tmp_path / "broken.py").write_text(broken)
+    assert main(["--plugin", str(tmp_path / "broken.py"), "sample", "broken"]) == 2
+    error = capsys.readouterr().err
+    assert error == "algorist: error: cannot compile: NameError: name 'nix' is not defined\n"
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "algorist", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": "", **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_plugins_work_in_the_commands_and_keep_their_machine_code_beside_them(tmp_path):
+    mine = str(shutil.copy(EXAMPLE, tmp_path / "mine.py"))
+    shown = run("--plugin", mine, "sample", "euclid", "--n", "3")
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("__pycache__/mine.*.nbc")}
+    assert len(kept) == 2, "machine code of the sampler and of the run"
+    assert run("sample", "euclid", "--plugin", mine, "--n", "3") == shown
+    assert run("sample", "euclid", "--n", "3", ALGORIST_PLUGINS=os.pathsep + mine) == shown
+    assert {
+        path: path.stat().st_mtime_ns for path in tmp_path.glob("__pycache__/mine.*.nbc")
+    } == kept
+    assert "number theory" in run("--plugin", mine, "list", "--no-steps")
