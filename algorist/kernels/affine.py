@@ -55,7 +55,7 @@ def _shaped(rows: Tensor, like: Tensor) -> Tensor:
 
     An ordinary view would make every later change in place a costly affair for autograd.
     """
-    return torch._unsafe_view(rows, (*like.shape[:-1], rows.shape[-1]))
+    return torch.ops.aten._unsafe_view(rows, (*like.shape[:-1], rows.shape[-1]))
 
 
 class Joined(NamedTuple):
