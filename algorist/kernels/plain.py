@@ -7,6 +7,7 @@ the n x n x h tensor of their encodings exists only inside these functions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -63,8 +64,20 @@ def message_max(
     return second.offset(largest(messages))
 
 
-def triplet_max(left: Tensor, right: Tensor) -> Tensor:
-    """max over i of left[i, j] + right[i, k], for all j and k: (S, B, n, n, f) each."""
+def triplet_maxima(nodes: Tensor, edges: Sequence[Tensor]) -> Tensor:
+    """The largest over i of what the triplet (i, j, k) sums up to, for all j and k.
+
+    nodes are the parts of i, j and k side by side, (S, B, n, 3f); edges those of (i, j), (i, k) and
+    (j, k), each (S, B, n, n, f).
+    """
+    of_i, of_j, of_k = nodes.chunk(3, -1)
+    of_ij, of_ik, of_jk = edges
+    left = of_ij + of_i.unsqueeze(3)
+    return _max_of_sums(left, of_ik) + of_jk + of_j.unsqueeze(3) + of_k.unsqueeze(2)
+
+
+def _max_of_sums(left: Tensor, right: Tensor) -> Tensor:
+    """max over i of left[i, j] + right[i, k], for all j and k."""
     if torch.is_grad_enabled():
         return largest(left.unsqueeze(-2) + right.unsqueeze(-3))
     best = left[:, :, 0].unsqueeze(-2) + right[:, :, 0].unsqueeze(-3)

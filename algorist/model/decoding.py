@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from algorist.kernels.affine import Affine, Joined, join
+from algorist.kernels.ops import Kernels, Triplets
 from algorist.model.kinds import EdgeMap, Evidence, Projections, Reads, row
 from algorist.model.layers import Linear
 from algorist.model.processors import Encoders, Processor
@@ -55,6 +56,7 @@ class Decoders:
         modules: nn.ModuleDict,
         encoders: Encoders,
         processor: Processor,
+        kernels: Kernels,
     ):
         self.features, self.encoders, self.processor = features, encoders, processor
         self.modules = {feature.name: modules[feature.name] for feature in features}
@@ -65,6 +67,13 @@ class Decoders:
             name: _edge_map(maps["edge"].affine, encoders[Location.EDGE])
             for name, maps in self.modules.items()
             if "edge" in maps
+        }
+        self.pointers = {
+            feature.name: kernels.pointer(
+                *self.edges[feature.name], self._score(feature.name), processor.widen
+            )
+            for feature in features
+            if row(feature).place.pointing
         }
 
     def _joined(self, reads: str) -> tuple[list[tuple[str, str]], Joined | None]:
@@ -107,16 +116,18 @@ class Decoders:
         return torch.cat([x.amax(2) for x in (nodes, moment.before, moment.after)], -1)
 
     def _evidence(self, moment: Moment, noise: Tensor | None) -> Evidence:
-        triplets = None
-        if moment.triplets is not None and self.edges:
-            triplets = self.processor.triplet_output(moment.triplets)
+        triplets, widen = None, self.processor.widen
+        if moment.triplets is not None and widen is not None:
+            triplets = Triplets(moment.triplets, widen)
         allowed = moment.adjacency if self.processor.rules_out_non_edges else None
         return Evidence(moment.edges, triplets, allowed, noise)
 
     def _projections(self, name: str, values: dict[str, Tensor]) -> Projections:
-        maps = self.modules[name]
-        score = maps["score"].affine if "score" in maps else None
-        return Projections(values, self.edges.get(name), score)
+        score = self._score(name) if "score" in self.modules[name] else None
+        return Projections(values, self.edges.get(name), score, self.pointers.get(name))
+
+    def _score(self, name: str) -> Affine:
+        return self.modules[name]["score"].affine
 
 
 def _edge_map(affine: Affine, encoder: Affine) -> EdgeMap:

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine
+from algorist.kernels.ops import Pointer, Triplets
 from algorist.spec import Feature, Kind, Location
 
 MASKED = -1
@@ -139,7 +140,7 @@ class Evidence(NamedTuple):
     """What decoders read beside nodes and graph."""
 
     raw: Tensor  # (S, B, n, n, F): the numbers that edges are encoded from
-    triplets: Tensor | None  # (S, B, n, n, h)
+    triplets: Triplets | None
     adjacency: Tensor | None  # (S, B, n, n), for processors that rule out what is not an edge
     noise: Tensor | None = None  # (S, B, n, n), Gumbel noise for permutations
 
@@ -150,6 +151,7 @@ class Projections(NamedTuple):
     values: Mapping[str, Tensor]
     edge: EdgeMap | None
     score: Affine | None
+    pointer: Pointer | None
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ class Place:
     decode: Callable[[Projections, Evidence], Tensor]
     wide: bool = False
     """Whether the maps keep the hidden width, for a last map to score."""
+    pointing: bool = False
+    """Whether the decoder is that of pointers between nodes, an operation of its own."""
 
 
 def _one_channel(dense: Tensor) -> Tensor:
@@ -191,14 +195,9 @@ def _decode_classes(projections: Projections, evidence: Evidence) -> Tensor:
 
 
 def _decode_pointer(projections: Projections, evidence: Evidence) -> Tensor:
-    scores = plain.pointer_scores(
-        projections.values["source"],
-        projections.values["target"],
-        evidence.raw,
-        projections.edge.edge,
-        evidence.triplets,
-        projections.edge.triplet,
-        projections.score,
+    values = projections.values
+    scores = projections.pointer(
+        values["source"], values["target"], evidence.raw, evidence.triplets
     )
     return _edges_only(scores, evidence.adjacency)
 
@@ -210,7 +209,7 @@ def _decode_permutation(projections: Projections, evidence: Evidence) -> Tensor:
 def _decode_edge_classes(projections: Projections, evidence: Evidence) -> Tensor:
     values, maps = projections.values, projections.edge
     pairs = values["source"].unsqueeze(3) + values["target"].unsqueeze(2) + maps.edge(evidence.raw)
-    return pairs if evidence.triplets is None else pairs + maps.triplet(evidence.triplets)
+    return pairs if evidence.triplets is None else pairs + maps.triplet(evidence.triplets.wide)
 
 
 def _decode_edge_value(projections: Projections, evidence: Evidence) -> Tensor:
@@ -251,8 +250,10 @@ _FROM_GRAPH = {"pooled": Reads.POOLED, "graph": Reads.GRAPH}
 _NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
 _NODE_VALUE = Place(_NODE, _one_channel, 1, _FROM_NODE, _decode_value)
 _NODE_CLASSES = Place(_NODE, _as_channels, 0, _FROM_NODE, _decode_classes)
-_NODE_POINTER = Place(_EDGE, _one_channel, 1, _POINTING, _decode_pointer, wide=True)
-_NODE_PERMUTATION = Place(_EDGE, _one_channel, 1, _POINTING, _decode_permutation, wide=True)
+_NODE_POINTER = Place(_EDGE, _one_channel, 1, _POINTING, _decode_pointer, wide=True, pointing=True)
+_NODE_PERMUTATION = Place(
+    _EDGE, _one_channel, 1, _POINTING, _decode_permutation, wide=True, pointing=True
+)
 _EDGE_VALUE = Place(_EDGE, _one_channel, 1, _FROM_ENDS, _decode_edge_value)
 _EDGE_MASK = Place(_EDGE, _one_channel, 1, _FROM_ENDS, _decode_edge_mask)
 _EDGE_CLASSES = Place(_EDGE, _as_channels, 0, _FROM_ENDS, _decode_edge_classes)

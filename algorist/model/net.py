@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from algorist.errors import unknown
+from algorist.kernels.ops import choose
 from algorist.model import processors
 from algorist.model.decoding import Decoders, Moment, decoder
 from algorist.model.encoding import adjacency, dense, encoder, joint_encoder, raw_numbers
@@ -78,6 +79,11 @@ class Rollout(NamedTuple):
 
 class Net(nn.Module):
     """Encoders and decoders for each algorithm around one processor, for each seed."""
+
+    kernels: str = "auto"
+    """Which kernels compute it: plain, fused, or auto, which fuses on GPUs."""
+    precision: str = "tf32"
+    """How fused kernels round the operands of matrix products: tf32 or fp32."""
 
     def __init__(self, specs: Mapping[str, Spec], config: ModelConfig, seeds: Sequence[int] = (0,)):
         super().__init__()
@@ -161,11 +167,13 @@ class _Scan:
             location: joint_encoder(features, net.encoders[algorithm], location, net.no_code)
             for location in Location
         }
-        self.process = net.processor.prepare(encoders)
+        kernels = choose(net.kernels, net.precision, window.follows.device, window.steps)
+        self.process = net.processor.prepare(encoders, kernels)
         decoded_hints = [f for f in net.decoded(self.spec) if f.stage == Stage.HINT]
         modules = net.decoders[algorithm]
-        self.decode_hints = Decoders(decoded_hints, modules, encoders, net.processor)
-        self.decode_ends = Decoders(self.spec.outputs, modules, encoders, net.processor)
+        self.decode_hints = Decoders(decoded_hints, modules, encoders, net.processor, kernels)
+        kernels = choose(net.kernels, net.precision, window.follows.device, steps=1)
+        self.decode_ends = Decoders(self.spec.outputs, modules, encoders, net.processor, kernels)
 
         inputs = dense(self.spec.inputs, window.inputs, self.n)
         self.raw_inputs = raw_numbers(self.spec.inputs, inputs)

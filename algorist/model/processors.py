@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, relu
 
 from algorist.errors import unknown
-from algorist.kernels import plain
 from algorist.kernels.affine import Affine, join
+from algorist.kernels.ops import Kernels
 from algorist.model.layers import LayerNorm, Linear
 from algorist.spec import Location
 
@@ -51,12 +51,13 @@ class Processor(nn.Module, ABC):
     """Whether decoders may point and mark along edges only."""
 
     @abstractmethod
-    def prepare(self, encoders: Encoders) -> Step:
+    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
         """The step for features that are encoded so."""
 
-    def triplet_output(self, maxima: Tensor) -> Tensor:
-        """What decoders read of the triplets: (S, B, n, n, f) -> (S, B, n, n, h)."""
-        raise AssertionError("a processor without triplets has none to read")
+    @property
+    def widen(self) -> Affine | None:
+        """How decoders read the maxima over triplets, if there are any."""
+        return None
 
 
 class MessagePassing(Processor):
@@ -93,7 +94,7 @@ class MessagePassing(Processor):
             self.gate_state, self.gate_message = linear(2 * h, h), linear(h, h)
             self.gate = linear(h, h, bias=-3.0)
 
-    def prepare(self, encoders: Encoders) -> Step:
+    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
         """Join all maps of the node states, of the messages and of the graph."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
         state_maps = [self.receiver, self.sender, self.keep]
@@ -104,21 +105,21 @@ class MessagePassing(Processor):
         if self.triplet_features:
             state_maps.extend(self.triplet_nodes)
             graph_maps.append(self.triplet_graph)
-            triplet_edges = join([of_edge.then(linear.affine) for linear in self.triplet_edges])
+            triplet_max = kernels.triplet_max(
+                join([of_edge.then(linear.affine) for linear in self.triplet_edges])
+            )
         from_state = join([linear.affine.reading(of_node) for linear in state_maps])
         from_graph = join([of_graph.then(linear.affine) for linear in graph_maps])
         from_message = join([linear.affine for linear in message_maps])
-        edge = of_edge.then(self.edge.affine)
         layers = (self.first.affine, self.second.affine)
+        message = kernels.message(of_edge.then(self.edge.affine), layers)
 
         def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
             nodes, edges, graph = (raw[location] for location in Location)
             receiver, sender, keep, *rest = from_state(torch.cat((nodes, hidden), -1))
             graph_message, *graph_triplet = from_graph(graph.unsqueeze(2))
             heard = self._heard(adjacency, edges)
-            messages = plain.message_max(
-                receiver + graph_message, sender, edges, edge, layers, heard
-            )
+            messages = message(receiver + graph_message, sender, edges, heard)
             update, *gate_message = from_message(messages)
             new = relu(keep + update)
             if self.norm is not None:
@@ -128,7 +129,9 @@ class MessagePassing(Processor):
                 new = hidden + gate * (new - hidden)
             if not self.triplet_features:
                 return new, None
-            return new, _triplet_maxima(rest, triplet_edges(edges), graph_triplet[0])
+            of_i, of_j, of_k = rest
+            nodes_triplet = torch.cat((of_i, of_j + graph_triplet[0], of_k), -1)
+            return new, triplet_max(nodes_triplet, edges)
 
         return step
 
@@ -139,17 +142,10 @@ class MessagePassing(Processor):
             return torch.eye(raw.shape[2], device=raw.device).expand(raw.shape[:-1])
         return adjacency
 
-    def triplet_output(self, maxima: Tensor) -> Tensor:
-        """Widen the triplets of each edge to the hidden size."""
-        return relu(self.triplet_out(maxima))
-
-
-def _triplet_maxima(nodes: list[Tensor], edges: tuple[Tensor, ...], graph: Tensor) -> Tensor:
-    """The largest feature over the first of three nodes (i, j, k): (S, B, j, k, f)."""
-    of_i, of_j, of_k = nodes
-    of_ij, of_ik, of_jk = edges
-    largest = plain.triplet_max(of_ij + of_i.unsqueeze(3), of_ik)
-    return largest + of_jk + of_j.unsqueeze(3) + (of_k + graph).unsqueeze(2)
+    @property
+    def widen(self) -> Affine | None:
+        """The map of the triplets of each edge to the hidden size."""
+        return self.triplet_out.affine if self.triplet_features else None
 
 
 class Attention(Processor):
@@ -171,7 +167,7 @@ class Attention(Processor):
             self.scores = nn.ModuleList(linear(h // heads, 1) for _ in range(heads))
         self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
 
-    def prepare(self, encoders: Encoders) -> Step:
+    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
         """Join the maps of the node states."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
         state_maps = (self.value, self.skip, self.first, self.second)
@@ -225,7 +221,7 @@ class Memory(Processor):
         encoding = 1 + 4 * place[:, None] * channel / self.EMBEDDING / h
         self.register_buffer("encoding", encoding, persistent=False)  # (h, EMBEDDING)
 
-    def prepare(self, encoders: Encoders) -> Step:
+    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
         """Nothing can be folded: words are not linear in the encoding."""
 
         def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:

@@ -1,0 +1,173 @@
+"""Pointer scores in one kernel: widen the triplets, project, add, cut at zero, weigh.
+
+A program takes some pairs of nodes of one sample, (target, source), a row each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from algorist.kernels.affine import Affine
+from algorist.kernels.late import Kept, Late, weight_gradient
+from algorist.kernels.ops import Triplets
+from algorist.kernels.tiling import ROWS
+
+
+@triton.jit
+def _forward(
+    source, target, raw, maxima, edge, widen, widen_bias, triplet, score,  # inputs
+    scores, wide, excess,  # results
+    B, n, F, T,
+    H: tl.constexpr, ROWS: tl.constexpr, KEEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    sample = tl.program_id(0).to(tl.int64)
+    replica = sample // B
+    row, channel = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, H)
+    there = row < n * n
+    pair = sample * n * n + row
+    place = pair[:, None] * H + channel
+    value = tl.load(target + (sample * n + row // n)[:, None] * H + channel, there[:, None], 0.0)
+    value -= tl.load(source + (sample * n + row % n)[:, None] * H + channel, there[:, None], 0.0)
+    for f in range(F):
+        number = tl.load(raw + pair * F + f, there, 0.0)
+        value += number[:, None] * tl.load(edge + (replica * F + f) * H + channel)
+    if T > 0:
+        third = tl.zeros((ROWS, H), tl.float32) + tl.load(widen_bias + replica * H + channel)
+        for f in range(T):
+            number = tl.load(maxima + pair * T + f, there, 0.0)
+            third += number[:, None] * tl.load(widen + (replica * T + f) * H + channel)
+        third = tl.maximum(third, 0.0)
+        square = replica * H * H + channel[:, None] * H + channel
+        value += tl.dot(third, tl.load(triplet + square), input_precision=PRECISION)
+        if KEEP:
+            tl.store(wide + place, third, there[:, None])
+    value = tl.maximum(value, 0.0)
+    if KEEP:
+        tl.store(excess + place, value, there[:, None])
+    tl.store(scores + pair, tl.sum(value * tl.load(score + replica * H + channel), 1), there)
+
+
+@triton.jit
+def _backward(
+    gradient, excess, wide, edge, widen, triplet, score,  # inputs
+    d_excess, d_wide, d_raw, d_maxima,  # results
+    B, n, F, T,
+    H: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    sample = tl.program_id(0).to(tl.int64)
+    replica = sample // B
+    row, channel = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, H)
+    there = row < n * n
+    pair = sample * n * n + row
+    place = pair[:, None] * H + channel
+    slope = tl.load(gradient + pair, there, 0.0)[:, None] * tl.load(score + replica * H + channel)
+    slope = tl.where(tl.load(excess + place, there[:, None], 0.0) > 0, slope, 0.0)
+    tl.store(d_excess + place, slope, there[:, None])
+    for f in range(F):
+        part = tl.sum(slope * tl.load(edge + (replica * F + f) * H + channel), 1)
+        tl.store(d_raw + pair * F + f, part, there)
+    if T > 0:
+        turned = replica * H * H + channel[None, :] * H + channel[:, None]
+        slope = tl.dot(slope, tl.load(triplet + turned), input_precision=PRECISION)
+        slope = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, slope, 0.0)
+        tl.store(d_wide + place, slope, there[:, None])
+        for f in range(T):
+            part = tl.sum(slope * tl.load(widen + (replica * T + f) * H + channel), 1)
+            tl.store(d_maxima + pair * T + f, part, there)
+
+
+class Pointer:
+    """The operation for a scan, with the weights of one decoder."""
+
+    def __init__(
+        self,
+        edge: Affine,
+        triplet: Affine,
+        score: Affine,
+        widen: Affine | None,
+        steps: int,
+        precision: str,
+    ):
+        self.edge, self.score, self.with_triplets = edge, score, widen is not None
+        self.precision, self.kept, self.taken = precision, Kept(steps), 0
+        if widen is None:
+            widen = Affine(edge.weight[:, :0], edge.bias)
+        weights = (edge.weight, widen.weight, widen.bias, triplet.weight, score.weight)
+        self.weights = Late.apply(self.weight_gradients, *weights)
+
+    def __call__(
+        self, source: Tensor, target: Tensor, raw: Tensor, triplets: Triplets | None
+    ) -> Tensor:
+        """How strongly each node points to each other: (S, B, source, target)."""
+        step, self.taken = self.taken, self.taken + 1
+        maxima = raw[..., :0] if triplets is None else triplets.maxima
+        target = self.edge.offset(target)
+        excess = _Step.apply(self, step, source, target, raw, maxima, *self.weights)
+        return excess.mT + self.score(source)
+
+    def weight_gradients(self) -> tuple[Tensor | None, ...]:
+        """Over all steps: of edges, of the widening and its bias, of triplets, of the score."""
+        rows = self.kept.rows
+        of_edge = weight_gradient(rows("raw"), rows("d_excess"))
+        of_score = weight_gradient(rows("excess"), rows("gradient"))
+        if not self.with_triplets:
+            return of_edge, None, None, None, of_score
+        return (
+            of_edge,
+            weight_gradient(rows("maxima"), rows("d_wide")),
+            rows("d_wide").sum((0, 2)),
+            weight_gradient(rows("wide"), rows("d_excess")),
+            of_score,
+        )
+
+
+class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, pointer: Pointer, step: int, source: Tensor, target: Tensor, raw: Tensor,
+        maxima: Tensor, edge: Tensor, widen: Tensor, widen_bias: Tensor, triplet: Tensor,
+        score: Tensor,
+    ) -> Tensor:  # fmt: skip
+        S, B, n, h = source.shape
+        keep, kept = ctx.needs_input_grad[6], pointer.kept
+        raw, maxima = raw.contiguous(), maxima.contiguous()
+        scores = raw.new_empty(S, B, n, n)
+        wide = kept.slot("wide", step, raw, h) if keep else scores
+        excess = kept.slot("excess", step, raw, h) if keep else scores
+        _forward[(S * B, triton.cdiv(n * n, ROWS))](
+            source.contiguous(), target.contiguous(), raw, maxima, edge.contiguous(),
+            widen.contiguous(), widen_bias.contiguous(), triplet.contiguous(), score.contiguous(),
+            scores, wide, excess, B, n, raw.shape[-1], maxima.shape[-1],
+            H=h, ROWS=ROWS, KEEP=keep, PRECISION=pointer.precision, num_warps=8,
+        )  # fmt: skip
+        if keep:
+            kept.slot("raw", step, raw).copy_(raw)
+            kept.slot("maxima", step, maxima).copy_(maxima)
+            ctx.kept, ctx.step, ctx.precision = kept, step, pointer.precision
+            ctx.save_for_backward(edge, widen, triplet, score)
+        return scores
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        kept, step = ctx.kept, ctx.step
+        edge, widen, triplet, score = ctx.saved_tensors
+        raw, maxima = kept.at("raw", step), kept.at("maxima", step)
+        wide, excess = kept.at("wide", step), kept.at("excess", step)
+        S, B, n, _ = gradient.shape
+        kept.slot("gradient", step, gradient.unsqueeze(-1)).copy_(gradient.unsqueeze(-1))
+        d_excess = kept.slot("d_excess", step, excess)
+        d_wide = kept.slot("d_wide", step, excess)
+        d_raw, d_maxima = torch.empty_like(raw), torch.empty_like(maxima)
+        _backward[(S * B, triton.cdiv(n * n, ROWS))](
+            gradient.contiguous(), excess, wide, edge.contiguous(), widen.contiguous(),
+            triplet.contiguous(), score.contiguous(), d_excess, d_wide, d_raw, d_maxima,
+            B, n, raw.shape[-1], maxima.shape[-1], H=excess.shape[-1], ROWS=ROWS,
+            PRECISION=ctx.precision, num_warps=8,
+        )  # fmt: skip
+        d_source, d_target = -d_excess.sum(2), d_excess.sum(3)
+        return (None, None, d_source, d_target, d_raw, d_maxima, *(None,) * 5)

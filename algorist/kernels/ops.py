@@ -1,0 +1,123 @@
+"""The choice of kernels: the same operations, in plain PyTorch or fused.
+
+Operations are prepared once for a scan of some steps, with the weights that stay the same, and then
+called at each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import relu
+
+from algorist.errors import unknown
+from algorist.kernels import plain
+from algorist.kernels.affine import Affine, Joined
+
+
+@dataclass(frozen=True)
+class Triplets:
+    """What is known of the triplets of each pair of nodes, and how decoders read it."""
+
+    maxima: Tensor  # (S, B, n, n, f)
+    widen: Affine  # f -> h
+
+    @cached_property
+    def wide(self) -> Tensor:
+        """(S, B, n, n, h)."""
+        return relu(self.widen(self.maxima))
+
+
+Message = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
+"""(receiver, sender, raw, adjacency) -> the largest message of each node."""
+TripletMax = Callable[[Tensor, Tensor], Tensor]
+"""(parts of the three nodes side by side, raw) -> maxima."""
+Pointer = Callable[[Tensor, Tensor, Tensor, Triplets | None], Tensor]
+"""(source, target, raw, triplets) -> scores (S, B, source, target)."""
+
+
+class Kernels(Protocol):
+    """The operations that dominate the cost."""
+
+    def message(self, edge: Affine, layers: tuple[Affine, Affine]) -> Message:
+        """Messages between all pairs of nodes and their maxima."""
+        ...
+
+    def triplet_max(self, edges: Joined) -> TripletMax:
+        """Maxima over the first of three nodes."""
+        ...
+
+    def pointer(
+        self, edge: Affine, triplet: Affine, score: Affine, widen: Affine | None
+    ) -> Pointer:
+        """Scores of pointers from each node to each other."""
+        ...
+
+
+class Plain:
+    """Plain PyTorch, on any device."""
+
+    def message(self, edge: Affine, layers: tuple[Affine, Affine]) -> Message:
+        """Messages between all pairs of nodes and their maxima."""
+        return lambda receiver, sender, raw, adjacency: plain.message_max(
+            receiver, sender, raw, edge, layers, adjacency
+        )
+
+    def triplet_max(self, edges: Joined) -> TripletMax:
+        """Maxima over the first of three nodes."""
+        return lambda nodes, raw: plain.triplet_maxima(nodes, edges(raw))
+
+    def pointer(
+        self, edge: Affine, triplet: Affine, score: Affine, widen: Affine | None
+    ) -> Pointer:
+        """Scores of pointers from each node to each other."""
+        return lambda source, target, raw, triplets: plain.pointer_scores(
+            source, target, raw, edge, None if triplets is None else triplets.wide, triplet, score
+        )
+
+
+class Fused:
+    """Triton kernels for NVIDIA GPUs, for a scan of `steps` steps."""
+
+    def __init__(self, steps: int, precision: str):
+        self.steps, self.precision = steps, precision
+
+    def message(self, edge: Affine, layers: tuple[Affine, Affine]) -> Message:
+        """Messages between all pairs of nodes and their maxima."""
+        from algorist.kernels.fused_message import Message as Operation
+
+        return Operation(edge, layers, self.steps, self.precision)
+
+    def triplet_max(self, edges: Joined) -> TripletMax:
+        """Maxima over the first of three nodes."""
+        from algorist.kernels.fused_triplet import TripletMax as Operation
+
+        return Operation(edges, self.steps)
+
+    def pointer(
+        self, edge: Affine, triplet: Affine, score: Affine, widen: Affine | None
+    ) -> Pointer:
+        """Scores of pointers from each node to each other."""
+        from algorist.kernels.fused_pointer import Pointer as Operation
+
+        return Operation(edge, triplet, score, widen, self.steps, self.precision)
+
+
+PRECISIONS = {"fp32": "ieee", "tf32": "tf32"}
+"""How fused kernels round the operands of matrix products, and Triton's names for it."""
+
+
+def choose(kernels: str, precision: str, device: torch.device, steps: int) -> Kernels:
+    """The kernels by name: plain, fused, or auto, which fuses on GPUs."""
+    if kernels not in ("auto", "plain", "fused"):
+        raise ValueError(unknown("kernels", kernels, ("auto", "plain", "fused")))
+    if precision not in PRECISIONS:
+        raise ValueError(unknown("precision", precision, PRECISIONS))
+    if kernels == "fused" or (kernels == "auto" and device.type == "cuda"):
+        return Fused(steps, PRECISIONS[precision])
+    return Plain()
