@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from algorist import compiled
+
 MAIN = """
 from algorist.algorithms.compiling import specialised
 from mine import double
@@ -80,3 +82,17 @@ def test_machine_code_is_kept_beside_the_file_of_the_function(answer):
 def test_a_change_is_never_answered_by_old_machine_code(answer, file, old, new, expected):
     assert answer() == 40
     assert answer(file, old, new) == expected
+
+
+def test_python_may_call_a_helper_before_and_after_compiled_code_does():
+    @compiled
+    def half(x):
+        return x / 2
+
+    @compiled
+    def quarter(x):
+        return half(half(x))
+
+    assert half(3) == 1.5
+    assert quarter(3) == 0.75
+    assert half(5.0) == 2.5
