@@ -59,7 +59,7 @@ def is_median(inputs: Arrays, outputs: Arrays) -> bool:
 def is_found(inputs: Arrays, outputs: Arrays) -> bool:
     """Any node with the smallest key that is not below the target or, failing that, the largest."""
     key = inputs["key"]
-    place = np.searchsorted(key, float(inputs["target"]))
+    place = int(np.searchsorted(key, float(inputs["target"])))
     return _has_key(inputs, outputs["return"], key[min(place, len(key) - 1)])
 
 

@@ -52,7 +52,7 @@ def _are_shortest(
 
 
 def _is_tree_of_shortest_paths(A: np.ndarray, inputs: Arrays, outputs: Arrays) -> bool:
-    source, pi = inputs["s"].argmax(keepdims=True), outputs["pi"].astype(np.int64)
+    source, pi = inputs["s"].argmax(-1, keepdims=True), outputs["pi"].astype(np.int64)
     return _are_shortest(A, source, pi[None], np.arange(len(A)))
 
 

@@ -58,4 +58,4 @@ def _fits(feature: Feature, predicted: np.ndarray, n: int) -> np.ndarray:
 
 def _of_all_entries(holds: np.ndarray) -> np.ndarray:
     """Whether it holds throughout each sample: (B, ...) to (B,)."""
-    return holds.reshape(len(holds), -1).all(1)
+    return np.asarray(holds.reshape(len(holds), -1).all(1))
