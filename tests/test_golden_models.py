@@ -1,0 +1,58 @@
+"""Our nets against recordings of the benchmark's: predictions, losses, gradients and scores."""
+
+import json
+
+import golden
+import golden_records
+import numpy as np
+import pytest
+import torch
+
+from algorist.evaluation.answers import decided, without_permutations
+from algorist.evaluation.scores import score
+
+FOLDER = golden_records.FOLDER / "model"
+RECORDED = sorted(FOLDER.glob("*.npz"))
+SCORES = json.loads((FOLDER / "scores.json").read_text())
+ROUNDING = 1e-6  # gradients that cancel are only zero up to rounding
+
+by_name = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+
+
+def assert_close(got, expected, key, floor):
+    assert got.shape == expected.shape, key
+    scale = max(np.abs(expected).max(), floor)
+    assert np.abs(got - expected).max() <= 1e-3 * scale, key
+
+
+@by_name
+def test_predictions_losses_and_gradients_are_the_benchmarks(path):
+    expected = {
+        key: array
+        for key, array in golden.read(path)[1].items()
+        if key.startswith(("pred/", "loss/", "grads/"))
+    }
+    got = golden.replay(path)
+    assert got.keys() == expected.keys()
+    largest = max(np.abs(a).max() for key, a in expected.items() if key.startswith("grads/"))
+    for key, array in expected.items():
+        floor = ROUNDING / 1e-3 * largest if key.startswith("grads/") else 0.0
+        assert_close(got[key], array, key, floor)
+
+
+@by_name
+def test_scores_are_the_benchmarks(path):
+    meta, arrays = golden.read(path)
+    batch, got = golden.batch_of(meta, arrays), golden.replay(path)
+    raw = {f: torch.from_numpy(got[f"pred/output/{f.name}"]) for f in batch.spec.outputs}
+    answers = {feature.name: decided(feature, prediction) for feature, prediction in raw.items()}
+    spec, truths = without_permutations(batch.spec, batch.outputs)
+    answers = without_permutations(batch.spec, answers)[1]
+    scores = {f.name: score(f.kind, answers[f.name], truths[f.name]) for f in spec.outputs}
+    scores["score"] = np.mean(list(scores.values()))
+    assert scores == pytest.approx(SCORES[path.stem])
+
+
+def test_every_recorded_network_has_its_scores():
+    assert [path.stem for path in RECORDED] == sorted(SCORES)
+    assert len(RECORDED) == 7
