@@ -56,6 +56,9 @@ class ModelConfig:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(unknown(name, getattr(self, name), choices))
+        for name in ("hidden", "triplet_features", "heads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: got {getattr(self, name)}, expected 1 or more")
 
 
 class Carry(NamedTuple):
@@ -141,6 +144,8 @@ class Net(nn.Module):
         self, algorithm: str, window: Window, carry: Carry | None = None, *, keep_hints: bool = True
     ) -> Rollout:
         """Predict the hints of every moment of a window, and the outputs at every end."""
+        if algorithm not in self.specs:
+            raise ValueError(unknown("algorithm", algorithm, self.specs))
         scan = _Scan(self, algorithm, window)
         moments, predictions = [], []
         for k in range(window.steps):

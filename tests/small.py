@@ -1,0 +1,78 @@
+"""Small nets and problems, for tests of the learner."""
+
+import numpy as np
+import torch
+
+from algorist.data import official
+from algorist.model.learner import Convention
+from algorist.model.net import ModelConfig, Net
+from algorist.model.window import whole
+from algorist.spec import Kind
+
+CONVENTION = Convention()
+_NODE_AXES = {"node": 1, "edge": 2, "graph": 0}
+
+
+def model(**changes):
+    """What small nets are made of."""
+    return ModelConfig(**{"hidden": 16, "triplet_features": 4, "heads": 2, **changes})
+
+
+def net(algorithm, *, seeds=(0,), **changes):
+    """A small net for one algorithm."""
+    return Net({algorithm: CONVENTION.spec(algorithm)}, model(**changes), seeds)
+
+
+def lively(net):
+    """The net with all its weights moved, so that nothing of it starts at zero or nearly shut."""
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
+    return net
+
+
+def problems(algorithm, *, n=6, count=3, seed=0):
+    """Problems as nets see them."""
+    return CONVENTION.batch(algorithm, official.generate(algorithm, n=n, count=count, seed=seed))
+
+
+def prediction_shape(feature, n):
+    """The shape of one prediction of a feature: one score for each node that it may point to."""
+    return (*feature.shape(n), n) if feature.kind == Kind.POINTER else feature.shape(n)
+
+
+def comparable(feature, prediction):
+    """A prediction in numbers of ordinary size: the logarithms of permutations may be huge."""
+    prediction = prediction.detach()
+    return prediction.exp() if feature.kind == Kind.PERMUTATION_POINTER else prediction
+
+
+def rolled(net, algorithm, *batches, **options):
+    """Predictions for whole trajectories: hints (K, S, B, ...), outputs (S, B, ...)."""
+    spec = net.specs[algorithm]
+    rollout = net.rollout(algorithm, whole(batches, **options))
+    return {
+        name: comparable(spec[name], value)
+        for name, value in {**rollout.hints, **rollout.outputs}.items()
+    }
+
+
+def assert_same(got, expected, tolerance=1e-5):
+    """Named tensors agree."""
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(got[name], value, rtol=tolerance, atol=tolerance, msg=name)
+
+
+def reordered(feature, array, order, *, prediction=False):
+    """A truth or a prediction after node order[i] became node i."""
+    axes = _NODE_AXES[feature.location]
+    if feature.kind == Kind.PERMUTATION_POINTER or (prediction and feature.kind == Kind.POINTER):
+        axes += 1
+    last = array.ndim - (feature.kind == Kind.CATEGORICAL)
+    for axis in range(last - axes, last):
+        array = np.take(array, order, axis)
+    if feature.kind == Kind.POINTER and not prediction:
+        array = np.argsort(order)[array].astype(array.dtype)
+    return array
