@@ -43,7 +43,8 @@ class Evaluation:
     """The share of samples whose answer is a right one, also where the benchmark has another."""
     hints: Mapping[str, float] = field(default_factory=dict)
     hints_over_time: Mapping[str, list[float]] = field(default_factory=dict)
-    """The score at each step, over the samples that have it."""
+    """The score at each step after the first, over the samples that have it; nan where nothing
+    counts."""
 
     @property
     def score(self) -> float:
@@ -55,7 +56,7 @@ def predict(
     learner: Learner, algorithm: str, batch: Batch, *, hints: bool = False
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica."""
-    spec = learner.net.specs[algorithm]
+    spec = learner.net.spec(algorithm)
     parts = [
         _raw_predictions(learner, algorithm, batch.take(indices), hints)
         for indices in np.array_split(np.arange(len(batch)), -(-len(batch) // BATCH_SIZE))
@@ -77,7 +78,7 @@ def predict(
 def _raw_predictions(
     learner: Learner, algorithm: str, batch: Batch, hints: bool
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Raw outputs (S, B, ...) and hints (K, S, B, ...) of one small batch."""
+    """Raw outputs (S, B, ...) and hints (T - 1, S, B, ...) of one small batch."""
     net, device = learner.net, learner.net.no_code.device
     seen = learner.convention.batch(algorithm, batch)
     window = whole([seen] * net.replicas).to(device)
@@ -97,7 +98,8 @@ def _raw_predictions(
                 outputs[name] = torch.where(ended > 0, value, outputs.get(name, value))
             watched.append({name: value.cpu() for name, value in rollout.hints.items()})
     net.train(was_training)
-    return outputs, {name: torch.cat([w[name] for w in watched]) for name in watched[0]}
+    moments = batch.steps - 1
+    return outputs, {name: torch.cat([w[name] for w in watched])[:moments] for name in watched[0]}
 
 
 def _joined_over_time(parts: list[np.ndarray]) -> np.ndarray:
@@ -138,9 +140,17 @@ def _evaluation(
             f.name: score(f.kind, predictions.outputs[f.name], truths[f.name]) for f in spec.outputs
         },
         correct=correct,
-        hints={name: float(np.average(x, weights=counts)) for name, x in over_time.items()},
+        hints={name: _average(scores, counts) for name, scores in over_time.items()},
         hints_over_time=over_time,
     )
+
+
+def _average(scores: list[float], counts: np.ndarray) -> float:
+    """The mean over the steps that have a score, weighted by how many samples have them."""
+    scored = np.isfinite(scores)
+    if not scored.any():
+        return float("nan")
+    return float(np.average(np.array(scores)[scored], weights=counts[scored]))
 
 
 def _score_over_time(spec: Spec, name: str, batch: Batch, predicted: np.ndarray) -> list[float]:

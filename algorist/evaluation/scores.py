@@ -30,7 +30,8 @@ def _f1(predicted: np.ndarray, truth: np.ndarray) -> float:
 
 def _one_hot_accuracy(predicted: np.ndarray, truth: np.ndarray) -> float:
     counts = (truth != MASKED).all(-1)
-    return float(np.mean((predicted.argmax(-1) == truth.argmax(-1))[counts]))
+    right = (predicted.argmax(-1) == truth.argmax(-1))[counts]
+    return float(right.mean()) if right.size else float("nan")
 
 
 def _accuracy(predicted: np.ndarray, truth: np.ndarray) -> float:

@@ -104,16 +104,24 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Learner:
         with safe_open(str(path), "pt", device=str(device)) as file:
             description = json.loads((file.metadata() or {}).get("algorist", "{}"))
             tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, json.JSONDecodeError) as error:
+    except (SafetensorError, OSError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: not a readable safetensors file ({error})") from error
-    if description.get("format") != _FORMAT:
+    if not isinstance(description, dict) or description.get("format") != _FORMAT:
         raise ValueError(f"{path}: got a file without {_FORMAT} in it, expected a saved learner")
+    try:
+        learner = _described(description)
+        learner.net.load_state_dict(tensors)
+    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise ValueError(f"{path}: the saved learner is not whole ({error})") from error
+    learner.net.to(device).eval()
+    return learner
+
+
+def _described(description: Mapping[str, Any]) -> Learner:
+    """A learner like the described one, with other weights."""
     specs = {
         name: Spec(tuple(Feature(**feature) for feature in features))
         for name, features in description["specs"].items()
     }
-    seeds = range(description["replicas"])
-    net = Net(specs, ModelConfig(**description["model"]), seeds).to(device)
-    net.load_state_dict(tensors)
-    net.eval()
+    net = Net(specs, ModelConfig(**description["model"]), range(description["replicas"]))
     return Learner(net, Convention(**description["convention"]), description["about"])

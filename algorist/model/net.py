@@ -118,6 +118,12 @@ class Net(nn.Module):
         for replica, seed in enumerate(seeds):
             self.reset(replica, seed)
 
+    def spec(self, algorithm: str) -> Spec:
+        """The features of one of the algorithms that the net serves."""
+        if algorithm not in self.specs:
+            raise ValueError(unknown("algorithm", algorithm, self.specs))
+        return self.specs[algorithm]
+
     def encoded(self, spec: Spec) -> tuple[Feature, ...]:
         """The features that the net reads, inputs first."""
         return (*spec.inputs, *(spec.hints if self.config.hints == "encoded_decoded" else ()))
@@ -144,8 +150,6 @@ class Net(nn.Module):
         self, algorithm: str, window: Window, carry: Carry | None = None, *, keep_hints: bool = True
     ) -> Rollout:
         """Predict the hints of every moment of a window, and the outputs at every end."""
-        if algorithm not in self.specs:
-            raise ValueError(unknown("algorithm", algorithm, self.specs))
         scan = _Scan(self, algorithm, window)
         moments, predictions = [], []
         for k in range(window.steps):
@@ -164,7 +168,7 @@ class _Scan:
     """The steps of one algorithm through a window, its maps composed and joined beforehand."""
 
     def __init__(self, net: Net, algorithm: str, window: Window):
-        self.net, self.window, self.spec = net, window, net.specs[algorithm]
+        self.net, self.window, self.spec = net, window, net.spec(algorithm)
         self.lanes, self.n = window.follows.shape[1:], window.inputs["pos"].shape[-1]
         features = net.encoded(self.spec)
         self.hints = [feature for feature in features if feature.stage == Stage.HINT]

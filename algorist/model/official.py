@@ -143,6 +143,10 @@ def _flattened(parameters: Mapping[str, Any], prefix: str = "") -> Iterator[tupl
             yield f"{prefix}{name}", np.asarray(value)
 
 
+class _Refused(ValueError):
+    """A pickle would make something else than an array."""
+
+
 class _ArraysOnly(pickle.Unpickler):
     """Reads pickles that hold nothing but containers, numbers and NumPy arrays."""
 
@@ -161,7 +165,7 @@ class _ArraysOnly(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self._ALLOWED:
-            raise ValueError(
+            raise _Refused(
                 f"the file holds a {module}.{name}, expected only dictionaries of NumPy arrays; "
                 "convert its arrays with numpy.asarray before pickling"
             )
@@ -170,9 +174,12 @@ class _ArraysOnly(pickle.Unpickler):
 
 def read_pickle(path: Path | str) -> dict[str, Any]:
     """The parameters in a checkpoint file of dm-clrs; nothing in it is executed."""
+    content = Path(path).read_bytes()
     try:
-        content = _ArraysOnly(io.BytesIO(Path(path).read_bytes())).load()
-    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError) as error:
+        content = _ArraysOnly(io.BytesIO(content)).load()
+    except _Refused:
+        raise
+    except Exception as error:  # damaged pickles fail in many ways
         raise ValueError(f"{path}: not a readable pickle ({error})") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path}: got a {type(content).__name__}, expected a dictionary")

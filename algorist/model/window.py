@@ -95,7 +95,7 @@ def pieces(window: Window, steps: int) -> Iterator[Window]:
 
     The last piece is padded to the same number of steps. Ends that lie in another piece weigh 0.
     """
-    at_step, lanes = window.ends
+    (at_step, lanes), forced = window.ends, window.forced
     for start in range(0, window.steps, steps):
         stop = min(start + steps, window.steps)
         here = (at_step >= start) & (at_step < stop)
@@ -105,6 +105,7 @@ def pieces(window: Window, steps: int) -> Iterator[Window]:
                 name: _extended(x[start : stop + 1], steps + 1) for name, x in window.hints.items()
             },
             follows=_extended(window.follows[start:stop], steps),
+            forced=None if forced is None else _extended(forced[start:stop], steps),
             ends=(torch.where(here, at_step - start, 0), lanes),
             end_weights=window.end_weights * here,
         )

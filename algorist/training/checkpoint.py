@@ -41,7 +41,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     state = {"step": checkpoint.step, **checkpoint.state, "tensors": _digest(tensors)}
     text = json.dumps(state, sort_keys=True)
     final = folder / f"{checkpoint.step:08d}"
-    temporary = folder / f".{final.name}-{os.getpid()}"
+    temporary = folder / ".unfinished"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     _write_through(temporary / _TENSORS, tensors)

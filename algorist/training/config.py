@@ -9,7 +9,7 @@ import json
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from algorist.algorithms import get
@@ -119,7 +119,11 @@ class Config:
     @classmethod
     def from_json(cls, text: str) -> Config:
         """The configuration that `to_json` wrote."""
-        return build(cls, json.loads(text))
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"the configuration is not JSON: {error}") from error
+        return _read("the configuration", cls, values)
 
 
 def build(cls: type, values: Mapping[str, Any]) -> Any:
@@ -129,14 +133,21 @@ def build(cls: type, values: Mapping[str, Any]) -> Any:
     for name in values:
         if name not in names:
             raise ValueError(unknown("setting", name, names))
+    for f in fields(cls):
+        if f.default is MISSING and f.default_factory is MISSING and f.name not in values:
+            raise ValueError(f"{f.name}: got nothing, expected a value")
     return cls(**{name: _read(name, hints[name], value) for name, value in values.items()})
 
 
 def _read(name: str, kind: Any, value: Any) -> Any:
     if is_dataclass(kind):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{name}: got {value!r}, expected named settings")
         return build(typing.cast(type, kind), value)
     if isinstance(kind, types.GenericAlias):
-        return tuple(value)
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{name}: got {value!r}, expected a list")
+        return tuple(_read(name, typing.get_args(kind)[0], item) for item in value)
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:

@@ -6,7 +6,7 @@ the same, in any order and on any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple
 
@@ -71,8 +71,9 @@ class Feed:
 
     def portion(self, step: int) -> Portion:
         """What is read at one step: a pure function of it."""
-        turn, size = step // len(self.sizes), self.sizes[step % len(self.sizes)]
+        size = self.sizes[step % len(self.sizes)]
         if self.config.data.chunk:
+            turn = self._turns(size, step)
             window = continuing([lane.pair(turn) for lane in self._lanes[size]])
         else:
             window = whole([source.batch(step) for source in self.sources])
@@ -111,7 +112,7 @@ class Feed:
     def _turns(self, size: int, step: int) -> int:
         """How many steps before `step` had the given size."""
         rounds, rest = divmod(step, len(self.sizes))
-        return rounds + (self.sizes.index(size) < rest)
+        return rounds * self.sizes.count(size) + self.sizes[:rest].count(size)
 
 
 class _Lane:
@@ -146,9 +147,3 @@ class _Lane:
     def seek(self, cursor: Cursor) -> None:
         """Go on from a saved cursor."""
         self._chunker, self._recent = Chunker(self._batch, length=self._length, cursor=cursor), {}
-
-
-def portions(feeds: Iterable[Feed], steps: Iterable[int]) -> Iterable[tuple[int, Feed]]:
-    """The order in which a run goes through its tasks: at each step, each task once."""
-    feeds = list(feeds)
-    return ((step, feed) for step in steps for feed in feeds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -41,11 +40,10 @@ class Run:
                 f"{folder}: there is a run already; resume it (algorist resume {folder}) "
                 "or choose another folder"
             )
-        trainer = Trainer(config, device)
-        folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / "config.json", config.to_json() + "\n")
-        run = cls(folder, trainer)
+        run = cls(folder, Trainer(config, device))
         run.save()
+        # Last, so that a folder with this file can be resumed and one without it started anew.
+        _replace(folder / "config.json", config.to_json() + "\n")
         return run
 
     @classmethod
@@ -89,7 +87,7 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint and the best model so far."""
         checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
-        temporary = self.folder / f".best-{os.getpid()}.safetensors"
+        temporary = self.folder / ".best.safetensors"
         self.trainer.best_learner().save(temporary)
         temporary.rename(self.folder / "best.safetensors")
 
@@ -115,6 +113,6 @@ class Run:
 
 
 def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    temporary = path.with_name(f".{path.name}")
     temporary.write_text(text)
     temporary.rename(path)

@@ -6,7 +6,7 @@ One task is many tasks with a single entry; a whole trajectory is a chunk with n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from algorist.data.stream import Prefetch
 from algorist.evaluation.evaluate import evaluate
 from algorist.model import objective
 from algorist.model.learner import Learner, load
-from algorist.model.net import Carry
+from algorist.model.net import Carry, Net
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.feed import Feed, Portion
@@ -28,7 +28,7 @@ PerSeed = list[float]
 
 
 class DivergedError(RuntimeError):
-    """A loss is no longer a number."""
+    """A loss or a weight is no longer a number."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,21 @@ class Report:
 class Trainer:
     """A learner in training, and all that must be kept to go on later."""
 
-    def __init__(self, config: Config, device: torch.device | str = "cpu"):
+    def __init__(
+        self,
+        config: Config,
+        device: torch.device | str = "cpu",
+        weights: Mapping[str, Tensor] | None = None,
+    ):
+        """Begin with fresh weights, or with the given ones."""
         self.config, self.device = config, torch.device(device)
         self.learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
         self.net = self.learner.net.to(self.device)
-        self._prepare_processor()
+        if weights is not None:
+            self.net.load_state_dict(weights)
+        elif config.optimiser.processor_from:
+            self._take_over_processor(config.optimiser.processor_from)
+        self.net.processor.requires_grad_(not config.optimiser.freeze_processor)
         self.optimiser = Optimiser(self.net, config.optimiser)
         self.feeds = {name: Feed(config, name) for name in config.algorithms}
         self.step = 0
@@ -64,17 +74,22 @@ class Trainer:
         self.best_steps = [0] * len(config.seeds)
         self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
 
-    def _prepare_processor(self) -> None:
-        source, processor = self.config.optimiser.processor_from, self.net.processor
-        if source:
-            given = load(source, self.device).net.processor.state_dict()
-            own = processor.state_dict()
-            if {k: v.shape[1:] for k, v in given.items()} != {
-                k: v.shape[1:] for k, v in own.items()
-            }:
-                raise ValueError(f"processor_from: {source} has another kind of processor")
-            processor.load_state_dict({k: v.expand_as(own[k]) for k, v in given.items()})
-        processor.requires_grad_(not self.config.optimiser.freeze_processor)
+    def _take_over_processor(self, source: str) -> None:
+        """Start from a saved processor: the same for all seeds, or each from its own."""
+        given, own = load(source, self.device).net, self.net
+        if given.replicas not in (1, own.replicas):
+            raise ValueError(
+                f"processor_from: {source} has {given.replicas} replicas, "
+                f"expected 1 or as many as there are seeds, {own.replicas}"
+            )
+        if _kind_of_processor(given) != _kind_of_processor(own):
+            raise ValueError(
+                f"processor_from: {source} has another kind of processor, "
+                f"got one of {given.config}, expected one of {own.config}"
+            )
+        wanted = own.processor.state_dict()
+        values = given.processor.state_dict().items()
+        own.processor.load_state_dict({name: x.expand_as(wanted[name]) for name, x in values})
 
     def run(self, *, workers: int = 1) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
@@ -121,6 +136,15 @@ class Trainer:
             "the last checkpoint is kept: lower learning_rate or set clip"
         )
 
+    def _check_weights(self) -> None:
+        """A loss can be finite and its gradient not: no such weights may be saved."""
+        bad = [name for name, p in self.net.named_parameters() if not p.isfinite().all()]
+        if bad:
+            raise DivergedError(
+                f"{bad[0]} and {len(bad) - 1} other weights are not finite after step {self.step}; "
+                "the last checkpoint is kept: lower learning_rate or set clip"
+            )
+
     def _report(self) -> Report:
         scores = {
             name: [e.score for e in evaluate(self.learner, name, official.split(name, "val"))]
@@ -158,6 +182,7 @@ class Trainer:
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""
+        self._check_weights()
         tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
         tensors |= {f"adam/{name}": moment for name, moment in self.optimiser.tensors().items()}
@@ -180,14 +205,12 @@ class Trainer:
     def resume(cls, checkpoint: Checkpoint, device: torch.device | str = "cpu") -> Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
-        trainer = cls(Config.from_json(state["config"]), device)
+        config = Config.from_json(state["config"])
+        trainer = cls(config, device, _below("net/", checkpoint.tensors))
         trainer.step = checkpoint.step
-        with torch.no_grad():
-            for name, parameter in trainer.net.named_parameters():
-                parameter.copy_(checkpoint.tensors[f"net/{name}"])
-                trainer.best[name].copy_(checkpoint.tensors[f"best/{name}"])
-        adam = _below("adam/", checkpoint.tensors)
-        trainer.optimiser.restore(adam, state["updates"])
+        for name, value in _below("best/", checkpoint.tensors).items():
+            trainer.best[name].copy_(value)
+        trainer.optimiser.restore(_below("adam/", checkpoint.tensors), state["updates"])
         for name, feed in trainer.feeds.items():
             feed.seek(state["cursors"][name])
             for size in feed.sizes:
@@ -201,8 +224,11 @@ class Trainer:
         return trainer
 
 
+def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
+    """Its name and the shapes of one replica's weights."""
+    weights = net.processor.state_dict().items()
+    return net.config.processor, {name: value.shape[1:] for name, value in weights}
+
+
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-Observer = Callable[[int, Report | None], None]
