@@ -8,6 +8,7 @@ from algorist.model.learner import Convention
 from algorist.model.net import ModelConfig, Net
 from algorist.model.window import whole
 from algorist.spec import Kind
+from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig
 
 CONVENTION = Convention()
 _NODE_AXES = {"node": 1, "edge": 2, "graph": 0}
@@ -76,3 +77,16 @@ def reordered(feature, array, order, *, prediction=False):
     if feature.kind == Kind.POINTER and not prediction:
         array = np.argsort(order)[array].astype(array.dtype)
     return array
+
+
+def training(*algorithms, seeds=(0,), steps=3, optimiser=(), schedule=(), **data):
+    """The configuration of a small run."""
+    times = {"validate_every": steps, "checkpoint_every": steps, **dict(schedule)}
+    return Config(
+        algorithms=algorithms,
+        seeds=seeds,
+        model=model(),
+        data=DataConfig(**{"sizes": (4, 5), "batch_size": 4, **data}),
+        optimiser=OptimiserConfig(**dict(optimiser)),
+        schedule=ScheduleConfig(steps=steps, **times),
+    )

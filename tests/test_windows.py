@@ -1,6 +1,7 @@
 """Windows: whole trajectories, chunks of them and pieces of them are one and the same to a net."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ def chunk_windows(batch, length, count):
     """The windows of the first chunks of batch(0), batch(1), ..."""
     chunker = Chunker(batch, length=length)
     chunks = [None, *(chunker.chunk(step) for step in range(count))]
-    return [continuing([pair]) for pair in zip(chunks, chunks[1:], strict=False)]
+    return [continuing([pair]) for pair in pairwise(chunks)]
 
 
 def rollouts(net, algorithm, windows):

@@ -151,7 +151,7 @@ def _read(name: str, kind: Any, value: Any) -> Any:
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
-        raise ValueError(f"{name}: got {value!r}, expected a {kind.__name__}")
+        raise ValueError(f"{name}: got {value!r}, expected a value of type {kind.__name__}")
     return value
 
 

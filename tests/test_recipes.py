@@ -1,0 +1,177 @@
+"""Configurations, and recipes made of switches."""
+
+from dataclasses import asdict, replace
+from itertools import pairwise
+
+import pytest
+
+from algorist.model.learner import Convention
+from algorist.model.net import ModelConfig
+from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig, build
+from algorist.training.recipes import CUMULATIVE, IMPROVEMENTS, cumulative_ablation, recipe, without
+
+
+def settings(config):
+    """All settings of a configuration by their full names."""
+    return {
+        f"{group}.{name}": value
+        for group, values in asdict(config).items()
+        if isinstance(values, dict)
+        for name, value in values.items()
+    }
+
+
+def changes(before, after):
+    """The settings that differ, as they are after."""
+    before, after = settings(before), settings(after)
+    return {name: after[name] for name in before if before[name] != after[name]}
+
+
+def test_the_generalist_of_one_task_is_gated_and_sees_whole_trajectories():
+    config = recipe("generalist", ["bfs"])
+    assert config.model == ModelConfig(
+        processor="triplet_gmpnn",
+        hidden=128,
+        hints="encoded_decoded",
+        feedback="soft",
+        scalar_hint_init="xavier",
+    )
+    assert config.convention == Convention(static_hint_as_input=True, permutations=True)
+    assert config.data == DataConfig(
+        online=True,
+        sizes=(4, 7, 11, 13, 16),
+        varied=True,
+        random_positions=True,
+        batch_size=32,
+        chunk=0,
+    )
+    assert config.optimiser == OptimiserConfig(learning_rate=1e-3, clip=1.0, teacher_forcing=0.0)
+    assert config.schedule == ScheduleConfig(steps=10_000, validate_every=50)
+
+
+def test_the_generalist_of_many_tasks_has_no_gate_and_sees_chunks_of_16():
+    one, many = recipe("generalist", ["bfs"]), recipe("generalist", ["bfs", "dfs"])
+    assert many.algorithms == ("bfs", "dfs")
+    assert changes(one, many) == {"model.processor": "triplet_mpnn", "data.chunk": 16}
+
+
+def test_clrs2022_is_the_earlier_papers():
+    assert changes(recipe("generalist", ["bfs"]), recipe("clrs2022", ["bfs"])) == {
+        "model.processor": "mpnn",
+        "model.feedback": "hard",
+        "model.scalar_hint_init": "default",
+        "convention.static_hint_as_input": False,
+        "convention.permutations": False,
+        "data.online": False,
+        "data.varied": False,
+        "data.random_positions": False,
+        "optimiser.clip": 0.0,
+        "optimiser.teacher_forcing": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("improvement", "expected"),
+    [
+        ("gating", {"model.processor": "triplet_mpnn"}),
+        ("triplets", {"model.processor": "gmpnn"}),
+        ("permutations", {"convention.permutations": False}),
+        ("random_positions", {"data.random_positions": False}),
+        ("static_hints", {"convention.static_hint_as_input": False}),
+        ("soft_hints", {"model.feedback": "hard"}),
+        ("augmentation", {"data.online": False, "data.varied": False}),
+        ("initialisation", {"model.scalar_hint_init": "default"}),
+        ("clipping", {"optimiser.clip": 0.0}),
+        ("no_teacher_forcing", {"optimiser.teacher_forcing": 0.5}),
+        ("chunking", {"data.chunk": 0}),
+    ],
+)
+def test_each_improvement_is_one_switch(improvement, expected):
+    config = recipe("generalist", ["bfs"])
+    config = replace(config, data=replace(config.data, chunk=16))
+    assert changes(config, without(config, improvement)) == expected
+
+
+def test_every_improvement_of_the_table_is_tested_and_ablated_once():
+    assert len(IMPROVEMENTS) == 11
+    assert len(set(CUMULATIVE)) == len(CUMULATIVE)
+    assert set(CUMULATIVE) <= set(IMPROVEMENTS)
+
+
+def test_the_cumulative_ablation_takes_one_more_away_each_time():
+    steps = list(cumulative_ablation(recipe("generalist", ["bfs"])))
+    assert [name for name, _ in steps] == ["all", *CUMULATIVE]
+    for (_, before), (name, after) in pairwise(steps):
+        assert after == without(before, name) != before
+    clipped = replace(steps[-1][1], optimiser=OptimiserConfig(clip=0.0, teacher_forcing=0.5))
+    assert clipped == recipe("clrs2022", ["bfs"])
+
+
+def test_the_cumulative_ablation_passes_over_what_is_not_there():
+    names = [name for name, _ in cumulative_ablation(recipe("generalist", ["bfs", "dfs"]))]
+    assert "gating" not in names
+    assert names[:2] == ["all", "triplets"]
+
+
+def test_unknown_recipes_and_improvements_are_refused_with_the_nearest():
+    with pytest.raises(ValueError, match="unknown recipe 'generalst': did you mean 'generalist'"):
+        recipe("generalst", ["bfs"])
+    with pytest.raises(ValueError, match="unknown improvement 'gate': did you mean 'gating'"):
+        without(recipe("generalist", ["bfs"]), "gate")
+
+
+@pytest.mark.parametrize("name", ["generalist", "clrs2022"])
+def test_a_configuration_survives_json(name):
+    config = replace(recipe(name, ["bfs", "dfs"]), seeds=(3, 1))
+    assert Config.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"algorithms": ["bfs"], "seds": [1]}', "unknown setting 'seds': did you mean 'seeds'"),
+        ('{"algorithms": ["bfs"], "model": {"hiden": 8}}', "unknown setting 'hiden'"),
+        (
+            '{"algorithms": ["bfs"], "model": {"hidden": "8"}}',
+            "hidden: got '8', expected a value of type int",
+        ),
+        ('{"algorithms": ["bfs"], "model": {"hidden": true}}', "hidden: got True"),
+        ('{"algorithms": ["bfs"], "model": 8}', "model: got 8, expected named settings"),
+        ('{"algorithms": ["bfs"], "seeds": ["a"]}', "seeds: got 'a', expected a value of type int"),
+        ('{"algorithms": "bfs"}', "algorithms: got 'bfs', expected a list"),
+        ('{"seeds": [1]}', "algorithms: got nothing, expected a value"),
+        ("[]", r"the configuration: got \[\], expected named settings"),
+        ('{"algorithms"', "the configuration is not JSON"),
+        ('{"algorithms": []}', "algorithms: got none, expected at least one"),
+        ('{"algorithms": ["bfs", "bfs"]}', r"algorithms: got \('bfs', 'bfs'\), expected each once"),
+        ('{"algorithms": ["bsf"]}', "unknown algorithm 'bsf': did you mean 'bfs'"),
+        ('{"algorithms": ["bfs"], "seeds": []}', "seeds: got"),
+        ('{"algorithms": ["bfs"], "seeds": [-1]}', "seeds: got -1, expected 0 or more"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        Config.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "message"),
+    [
+        (DataConfig, {"batch_size": 0}, "batch_size: got 0, expected 1 or more"),
+        (DataConfig, {"chunk": -1}, "chunk: got -1, expected 0 or more"),
+        (DataConfig, {"sizes": [0]}, "sizes: got 0, expected 1 or more"),
+        (OptimiserConfig, {"teacher_forcing": 2}, "teacher_forcing: got 2.0, expected a prob"),
+        (OptimiserConfig, {"learning_rate": 0}, "learning_rate: got 0.0, expected a number above"),
+        (OptimiserConfig, {"clip": -1}, "clip: got -1.0, expected 0 or more"),
+        (ScheduleConfig, {"steps": 0}, "steps: got 0, expected 1 or more"),
+        (ScheduleConfig, {"validate_every": 0}, "validate_every: got 0"),
+        (ScheduleConfig, {"checkpoint_every": 0}, "checkpoint_every: got 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(cls, values, message):
+    with pytest.raises(ValueError, match=message):
+        build(cls, values)
+
+
+def test_whole_numbers_are_taken_for_real_ones():
+    assert build(OptimiserConfig, {"clip": 2}) == OptimiserConfig(clip=2.0)
