@@ -68,8 +68,13 @@ class Carry(NamedTuple):
     hints: Mapping[str, Tensor]  # the predictions of the last step
 
     def detach(self) -> Carry:
-        """The same values, cut off from the gradient."""
-        return Carry(self.hidden.detach(), {k: v.detach() for k, v in self.hints.items()})
+        """The same values, cut off from the gradient.
+
+        They are laid out as they will be when they come back from a file: the last bit of some
+        operations depends on that.
+        """
+        hints = {name: value.detach().contiguous() for name, value in self.hints.items()}
+        return Carry(self.hidden.detach().contiguous(), hints)
 
 
 class Rollout(NamedTuple):

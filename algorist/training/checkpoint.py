@@ -82,7 +82,9 @@ def read(path: Path) -> Checkpoint:
     state = json.loads(text)
     if state.pop("tensors") != _digest(tensors):
         raise DamagedError(f"the checkpoint {path} has a damaged {_TENSORS}")
-    return Checkpoint(state.pop("step"), load(tensors), state)
+    # In memory of their own, aligned as all tensors are: the last bit of products depends on that.
+    own = {name: tensor.clone() for name, tensor in load(tensors).items()}
+    return Checkpoint(state.pop("step"), own, state)
 
 
 def _names(folder: Path) -> list[Path]:
