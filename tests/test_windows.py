@@ -124,6 +124,14 @@ def test_chunks_predict_what_whole_trajectories_do(algorithm, processor):
         assert starts.max() > length
 
 
+def test_carried_state_is_laid_out_as_a_file_gives_it_back():
+    """Else the last bits of a resumed run would differ."""
+    window = whole([small.problems("dfs", n=4)])
+    carry = small.net("dfs").rollout("dfs", window).carry.detach()
+    assert all(tensor.is_contiguous() for tensor in (carry.hidden, *carry.hints.values()))
+    assert not any(tensor.requires_grad for tensor in (carry.hidden, *carry.hints.values()))
+
+
 def test_a_trajectory_of_a_single_moment_has_no_end_in_a_chunk():
     def batch(step):
         batch = small.problems("bfs", n=4, count=2, seed=step)
