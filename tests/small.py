@@ -10,6 +10,7 @@ from algorist.model.window import whole
 from algorist.spec import Kind
 from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig
 
+torch.set_num_threads(1)  # more would only slow these down
 CONVENTION = Convention()
 _NODE_AXES = {"node": 1, "edge": 2, "graph": 0}
 

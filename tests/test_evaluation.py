@@ -111,7 +111,7 @@ def test_true_orders_survive_the_way_to_permutations_and_back(name):
 
 @pytest.mark.parametrize("name", algorist.algorithms())
 def test_the_truth_has_full_marks(name, monkeypatch):
-    batch = official.generate(name, n=8, count=4, seed=1)
+    batch = official.generate(name, n=8, count=4, seed=2)
 
     def truth(learner, algorithm, batch, *, hints):
         seen = learner.convention.batch(algorithm, batch)
@@ -120,7 +120,7 @@ def test_the_truth_has_full_marks(name, monkeypatch):
 
     monkeypatch.setattr(evaluation, "predict", truth)
     (result,) = evaluate(learner(name), name, batch, hints=True)
-    assert result.score == 1.0
+    assert result.score == result.correct == 1.0
     assert result.outputs.keys() == batch.outputs.keys()
     spec = small.CONVENTION.spec(name)
     best = {f.name: 0.0 if f.kind == Kind.SCALAR else 1.0 for f in spec.hints}
@@ -139,7 +139,8 @@ def test_hints_are_scored_at_each_step_over_the_samples_that_have_it():
     batch = algorist.Batch(spec, {"pos": np.zeros((2, 2))}, {"p": truth}, outputs, np.array([3, 2]))
     predicted = np.array([[[0, 1], [1, 0]], [[0, 0], [1, 1]]])  # 3 of 4 right, then 0 of 2
     answers = {"q": np.array([[0, 1], [0, 0]]), "m": np.array([[1, 0], [1, 0]])}
-    got = evaluation._evaluation(spec, outputs, batch, Predictions(answers, {"p": predicted}))
+    predictions = Predictions(answers, {"p": predicted})
+    got = evaluation._evaluation(spec, outputs, batch, predictions, correct=0.5)
     assert got.outputs == pytest.approx({"q": 0.5, "m": 0.8})
     assert got.score == pytest.approx(0.65)
     assert got.hints_over_time == {"p": [0.75, 0.0]}
