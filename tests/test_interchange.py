@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from algorist.model import official
 from algorist.model.learner import Convention, Learner, load
 from algorist.model.net import Net
+from algorist.model.processors import PROCESSORS
 
 RECORD = golden_records.FOLDER / "model" / "triplet_gmpnn-floyd_warshall.npz"
 
@@ -70,6 +71,23 @@ def test_one_replica_is_set_and_the_others_stay():
     for name, parameter in net.named_parameters():
         assert torch.equal(parameter[1], single.get_parameter(name)[0])
         assert torch.equal(parameter[[0, 2]], before[name][[0, 2]])
+
+
+@pytest.mark.parametrize("layer_norm", [True, False])
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_every_parameter_has_a_name_of_its_own_there(processor, layer_norm):
+    net = small.net("dijkstra", processor=processor, layer_norm=layer_norm)
+    entries = list(official.entries(net))
+    assert sorted(entry.ours for entry in entries) == sorted(dict(net.named_parameters()))
+    theirs = [name for entry in entries for name in entry.theirs]
+    assert len(set(theirs)) == len(theirs)
+
+
+def test_a_processor_that_dm_clrs_does_not_have_is_refused():
+    net = small.net("bfs")
+    net.processor = torch.nn.Identity()
+    with pytest.raises(ValueError, match="dm-clrs has no processor like Identity"):
+        list(official.entries(net))
 
 
 def test_edge_pointers_are_made_of_two_maps():

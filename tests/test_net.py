@@ -64,6 +64,20 @@ def test_gradients_reach_every_parameter(processor, algorithm):
     assert max(gradient.abs().max() for gradient in gradients.values()) > 0
 
 
+@pytest.mark.parametrize("processor", ["triplet_gmpnn", "gatv2"])
+def test_states_are_normalised_unless_switched_off(processor):
+    batch = small.problems("bfs")
+    normal, plain = (
+        small.lively(small.net("bfs", processor=processor, layer_norm=layer_norm))
+        for layer_norm in (True, False)
+    )
+    assert set(dict(normal.named_parameters())) - set(dict(plain.named_parameters())) == {
+        "processor.norm.scale",
+        "processor.norm.offset",
+    }
+    assert_all_finite(small.rolled(plain, "bfs", batch))
+
+
 @every_processor
 def test_a_sample_does_not_depend_on_its_batch_mates(processor):
     net = small.lively(small.net("bfs", processor=processor))

@@ -57,14 +57,14 @@ def test_the_window_of_a_step_is_the_same_in_any_order(chunk):
     optimiser = {"teacher_forcing": 0.5}
     config = small.training("insertion_sort", seeds=(0, 1), chunk=chunk, optimiser=optimiser)
     in_order = Feed(config, "insertion_sort")
-    expected = [in_order.portion(step) for step in range(7)]
-    assert [portion.size for portion in expected] == [4, 5, 4, 5, 4, 5, 4]
+    expected = [in_order.portion(step) for step in range(24)]
+    assert [portion.size for portion in expected] == [4, 5] * 12
     backwards = Feed(config, "insertion_sort")
-    for step in (5, 0, 6, 3):
+    for step in (20, 0, 23, 3):
         assert_same_windows(backwards.portion(step).window, expected[step].window)
     resumed = Feed(config, "insertion_sort")
-    resumed.seek(json.loads(json.dumps(in_order.cursors(4))))
-    for step in (4, 5, 6):
+    resumed.seek(json.loads(json.dumps(in_order.cursors(14))))
+    for step in (14, 15, 16, 17):
         assert_same_windows(resumed.portion(step).window, expected[step].window)
 
 
