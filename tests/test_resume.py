@@ -16,10 +16,10 @@ PROCESS = Path(__file__).with_name("training_process.py")
 SCHEDULE = {"validate_every": 6, "checkpoint_every": 4}
 RUNS = {
     "one task, whole trajectories": small.training(
-        "insertion_sort", steps=30, schedule=SCHEDULE, optimiser={"teacher_forcing": 0.5}
+        "insertion_sort", steps=40, schedule=SCHEDULE, optimiser={"teacher_forcing": 0.5}
     ),
     "many tasks, chunks": small.training(
-        "bfs", "insertion_sort", seeds=(0, 1), steps=20, chunk=4, schedule=SCHEDULE
+        "bfs", "insertion_sort", seeds=(0, 1), steps=30, chunk=4, schedule=SCHEDULE
     ),
 }
 
@@ -58,11 +58,12 @@ def prepared(folder, config):
 def test_a_killed_run_ends_with_the_same_weights_and_metrics(tmp_path, config):
     undisturbed, killed = (prepared(tmp_path / name, config) for name in ("undisturbed", "killed"))
     assert finish(undisturbed) == list(range(1, config.schedule.steps + 1))
-    luck = random.Random(1)
+    luck = random.Random(7)
     for _ in range(3):
-        last = kill_after(killed, luck.randint(1, 6), luck.uniform(0, 0.03))
+        last = kill_after(killed, luck.randint(3, 9), luck.uniform(0, 0.03))
         assert last < config.schedule.steps
-    assert finish(killed)[0] <= last + 1
+    first = finish(killed)[0]
+    assert 4 < first <= last + 1
 
     one, other = (
         checkpoint.newest(folder / "run" / "checkpoints") for folder in (undisturbed, killed)
