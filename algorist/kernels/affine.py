@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 class Affine(NamedTuple):
@@ -25,25 +26,31 @@ class Affine(NamedTuple):
             return (x @ self.weight[0]).add_(self.bias[0])
         return _shaped(torch.baddbmm(self.bias.unsqueeze(1), _rows(x), self.weight), x)
 
-    def product(self, x: Tensor) -> Tensor:
-        """Apply without the bias, for where it can be added to fewer numbers."""
-        if len(x) == 1:
-            return x @ self.weight[0]
-        return _shaped(torch.bmm(_rows(x), self.weight), x)
-
-    def offset(self, x: Tensor) -> Tensor:
-        """Add the bias to values of shape (S, ..., out)."""
-        return x + self.bias.view(len(x), *(1,) * (x.ndim - 2), -1)
-
     def then(self, after: Affine) -> Affine:
         """The map that applies this one first: what follows a linear map can be folded into it."""
         return Affine(self.weight @ after.weight, after(self.bias))
 
-    def reading(self, encoder: Affine) -> Affine:
-        """This map, with its first inputs read as the raw numbers that `encoder` makes them of."""
-        encoded = encoder.weight.shape[-1]
-        first = encoder.then(Affine(self.weight[:, :encoded], self.bias))
-        return Affine(torch.cat((first.weight, self.weight[:, encoded:]), 1), first.bias)
+    def reading(self, *encoders: Affine) -> Affine:
+        """This map, with its first inputs read as the raw numbers that encoders make them of."""
+        weights, bias, start = [], self.bias, 0
+        for encoder in encoders:
+            stop = start + encoder.weight.shape[-1]
+            part = Affine(self.weight[:, start:stop], bias)
+            folded = encoder.then(part)
+            weights.append(folded.weight)
+            bias, start = folded.bias, stop
+        return Affine(torch.cat((*weights, self.weight[:, start:]), 1), bias)
+
+    def plus(self, bias: Tensor) -> Affine:
+        """This map with a constant more for its first outputs."""
+        return Affine(self.weight, self.bias + pad(bias, (0, self.bias.shape[-1] - bias.shape[-1])))
+
+
+def product(x: Tensor, weight: Tensor) -> Tensor:
+    """x W, for values of shape (S, ..., in)."""
+    if len(x) == 1:
+        return x @ weight[0]
+    return _shaped(torch.bmm(_rows(x), weight), x)
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -63,10 +70,6 @@ class Joined(NamedTuple):
 
     affine: Affine
     sizes: tuple[int, ...]
-
-    def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Apply to values of shape (S, ..., in): one result for each map."""
-        return self.affine(x).split(self.sizes, dim=-1)
 
 
 def join(affines: Sequence[Affine]) -> Joined:

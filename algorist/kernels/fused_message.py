@@ -97,28 +97,27 @@ def _backward(
 
 
 class Message:
-    """The operation for a whole scan of `steps` steps, with the weights of one trajectory."""
+    """The operation for a scan, with the weights that stay the same through it."""
 
-    def __init__(self, edge: Affine, layers: tuple[Affine, Affine], steps: int, precision: str):
-        self.edge, (self.first, self.second) = edge, layers
-        self.precision, self.kept, self.taken = precision, Kept(steps), 0
-        weights = (edge.weight, self.first.weight, self.first.bias, self.second.weight)
-        self.weights = Late.apply(self.weight_gradients, *weights)
+    def __init__(
+        self, edge: Tensor, first: Affine, second: Tensor, raws: Kept, steps: int, precision: str
+    ):
+        self.raws, self.kept, self.taken = raws, Kept(steps), 0
+        self.precision = precision
+        self.weights = Late.apply(self.weight_gradients, edge, *first, second)
 
     def __call__(
-        self, receiver: Tensor, sender: Tensor, raw: Tensor, adjacency: Tensor | None = None
+        self, receiver: Tensor, sender: Tensor, raw: Tensor, adjacency: Tensor | None
     ) -> Tensor:
         """The largest message that each node receives: (S, B, n, h)."""
         step, self.taken = self.taken, self.taken + 1
-        receiver = self.edge.offset(receiver)
-        largest = _Step.apply(self, step, receiver, sender, raw, adjacency, *self.weights)
-        return self.second.offset(largest)
+        return _Step.apply(self, step, receiver, sender, raw, adjacency, *self.weights)
 
     def weight_gradients(self) -> tuple[Tensor, ...]:
         """Over all steps: of the edges' map, of the first layer and its bias, of the second."""
         rows = self.kept.rows
         return (
-            weight_gradient(rows("raw"), rows("d_message")),
+            weight_gradient(self.raws.rows("raw"), rows("d_message")),
             weight_gradient(rows("built"), rows("d_hidden")),
             rows("d_hidden").sum((0, 2)),
             weight_gradient(rows("inner"), rows("d_result")),
@@ -146,16 +145,16 @@ class _Step(torch.autograd.Function):
             PRECISION=message.precision, num_warps=8,
         )  # fmt: skip
         if keep:
-            kept.slot("raw", step, raw).copy_(raw)
+            message.raws.once("raw", raw)
             ctx.kept, ctx.step, ctx.precision = kept, step, message.precision
-            ctx.save_for_backward(winner, edge, first, second)
+            ctx.save_for_backward(winner, raw, edge, first, second)
         return largest
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         kept, step = ctx.kept, ctx.step
-        winner, edge, first, second = ctx.saved_tensors
-        raw, built, inner = (kept.at(name, step) for name in ("raw", "built", "inner"))
+        winner, raw, edge, first, second = ctx.saved_tensors
+        built, inner = (kept.at(name, step) for name in ("built", "inner"))
         d_result, d_hidden, d_message = (
             kept.slot(name, step, built) for name in ("d_result", "d_hidden", "d_message")
         )

@@ -20,8 +20,8 @@ from algorist.kernels.tiling import ROWS
 
 @triton.jit
 def _forward(
-    source, target, raw, maxima, edge, widen, widen_bias, triplet, score,  # inputs
-    scores, wide, excess,  # results
+    source, target, raw, maxima, edge, widen, widen_bias, triplet, score, score_bias,  # inputs
+    scores, wide, larger, exceeds,  # results
     B, n, F, T,
     H: tl.constexpr, ROWS: tl.constexpr, KEEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -31,8 +31,9 @@ def _forward(
     there = row < n * n
     pair = sample * n * n + row
     place = pair[:, None] * H + channel
-    value = tl.load(target + (sample * n + row // n)[:, None] * H + channel, there[:, None], 0.0)
-    value -= tl.load(source + (sample * n + row % n)[:, None] * H + channel, there[:, None], 0.0)
+    pointed, pointing = row // n, row % n
+    value = tl.load(target + (sample * n + pointed)[:, None] * H + channel, there[:, None], 0.0)
+    other = tl.load(source + (sample * n + pointing)[:, None] * H + channel, there[:, None], 0.0)
     for f in range(F):
         number = tl.load(raw + pair * F + f, there, 0.0)
         value += number[:, None] * tl.load(edge + (replica * F + f) * H + channel)
@@ -46,16 +47,20 @@ def _forward(
         value += tl.dot(third, tl.load(triplet + square), input_precision=PRECISION)
         if KEEP:
             tl.store(wide + place, third, there[:, None])
-    value = tl.maximum(value, 0.0)
     if KEEP:
-        tl.store(excess + place, value, there[:, None])
-    tl.store(scores + pair, tl.sum(value * tl.load(score + replica * H + channel), 1), there)
+        tl.store(exceeds + place, (value > other).to(tl.int8), there[:, None])
+    value = tl.maximum(value, other)
+    if KEEP:
+        tl.store(larger + place, value, there[:, None])
+    total = tl.sum(value * tl.load(score + replica * H + channel), 1)
+    total += tl.load(score_bias + replica)
+    tl.store(scores + (sample * n + pointing) * n + pointed, total, there)
 
 
 @triton.jit
 def _backward(
-    gradient, excess, wide, edge, widen, triplet, score,  # inputs
-    d_excess, d_wide, d_raw, d_maxima,  # results
+    gradient, exceeds, wide, edge, widen, triplet, score,  # inputs
+    d_pair, d_excess, d_wide, d_raw, d_maxima,  # results
     B, n, F, T,
     H: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -65,8 +70,11 @@ def _backward(
     there = row < n * n
     pair = sample * n * n + row
     place = pair[:, None] * H + channel
-    slope = tl.load(gradient + pair, there, 0.0)[:, None] * tl.load(score + replica * H + channel)
-    slope = tl.where(tl.load(excess + place, there[:, None], 0.0) > 0, slope, 0.0)
+    pointed, pointing = row // n, row % n
+    down = tl.load(gradient + (sample * n + pointing) * n + pointed, there, 0.0)
+    tl.store(d_pair + pair, down, there)
+    slope = down[:, None] * tl.load(score + replica * H + channel)
+    slope = tl.where(tl.load(exceeds + place, there[:, None], 0) > 0, slope, 0.0)
     tl.store(d_excess + place, slope, there[:, None])
     for f in range(F):
         part = tl.sum(slope * tl.load(edge + (replica * F + f) * H + channel), 1)
@@ -86,19 +94,19 @@ class Pointer:
 
     def __init__(
         self,
-        edge: Affine,
-        triplet: Affine,
+        edge: Tensor,
+        triplet: Tensor,
         score: Affine,
         widen: Affine | None,
+        raws: Kept,
         steps: int,
         precision: str,
     ):
-        self.edge, self.score, self.with_triplets = edge, score, widen is not None
-        self.precision, self.kept, self.taken = precision, Kept(steps), 0
+        self.with_triplets, self.precision = widen is not None, precision
+        self.raws, self.kept, self.taken = raws, Kept(steps), 0
         if widen is None:
-            widen = Affine(edge.weight[:, :0], edge.bias)
-        weights = (edge.weight, widen.weight, widen.bias, triplet.weight, score.weight)
-        self.weights = Late.apply(self.weight_gradients, *weights)
+            widen = Affine(edge[:, :0], edge[:, 0])
+        self.weights = Late.apply(self.weight_gradients, edge, *widen, triplet, *score)
 
     def __call__(
         self, source: Tensor, target: Tensor, raw: Tensor, triplets: Triplets | None
@@ -106,23 +114,22 @@ class Pointer:
         """How strongly each node points to each other: (S, B, source, target)."""
         step, self.taken = self.taken, self.taken + 1
         maxima = raw[..., :0] if triplets is None else triplets.maxima
-        target = self.edge.offset(target)
-        excess = _Step.apply(self, step, source, target, raw, maxima, *self.weights)
-        return excess.mT + self.score(source)
+        return _Step.apply(self, step, source, target, raw, maxima, *self.weights)
 
     def weight_gradients(self) -> tuple[Tensor | None, ...]:
-        """Over all steps: of edges, of the widening and its bias, of triplets, of the score."""
+        """Over all steps: of edges, of the widening, of triplets, of the score."""
         rows = self.kept.rows
-        of_edge = weight_gradient(rows("raw"), rows("d_excess"))
-        of_score = weight_gradient(rows("excess"), rows("gradient"))
+        of_edge = weight_gradient(self.raws.rows("raw"), rows("d_excess"))
+        slopes = rows("gradient")
+        of_score = weight_gradient(rows("larger"), slopes), slopes.sum((0, 2))
         if not self.with_triplets:
-            return of_edge, None, None, None, of_score
+            return of_edge, None, None, None, *of_score
         return (
             of_edge,
             weight_gradient(rows("maxima"), rows("d_wide")),
             rows("d_wide").sum((0, 2)),
             weight_gradient(rows("wide"), rows("d_excess")),
-            of_score,
+            *of_score,
         )
 
 
@@ -131,43 +138,45 @@ class _Step(torch.autograd.Function):
     def forward(
         ctx: Any, pointer: Pointer, step: int, source: Tensor, target: Tensor, raw: Tensor,
         maxima: Tensor, edge: Tensor, widen: Tensor, widen_bias: Tensor, triplet: Tensor,
-        score: Tensor,
+        score: Tensor, score_bias: Tensor,
     ) -> Tensor:  # fmt: skip
         S, B, n, h = source.shape
         keep, kept = ctx.needs_input_grad[6], pointer.kept
         raw, maxima = raw.contiguous(), maxima.contiguous()
         scores = raw.new_empty(S, B, n, n)
         wide = kept.slot("wide", step, raw, h) if keep else scores
-        excess = kept.slot("excess", step, raw, h) if keep else scores
+        larger = kept.slot("larger", step, raw, h) if keep else scores
+        exceeds = torch.empty(
+            (*raw.shape[:-1], h) if keep else 1, dtype=torch.int8, device=raw.device
+        )
         _forward[(S * B, triton.cdiv(n * n, ROWS))](
             source.contiguous(), target.contiguous(), raw, maxima, edge.contiguous(),
             widen.contiguous(), widen_bias.contiguous(), triplet.contiguous(), score.contiguous(),
-            scores, wide, excess, B, n, raw.shape[-1], maxima.shape[-1],
-            H=h, ROWS=ROWS, KEEP=keep, PRECISION=pointer.precision, num_warps=8,
+            score_bias.contiguous(), scores, wide, larger, exceeds, B, n, raw.shape[-1],
+            maxima.shape[-1], H=h, ROWS=ROWS, KEEP=keep, PRECISION=pointer.precision, num_warps=8,
         )  # fmt: skip
         if keep:
-            kept.slot("raw", step, raw).copy_(raw)
+            pointer.raws.once("raw", raw)
             kept.slot("maxima", step, maxima).copy_(maxima)
-            ctx.kept, ctx.step, ctx.precision = kept, step, pointer.precision
-            ctx.save_for_backward(edge, widen, triplet, score)
+            ctx.pointer, ctx.step = pointer, step
+            ctx.save_for_backward(exceeds, raw, maxima, edge, widen, triplet, score)
         return scores
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        kept, step = ctx.kept, ctx.step
-        edge, widen, triplet, score = ctx.saved_tensors
-        raw, maxima = kept.at("raw", step), kept.at("maxima", step)
-        wide, excess = kept.at("wide", step), kept.at("excess", step)
+        exceeds, raw, maxima, edge, widen, triplet, score = ctx.saved_tensors
+        kept, step = ctx.pointer.kept, ctx.step
         S, B, n, _ = gradient.shape
-        kept.slot("gradient", step, gradient.unsqueeze(-1)).copy_(gradient.unsqueeze(-1))
-        d_excess = kept.slot("d_excess", step, excess)
-        d_wide = kept.slot("d_wide", step, excess)
+        h = exceeds.shape[-1]
+        d_pair = kept.slot("gradient", step, raw, 1)
+        d_excess, d_wide = (kept.slot(name, step, raw, h) for name in ("d_excess", "d_wide"))
         d_raw, d_maxima = torch.empty_like(raw), torch.empty_like(maxima)
         _backward[(S * B, triton.cdiv(n * n, ROWS))](
-            gradient.contiguous(), excess, wide, edge.contiguous(), widen.contiguous(),
-            triplet.contiguous(), score.contiguous(), d_excess, d_wide, d_raw, d_maxima,
-            B, n, raw.shape[-1], maxima.shape[-1], H=excess.shape[-1], ROWS=ROWS,
-            PRECISION=ctx.precision, num_warps=8,
+            gradient.contiguous(), exceeds, kept.at("wide", step), edge.contiguous(),
+            widen.contiguous(), triplet.contiguous(), score.contiguous(),
+            d_pair, d_excess, d_wide, d_raw, d_maxima, B, n, raw.shape[-1], maxima.shape[-1],
+            H=h, ROWS=ROWS, PRECISION=ctx.pointer.precision, num_warps=8,
         )  # fmt: skip
-        d_source, d_target = -d_excess.sum(2), d_excess.sum(3)
-        return (None, None, d_source, d_target, d_raw, d_maxima, *(None,) * 5)
+        # The score's weights reach the larger of the two: what does not exceed is the source.
+        d_source = gradient.sum(3, keepdim=True) * score.mT.unsqueeze(2) - d_excess.sum(2)
+        return (None, None, d_source, d_excess.sum(3), d_raw, d_maxima, *(None,) * 6)

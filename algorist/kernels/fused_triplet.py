@@ -12,7 +12,6 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.affine import Joined
 from algorist.kernels.late import Kept, Late, weight_gradient
 
 
@@ -79,27 +78,26 @@ def _backward(
 
 
 class TripletMax:
-    """The operation for a scan; `edges` joins the maps of the edges (i, j), (i, k), (j, k)."""
+    """The operation for a scan; `edge` holds the weights of the edges (i, j), (i, k), (j, k)."""
 
-    def __init__(self, edges: Joined, steps: int):
-        self.edges = edges.affine
-        self.kept, self.taken = Kept(steps), 0
-        (self.weight,) = Late.apply(self.weight_gradients, self.edges.weight)
+    def __init__(self, edge: Tensor, raws: Kept, steps: int):
+        self.raws, self.kept, self.taken = raws, Kept(steps), 0
+        (self.weight,) = Late.apply(self.weight_gradients, edge)
 
     def __call__(self, nodes: Tensor, raw: Tensor) -> Tensor:
         """The maxima (S, B, j, k, f); `nodes` are the parts of i, j and k side by side."""
         step, self.taken = self.taken, self.taken + 1
-        return _Step.apply(self.kept, step, self.edges.offset(nodes), raw, self.weight)
+        return _Step.apply(self, step, nodes, raw, self.weight)
 
     def weight_gradients(self) -> tuple[Tensor, ...]:
-        """Over all steps: of the edges' maps."""
-        return (weight_gradient(self.kept.rows("raw"), self.kept.rows("d_edges")),)
+        """Over all steps: of the edges' weights."""
+        return (weight_gradient(self.raws.rows("raw"), self.kept.rows("d_edges")),)
 
 
 class _Step(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, kept: Kept, step: int, nodes: Tensor, raw: Tensor, edge: Tensor
+        ctx: Any, triplets: TripletMax, step: int, nodes: Tensor, raw: Tensor, edge: Tensor
     ) -> Tensor:
         S, B, n, wide = nodes.shape
         raw, features = raw.contiguous(), wide // 3
@@ -110,16 +108,15 @@ class _Step(torch.autograd.Function):
             T=features, N=max(16, triton.next_power_of_2(n)), num_warps=2,
         )  # fmt: skip
         if ctx.needs_input_grad[4]:
-            kept.slot("raw", step, raw).copy_(raw)
-            ctx.kept, ctx.step = kept, step
-            ctx.save_for_backward(winner, edge)
+            triplets.raws.once("raw", raw)
+            ctx.kept, ctx.step = triplets.kept, step
+            ctx.save_for_backward(winner, raw, edge)
         return maxima
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        winner, edge = ctx.saved_tensors
+        winner, raw, edge = ctx.saved_tensors
         S, B, n, _, features = gradient.shape
-        raw = ctx.kept.at("raw", ctx.step)
         d_edges = ctx.kept.slot("d_edges", ctx.step, raw, 3 * features)
         d_raw, gradient = torch.empty_like(raw), gradient.contiguous()
         _backward[(S * B, n)](

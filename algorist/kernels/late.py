@@ -30,11 +30,12 @@ class Late(torch.autograd.Function):
 
 
 class Kept:
-    """What the steps of a scan leave for later, side by side: one tensor a name, (K, S, B, ...)."""
+    """What the steps of a scan leave for later, side by side: one tensor a name, (K, S, ...)."""
 
     def __init__(self, steps: int):
         self._steps = steps
         self._tensors: dict[str, Tensor] = {}
+        self._places: dict[int, int] = {}
 
     def slot(self, name: str, step: int, like: Tensor, channels: int | None = None) -> Tensor:
         """Room for one step, of a shape like another's but for the number of channels."""
@@ -43,12 +44,20 @@ class Kept:
             self._tensors[name] = like.new_empty(self._steps, *shape)
         return self._tensors[name][step]
 
+    def once(self, name: str, value: Tensor) -> int:
+        """Keep a value that several operations of a step read, once; the step it belongs to."""
+        place = value.data_ptr()
+        if place not in self._places:
+            self._places[place] = len(self._places)
+            self.slot(name, self._places[place], value).copy_(value)
+        return self._places[place]
+
     def at(self, name: str, step: int) -> Tensor:
         """What one step left."""
         return self._tensors[name][step]
 
     def rows(self, name: str) -> Tensor:
-        """What all steps left, a row for each pair of nodes: (K, S, rows, channels)."""
+        """What all steps left, as rows: (K, S, rows, channels)."""
         return self._tensors[name].flatten(2, -2)
 
 

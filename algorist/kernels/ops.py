@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import torch
@@ -18,6 +18,7 @@ from torch.nn.functional import relu
 from algorist.errors import unknown
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine, Joined
+from algorist.kernels.late import Kept
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,12 @@ class Triplets:
         return relu(self.widen(self.maxima))
 
 
+Project = Callable[..., tuple[Tensor, ...]]
+"""(parts of the values...) -> the values of each map."""
 Message = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 """(receiver, sender, raw, adjacency) -> the largest message of each node."""
+Renew = Callable[[Tensor, Tensor | None, Tensor, Tensor], Tensor]
+"""(keep, gate, messages, hidden) -> new hidden."""
 TripletMax = Callable[[Tensor, Tensor], Tensor]
 """(parts of the three nodes side by side, raw) -> maxima."""
 Pointer = Callable[[Tensor, Tensor, Tensor, Triplets | None], Tensor]
@@ -42,18 +47,26 @@ Pointer = Callable[[Tensor, Tensor, Tensor, Triplets | None], Tensor]
 
 
 class Kernels(Protocol):
-    """The operations that dominate the cost."""
+    """The operations that dominate the cost; `plain` says what each computes."""
 
-    def message(self, edge: Affine, layers: tuple[Affine, Affine]) -> Message:
+    def project(self, joined: Joined) -> Project:
+        """Several maps of the same values."""
+        ...
+
+    def message(self, edge: Tensor, first: Affine, second: Tensor) -> Message:
         """Messages between all pairs of nodes and their maxima."""
         ...
 
-    def triplet_max(self, edges: Joined) -> TripletMax:
+    def renew(self, maps: plain.Update) -> Renew:
+        """New states of the nodes."""
+        ...
+
+    def triplet_max(self, edge: Tensor) -> TripletMax:
         """Maxima over the first of three nodes."""
         ...
 
     def pointer(
-        self, edge: Affine, triplet: Affine, score: Affine, widen: Affine | None
+        self, edge: Tensor, triplet: Tensor, score: Affine, widen: Affine | None
     ) -> Pointer:
         """Scores of pointers from each node to each other."""
         ...
@@ -62,22 +75,28 @@ class Kernels(Protocol):
 class Plain:
     """Plain PyTorch, on any device."""
 
-    def message(self, edge: Affine, layers: tuple[Affine, Affine]) -> Message:
-        """Messages between all pairs of nodes and their maxima."""
-        return lambda receiver, sender, raw, adjacency: plain.message_max(
-            receiver, sender, raw, edge, layers, adjacency
-        )
+    def project(self, joined: Joined) -> Project:
+        """Several maps of the same values."""
+        return lambda *parts: plain.project(parts, joined)
 
-    def triplet_max(self, edges: Joined) -> TripletMax:
+    def message(self, edge: Tensor, first: Affine, second: Tensor) -> Message:
+        """Messages between all pairs of nodes and their maxima."""
+        return partial(plain.message_max, edge=edge, first=first, second=second)
+
+    def renew(self, maps: plain.Update) -> Renew:
+        """New states of the nodes."""
+        return partial(plain.update, maps=maps)
+
+    def triplet_max(self, edge: Tensor) -> TripletMax:
         """Maxima over the first of three nodes."""
-        return lambda nodes, raw: plain.triplet_maxima(nodes, edges(raw))
+        return partial(plain.triplet_maxima, edge=edge)
 
     def pointer(
-        self, edge: Affine, triplet: Affine, score: Affine, widen: Affine | None
+        self, edge: Tensor, triplet: Tensor, score: Affine, widen: Affine | None
     ) -> Pointer:
         """Scores of pointers from each node to each other."""
         return lambda source, target, raw, triplets: plain.pointer_scores(
-            source, target, raw, edge, None if triplets is None else triplets.wide, triplet, score
+            source, target, raw, None if triplets is None else triplets.wide, edge, triplet, score
         )
 
 
@@ -85,27 +104,40 @@ class Fused:
     """Triton kernels for NVIDIA GPUs, for a scan of `steps` steps."""
 
     def __init__(self, steps: int, precision: str):
-        self.steps, self.precision = steps, precision
+        self._steps, self._precision = steps, precision
+        self._raws = Kept(steps)
 
-    def message(self, edge: Affine, layers: tuple[Affine, Affine]) -> Message:
+    def project(self, joined: Joined) -> Project:
+        """Several maps of the same values."""
+        from algorist.kernels.fused_node import Project as Operation
+
+        return Operation(joined, self._steps)
+
+    def message(self, edge: Tensor, first: Affine, second: Tensor) -> Message:
         """Messages between all pairs of nodes and their maxima."""
         from algorist.kernels.fused_message import Message as Operation
 
-        return Operation(edge, layers, self.steps, self.precision)
+        return Operation(edge, first, second, self._raws, self._steps, self._precision)
 
-    def triplet_max(self, edges: Joined) -> TripletMax:
+    def renew(self, maps: plain.Update) -> Renew:
+        """New states of the nodes."""
+        from algorist.kernels.fused_node import Renew as Operation
+
+        return Operation(maps, self._steps, self._precision)
+
+    def triplet_max(self, edge: Tensor) -> TripletMax:
         """Maxima over the first of three nodes."""
         from algorist.kernels.fused_triplet import TripletMax as Operation
 
-        return Operation(edges, self.steps)
+        return Operation(edge, self._raws, self._steps)
 
     def pointer(
-        self, edge: Affine, triplet: Affine, score: Affine, widen: Affine | None
+        self, edge: Tensor, triplet: Tensor, score: Affine, widen: Affine | None
     ) -> Pointer:
         """Scores of pointers from each node to each other."""
         from algorist.kernels.fused_pointer import Pointer as Operation
 
-        return Operation(edge, triplet, score, widen, self.steps, self.precision)
+        return Operation(edge, triplet, score, widen, self._raws, self._steps, self._precision)
 
 
 PRECISIONS = {"fp32": "ieee", "tf32": "tf32"}

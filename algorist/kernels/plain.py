@@ -1,19 +1,21 @@
 """The operations that dominate the cost, in plain PyTorch: the reference, and what CPUs run.
 
 Shapes: S replicas, B samples, n nodes, h channels. A pair of nodes is (from, to). Edge features
-come as the few raw numbers they are made of, (S, B, n, n, F), and the map that encodes them:
-the n x n x h tensor of their encodings exists only inside these functions.
+come as the few raw numbers they are made of, (S, B, n, n, F), and the weights that encode them:
+the n x n x h tensor of their encodings exists only inside these functions. Constants that could
+be added to edges are added to nodes by the caller, where they are fewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import layer_norm, relu
 
-from algorist.kernels.affine import Affine
+from algorist.kernels.affine import Affine, Joined, product
 
 NOT_A_NEIGHBOUR = -1e6
 
@@ -46,32 +48,59 @@ def largest(values: Tensor) -> Tensor:
     return _Largest.apply(values)
 
 
+def project(parts: Sequence[Tensor], joined: Joined) -> tuple[Tensor, ...]:
+    """Several maps of the same values, which come in parts."""
+    return joined.affine(torch.cat(tuple(parts), -1)).split(joined.sizes, -1)
+
+
 def message_max(
     receiver: Tensor,  # (S, B, n, h)
     sender: Tensor,  # (S, B, n, h)
     raw: Tensor,  # (S, B, n, n, F), from sender to receiver
-    edge: Affine,
-    layers: tuple[Affine, Affine],
-    adjacency: Tensor | None = None,  # (S, B, n, n)
+    adjacency: Tensor | None,  # (S, B, n, n)
+    edge: Tensor,
+    first: Affine,
+    second: Tensor,
 ) -> Tensor:
     """The largest message that each node receives, per channel: (S, B, n, h)."""
-    first, second = layers
-    messages = edge.product(raw).add_(edge.offset(receiver).unsqueeze(2))
-    messages = messages.add_(sender.unsqueeze(3)).relu_()
-    messages = second.product(first(messages).relu_())
+    messages = product(raw, edge).add_(receiver.unsqueeze(2)).add_(sender.unsqueeze(3)).relu_()
+    messages = product(first(messages).relu_(), second)
     if adjacency is not None:
         messages = torch.where(adjacency.unsqueeze(-1) > 0, messages, NOT_A_NEIGHBOUR)
-    return second.offset(largest(messages))
+    return largest(messages)
 
 
-def triplet_maxima(nodes: Tensor, edges: Sequence[Tensor]) -> Tensor:
-    """The largest over i of what the triplet (i, j, k) sums up to, for all j and k.
+class Update(NamedTuple):
+    """What a node makes of its largest messages: new values, and a gate for them."""
 
-    nodes are the parts of i, j and k side by side, (S, B, n, 3f); edges those of (i, j), (i, k) and
-    (j, k), each (S, B, n, n, f).
+    of_message: Affine  # h -> h, or 2h with the gate's part
+    norm: tuple[Tensor, Tensor] | None  # scale and offset, (S, h) each
+    gate: Affine | None
+
+
+def update(
+    keep: Tensor, gate: Tensor | None, messages: Tensor, hidden: Tensor, maps: Update
+) -> Tensor:
+    """The new states of the nodes, (S, B, n, h): `keep` and `gate` come from the old ones."""
+    heard = maps.of_message(messages)
+    new = relu(keep + heard[..., : keep.shape[-1]])
+    if maps.norm is not None:
+        scale, offset = (x[:, None, None] for x in maps.norm)
+        new = layer_norm(new, new.shape[-1:]) * scale + offset
+    if gate is None or maps.gate is None:
+        return new
+    opened = maps.gate(relu(gate + heard[..., keep.shape[-1] :])).sigmoid()
+    return hidden + opened * (new - hidden)
+
+
+def triplet_maxima(nodes: Tensor, raw: Tensor, edge: Tensor) -> Tensor:
+    """The largest over i of what the triplet (i, j, k) sums up to, for all j and k: (..., f).
+
+    nodes (S, B, n, 3f) are the parts of i, j and k side by side, edge (S, F, 3f) the weights of the
+    edges (i, j), (i, k) and (j, k).
     """
     of_i, of_j, of_k = nodes.chunk(3, -1)
-    of_ij, of_ik, of_jk = edges
+    of_ij, of_ik, of_jk = product(raw, edge).chunk(3, -1)
     left = of_ij + of_i.unsqueeze(3)
     return _max_of_sums(left, of_ik) + of_jk + of_j.unsqueeze(3) + of_k.unsqueeze(2)
 
@@ -90,9 +119,9 @@ def pointer_scores(
     source: Tensor,  # (S, B, n, h)
     target: Tensor,  # (S, B, n, h)
     raw: Tensor,  # (S, B, n, n, F), from target to source
-    edge: Affine,
     triplets: Tensor | None,  # (S, B, n, n, h), likewise
-    triplet: Affine,
+    edge: Tensor,
+    triplet: Tensor,
     score: Affine,
 ) -> Tensor:
     """How strongly each node points to each other: (S, B, source, target).
@@ -100,10 +129,11 @@ def pointer_scores(
     The score is that of max(source, target + edge), written as source + relu(what exceeds it):
     then the part of the source alone is a matter of nodes.
     """
-    excess = edge.product(raw).add_(edge.offset(target).unsqueeze(3)).add_(-source.unsqueeze(2))
+    excess = product(raw, edge).add_(target.unsqueeze(3)).add_(-source.unsqueeze(2))
     if triplets is not None:
-        excess = excess.add_(triplet.product(triplets))
-    return (score.product(excess.relu_()) + score(source).unsqueeze(2)).squeeze(-1).transpose(2, 3)
+        excess = excess.add_(product(triplets, triplet))
+    scores = product(excess.relu_(), score.weight) + score(source).unsqueeze(2)
+    return scores.squeeze(-1).transpose(2, 3)
 
 
 def edge_pointer_scores(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
@@ -112,7 +142,7 @@ def edge_pointer_scores(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
     pair is (S, B, n, n, h), pointee (S, B, n, h); the score is that of the larger of the two.
     """
     columns = [
-        score.product((pair - pointee[:, :, None, None, k]).relu_())
+        product((pair - pointee[:, :, None, None, k]).relu_(), score.weight)
         for k in range(pointee.shape[2])
     ]
     return torch.cat(columns, -1) + score(pointee).mT.unsqueeze(2)

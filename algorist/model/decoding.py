@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from algorist.kernels.affine import Affine, Joined, join
-from algorist.kernels.ops import Kernels, Triplets
+from algorist.kernels.ops import Kernels, Project, Triplets
 from algorist.model.kinds import EdgeMap, Evidence, Projections, Reads, row
 from algorist.model.layers import Linear
 from algorist.model.processors import Encoders, Processor
@@ -60,23 +59,26 @@ class Decoders:
     ):
         self.features, self.encoders, self.processor = features, encoders, processor
         self.modules = {feature.name: modules[feature.name] for feature in features}
-        self.joined = {
-            reads: self._joined(reads) for reads in (Reads.NODE, Reads.POOLED, Reads.GRAPH)
-        }
         self.edges = {
             name: _edge_map(maps["edge"].affine, encoders[Location.EDGE])
             for name, maps in self.modules.items()
             if "edge" in maps
         }
+        self.projections = {
+            reads: self._projection(reads, kernels)
+            for reads in (Reads.NODE, Reads.POOLED, Reads.GRAPH)
+        }
         self.pointers = {
             feature.name: kernels.pointer(
-                *self.edges[feature.name], self._score(feature.name), processor.widen
+                *self.edges[feature.name][:2], self._score(feature.name), processor.widen
             )
             for feature in features
             if row(feature).place.pointing
         }
 
-    def _joined(self, reads: str) -> tuple[list[tuple[str, str]], Joined | None]:
+    def _projection(
+        self, reads: str, kernels: Kernels
+    ) -> tuple[list[tuple[str, str]], Project | None]:
         """The maps that read the same, as one, and whose parts its results are."""
         owners = [
             (feature.name, name)
@@ -84,19 +86,24 @@ class Decoders:
             for name, source in row(feature).place.reads.items()
             if source == reads
         ]
-        maps = [self.modules[feature][name].affine for feature, name in owners]
-        if reads == Reads.NODE:
-            maps = [affine.reading(self.encoders[Location.NODE]) for affine in maps]
-        elif reads == Reads.GRAPH:
-            maps = [affine.reading(self.encoders[Location.GRAPH]) for affine in maps]
-        return owners, join(maps) if maps else None
+        if not owners:
+            return owners, None
+        joined = join([self._map(*owner) for owner in owners])
+        encoder = {Reads.NODE: Location.NODE, Reads.GRAPH: Location.GRAPH}.get(reads)
+        affine = joined.affine.reading(self.encoders[encoder]) if encoder else joined.affine
+        return owners, kernels.project(Joined(affine, joined.sizes))
+
+    def _map(self, feature: str, name: str) -> Affine:
+        """One of a decoder's maps; what is constant for edges is added at their targets."""
+        affine = self.modules[feature][name].affine
+        return affine.plus(self.edges[feature].bias) if name == "target" else affine
 
     def __call__(self, moment: Moment, noise: Tensor | None = None) -> dict[str, Tensor]:
         """Predict the features from one moment."""
         values: dict[str, dict[str, Tensor]] = {feature.name: {} for feature in self.features}
-        for reads, (owners, joined) in self.joined.items():
-            if joined is not None:
-                parts = joined(self._read(reads, moment))
+        for reads, (owners, project) in self.projections.items():
+            if project is not None:
+                parts = project(*self._read(reads, moment))
                 for (feature, name), part in zip(owners, parts, strict=True):
                     values[feature][name] = part
         evidence = self._evidence(moment, noise)
@@ -107,13 +114,13 @@ class Decoders:
             for feature in self.features
         }
 
-    def _read(self, reads: str, moment: Moment) -> Tensor:
+    def _read(self, reads: str, moment: Moment) -> tuple[Tensor, ...]:
         if reads == Reads.GRAPH:
-            return moment.graph
+            return (moment.graph,)
         if reads == Reads.NODE:
-            return torch.cat((moment.nodes, moment.before, moment.after), -1)
+            return moment.nodes, moment.before, moment.after
         nodes = self.encoders[Location.NODE](moment.nodes)
-        return torch.cat([x.amax(2) for x in (nodes, moment.before, moment.after)], -1)
+        return tuple(x.amax(2) for x in (nodes, moment.before, moment.after))
 
     def _evidence(self, moment: Moment, noise: Tensor | None) -> Evidence:
         triplets, widen = None, self.processor.widen
@@ -133,6 +140,5 @@ class Decoders:
 def _edge_map(affine: Affine, encoder: Affine) -> EdgeMap:
     """Split a map of (edge, triplets) and fold the edge's encoder into its part."""
     hidden = encoder.weight.shape[-1]
-    of_edge = Affine(affine.weight[:, :hidden], affine.bias)
-    of_triplets = Affine(affine.weight[:, hidden:], torch.zeros_like(affine.bias))
-    return EdgeMap(encoder.then(of_edge), of_triplets)
+    of_edge = encoder.then(Affine(affine.weight[:, :hidden], affine.bias))
+    return EdgeMap(of_edge.weight, affine.weight[:, hidden:], of_edge.bias)

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algorist.kernels import plain
-from algorist.kernels.affine import Affine
+from algorist.kernels.affine import Affine, product
 from algorist.kernels.ops import Pointer, Triplets
 from algorist.spec import Feature, Kind, Location
 
@@ -130,10 +130,14 @@ class Reads:
 
 
 class EdgeMap(NamedTuple):
-    """A decoder's map of edges, in two parts: composed with the encoder, and of the triplets."""
+    """A decoder's map of edges: weights of raw numbers and of triplets, and what is constant.
 
-    edge: Affine
-    triplet: Affine
+    The constant is added where the edge's target is mapped.
+    """
+
+    edge: Tensor
+    triplet: Tensor
+    bias: Tensor
 
 
 class Evidence(NamedTuple):
@@ -208,8 +212,11 @@ def _decode_permutation(projections: Projections, evidence: Evidence) -> Tensor:
 
 def _decode_edge_classes(projections: Projections, evidence: Evidence) -> Tensor:
     values, maps = projections.values, projections.edge
-    pairs = values["source"].unsqueeze(3) + values["target"].unsqueeze(2) + maps.edge(evidence.raw)
-    return pairs if evidence.triplets is None else pairs + maps.triplet(evidence.triplets.wide)
+    pairs = values["source"].unsqueeze(3) + values["target"].unsqueeze(2)
+    pairs = pairs + product(evidence.raw, maps.edge)
+    if evidence.triplets is None:
+        return pairs
+    return pairs + product(evidence.triplets.wide, maps.triplet)
 
 
 def _decode_edge_value(projections: Projections, evidence: Evidence) -> Tensor:

@@ -7,17 +7,18 @@ joins the maps that read the same input. What remains is the step itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import leaky_relu, relu
+from torch.nn.functional import leaky_relu, pad, relu
 
 from algorist.errors import unknown
-from algorist.kernels.affine import Affine, join
+from algorist.kernels.affine import Affine, Joined, join
 from algorist.kernels.ops import Kernels
+from algorist.kernels.plain import Update
 from algorist.model.layers import LayerNorm, Linear
 from algorist.spec import Location
 
@@ -88,6 +89,8 @@ class MessagePassing(Processor):
             self.triplet_edges = nn.ModuleList(linear(h, f) for _ in range(3))
             self.triplet_graph = linear(h, f)
             self.triplet_out = linear(f, h)
+        else:
+            self.triplet_nodes = self.triplet_edges = nn.ModuleList()
         self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
         self.gated = gated
         if gated:
@@ -95,45 +98,49 @@ class MessagePassing(Processor):
             self.gate = linear(h, h, bias=-3.0)
 
     def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
-        """Join all maps of the node states, of the messages and of the graph."""
+        """Join all maps of the node states and fold into them what is added to edges and graph."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
-        state_maps = [self.receiver, self.sender, self.keep]
-        message_maps, graph_maps = [self.update], [self.graph]
-        if self.gated:
-            state_maps.append(self.gate_state)
-            message_maps.append(self.gate_message)
-        if self.triplet_features:
-            state_maps.extend(self.triplet_nodes)
-            graph_maps.append(self.triplet_graph)
-            triplet_max = kernels.triplet_max(
-                join([of_edge.then(linear.affine) for linear in self.triplet_edges])
-            )
-        from_state = join([linear.affine.reading(of_node) for linear in state_maps])
-        from_graph = join([of_graph.then(linear.affine) for linear in graph_maps])
-        from_message = join([linear.affine for linear in message_maps])
-        layers = (self.first.affine, self.second.affine)
-        message = kernels.message(of_edge.then(self.edge.affine), layers)
+        h, f = self.second.weight.shape[-1], self.triplet_features
+        # The first outputs of the state are those that the edges and the graph add to.
+        of_edges = of_edge.then(join([self.edge.affine, *_affines(self.triplet_edges)]).affine)
+        state = join(
+            [self.receiver.affine, *_affines(self.triplet_nodes), self.sender.affine,
+             self.keep.affine, *_affines([self.gate_state] if self.gated else [])]
+        ).affine  # fmt: skip
+        state = _with_graph(state, self._graph(), h).reading(of_node, of_graph).plus(of_edges.bias)
+        sizes = (h, 3 * f, h, h, h) if self.gated else (h, 3 * f, h, h)
+        project = kernels.project(Joined(state, sizes))
+        edge_weight, triplet_weight = of_edges.weight.split((h, 3 * f), -1)
+        message = kernels.message(edge_weight, self.first.affine, self.second.weight)
+        triplet_max = kernels.triplet_max(triplet_weight) if f else None
+        renew = kernels.renew(self._update())
 
         def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
             nodes, edges, graph = (raw[location] for location in Location)
-            receiver, sender, keep, *rest = from_state(torch.cat((nodes, hidden), -1))
-            graph_message, *graph_triplet = from_graph(graph.unsqueeze(2))
-            heard = self._heard(adjacency, edges)
-            messages = message(receiver + graph_message, sender, edges, heard)
-            update, *gate_message = from_message(messages)
-            new = relu(keep + update)
-            if self.norm is not None:
-                new = self.norm(new)
-            if self.gated:
-                gate = self.gate(relu(rest.pop(0) + gate_message[0])).sigmoid()
-                new = hidden + gate * (new - hidden)
-            if not self.triplet_features:
-                return new, None
-            of_i, of_j, of_k = rest
-            nodes_triplet = torch.cat((of_i, of_j + graph_triplet[0], of_k), -1)
-            return new, triplet_max(nodes_triplet, edges)
+            everywhere = graph.unsqueeze(2).expand(*nodes.shape[:-1], -1)
+            receiver, triplet, sender, keep, *gate = project(nodes, everywhere, hidden)
+            messages = message(receiver, sender, edges, self._heard(adjacency, edges))
+            new = renew(keep, gate[0] if gate else None, messages, hidden)
+            return new, triplet_max(triplet, edges) if triplet_max else None
 
         return step
+
+    def _graph(self) -> Affine:
+        """What the graph adds to the first outputs of the state."""
+        if not self.triplet_features:
+            return self.graph.affine
+        nothing = Affine(*(torch.zeros_like(x) for x in self.triplet_graph.affine))
+        return join([self.graph.affine, nothing, self.triplet_graph.affine, nothing]).affine
+
+    def _update(self) -> Update:
+        """The maps of the messages, with the last layer's bias folded in."""
+        maps = [self.update.affine, *_affines([self.gate_message] if self.gated else [])]
+        joined = join(maps).affine
+        return Update(
+            Affine(joined.weight, joined(self.second.bias)),
+            None if self.norm is None else (self.norm.scale, self.norm.offset),
+            self.gate.affine if self.gated else None,
+        )
 
     def _heard(self, adjacency: Tensor | None, raw: Tensor) -> Tensor | None:
         if self.hears == "all":
@@ -146,6 +153,17 @@ class MessagePassing(Processor):
     def widen(self) -> Affine | None:
         """The map of the triplets of each edge to the hidden size."""
         return self.triplet_out.affine if self.triplet_features else None
+
+
+def _affines(linears: Iterable[Linear]) -> list[Affine]:
+    return [linear.affine for linear in linears]
+
+
+def _with_graph(state: Affine, graph: Affine, hidden: int) -> Affine:
+    """A map of (node, graph, hidden) made of one of (node, hidden) and one of the graph."""
+    spread = pad(graph.weight, (0, state.weight.shape[-1] - graph.weight.shape[-1]))
+    weight = torch.cat((state.weight[:, :hidden], spread, state.weight[:, hidden:]), 1)
+    return Affine(weight, state.bias).plus(graph.bias)
 
 
 class Attention(Processor):
@@ -171,12 +189,12 @@ class Attention(Processor):
         """Join the maps of the node states."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
         state_maps = (self.value, self.skip, self.first, self.second)
-        from_state = join([linear.affine.reading(of_node) for linear in state_maps])
+        joined = join(_affines(state_maps))
+        project = kernels.project(Joined(joined.affine.reading(of_node), joined.sizes))
         edge, graph = of_edge.then(self.edge.affine), of_graph.then(self.graph.affine)
 
         def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
-            state = torch.cat((raw[Location.NODE], hidden), -1)
-            value, skip, first, second = from_state(state)
+            value, skip, first, second = project(raw[Location.NODE], hidden)
             looking, seen = (second, first) if self.dynamic else (first, second)
             pairs = edge(raw[Location.EDGE]) + looking.unsqueeze(3) + seen.unsqueeze(2)
             pairs = pairs + graph(raw[Location.GRAPH])[:, :, None, None]
