@@ -6,7 +6,11 @@
     [[2, 1, 1]]
 
 Those who declare algorithms of their own find all they need here too; `examples/` shows how.
+What needs torch (`load`, `predict`, `evaluate`, `Learner`) is imported when it is first asked for.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from algorist import data
 from algorist.algorithms import Algorithm, algorithm, algorithms, get, register
@@ -18,6 +22,10 @@ from algorist.batch import Batch
 from algorist.plugins import load_plugin
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 
+if TYPE_CHECKING:
+    from algorist.evaluation.evaluate import evaluate, predict
+    from algorist.model.learner import Learner, load
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -25,6 +33,7 @@ __all__ = [
     "Batch",
     "Feature",
     "Kind",
+    "Learner",
     "Location",
     "Sampler",
     "Spec",
@@ -37,15 +46,32 @@ __all__ = [
     "copy",
     "data",
     "edge",
+    "evaluate",
     "fill_coins",
     "fill_uniform",
     "get",
     "graph",
+    "load",
     "load_plugin",
     "node",
     "permutation",
+    "predict",
     "record",
     "register",
     "sampler",
     "uniform",
 ]
+
+_WITH_TORCH = {
+    "Learner": "algorist.model.learner",
+    "evaluate": "algorist.evaluation.evaluate",
+    "load": "algorist.model.learner",
+    "predict": "algorist.evaluation.evaluate",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _WITH_TORCH:
+            raise AttributeError(f"module 'algorist' has no attribute {name!r}")
+        return getattr(import_module(_WITH_TORCH[name]), name)

@@ -13,13 +13,25 @@ from numba.core.errors import NumbaError
 
 import algorist
 from algorist.commands import Command
+from algorist.commands.eval import command as eval_command
+from algorist.commands.export import command as export_command
+from algorist.commands.import_official import command as import_official_command
 from algorist.commands.list import command as list_command
+from algorist.commands.report import command as report_command
+from algorist.commands.resume import command as resume_command
 from algorist.commands.sample import command as sample_command
+from algorist.commands.train import command as train_command
 from algorist.report.terminal import Terminal
 
 COMMANDS: dict[str, Command] = {
     "list": list_command,
     "sample": sample_command,
+    "train": train_command,
+    "resume": resume_command,
+    "eval": eval_command,
+    "report": report_command,
+    "export": export_command,
+    "import-official": import_official_command,
 }
 """To add a command, write a module in `algorist/commands` and name it here."""
 
@@ -30,7 +42,7 @@ WRONG_INPUT, INTERRUPTED = 2, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        _run(sys.argv[1:] if argv is None else list(argv))
+        code = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
@@ -43,16 +55,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
-    return 0
+    return code
 
 
-def _run(argv: list[str]) -> None:
+def _run(argv: list[str]) -> int:
     given, rest = _plugin_parser().parse_known_args(argv)
     files = os.environ.get(PLUGINS, "").split(os.pathsep) + given.plugin
     for file in filter(None, files):
         algorist.load_plugin(file)
-    arguments = _parser().parse_args(rest)
-    COMMANDS[arguments.command].run(arguments, Terminal())
+    arguments = _parser(rest).parse_args(rest)
+    return COMMANDS[arguments.command].run(arguments, Terminal()) or 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -76,11 +88,15 @@ def _plugin_parser() -> _Parser:
     return parser
 
 
-def _parser() -> _Parser:
+def _parser(argv: Sequence[str]) -> _Parser:
+    """The parser of a command line: commands that it does not name have no arguments yet.
+
+    Those of some are read from classes in modules that take seconds to import.
+    """
     plugin = _plugin_parser()
     parser = _Parser(
         prog="algorist",
-        description="Thirty classical algorithms as exact data, step by step.",
+        description="Thirty classical algorithms as exact data, and nets that learn to execute them.",
         epilog=_epilog([command.examples.split("\n")[0] for command in COMMANDS.values()]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[plugin],
@@ -95,8 +111,10 @@ def _parser() -> _Parser:
             epilog=_epilog(command.examples.split("\n")),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             parents=[plugin],
+            allow_abbrev=False,
         )
-        command.add_arguments(sub)
+        if name in argv:
+            command.add_arguments(sub)
     return parser
 
 

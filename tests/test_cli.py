@@ -222,7 +222,7 @@ def test_help_everywhere_ends_with_examples_that_parse(capsys, arguments):
         words = example.split("|")[0].split()
         assert words.pop(0) == "algorist"
         _, rest = cli._plugin_parser().parse_known_args(words)
-        assert cli._parser().parse_args(rest).command in cli.COMMANDS
+        assert cli._parser(rest).parse_args(rest).command in cli.COMMANDS
 
 
 def test_version(capsys):

@@ -1,7 +1,7 @@
 """The commands, a module each: arguments in, calls, something printed.
 
 To add one, write a module with a `Command` and name it in the table of `algorist.cli`. Import what
-is heavy (torch) inside `run`: every command imports all of these modules.
+is heavy (torch) inside functions: every command imports all of these modules.
 """
 
 from __future__ import annotations
@@ -22,5 +22,8 @@ class Command:
     examples: str
     """Commands to copy, a line each, shown at the end of its help."""
     add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace, Terminal], None]
-    """Does it and prints; a `ValueError` is the user's mistake and is shown as one line."""
+    run: Callable[[Namespace, Terminal], int | None]
+    """Does it and prints; a `ValueError` is the user's mistake and is shown as one line.
+
+    It may return an exit code; None is 0, as it should be.
+    """

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 import algorist
 from algorist.commands import Command
-from algorist.errors import unknown
+from algorist.commands.arguments import of_family
 from algorist.report.catalogue import SIZES, catalogue, described, steps
 from algorist.report.terminal import Terminal
 
@@ -23,12 +23,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of the algorithms, or JSON."""
-    chosen = [algorist.get(name) for name in algorist.algorithms()]
-    if arguments.family is not None:
-        families = {algorithm.family for algorithm in chosen}
-        if arguments.family not in families:
-            raise ValueError(unknown("family", arguments.family, families))
-        chosen = [algorithm for algorithm in chosen if algorithm.family == arguments.family]
+    family = arguments.family
+    names = algorist.algorithms() if family is None else of_family(family)
+    chosen = [algorist.get(name) for name in names]
     rows = [described(algorithm) for algorithm in chosen]
     if not arguments.no_steps:
         with Terminal(stderr=True).status("") as status:

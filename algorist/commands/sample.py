@@ -12,6 +12,7 @@ import algorist
 from algorist.algorithms import Algorithm
 from algorist.batch import Batch
 from algorist.commands import Command
+from algorist.commands.arguments import add_options, options
 from algorist.data import official
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
@@ -27,13 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--count", type=int, default=1, help="problems to draw; the first is shown (default: 1)"
     )
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of the sampler, for example p=0.2 or p=0.1,0.5 (repeatable)",
-    )
+    add_options(parser)
     parser.add_argument("--hints", metavar="A,B", help="only these hints, in this order")
     parser.add_argument("--steps", default=":", metavar="A:B", help="only these steps, like 0:10")
     parser.add_argument("--out", metavar="FILE.npz", help="also write all arrays to this file")
@@ -43,10 +38,13 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print the trace of a drawn problem."""
     algorithm = algorist.get(arguments.algorithm)
     steps = _slice(arguments.steps)
-    options = dict(_option(text) for text in arguments.option)
     hints = _hints(algorithm, arguments.hints)
     batch = official.generate(
-        algorithm, n=arguments.n, count=arguments.count, seed=arguments.seed, **options
+        algorithm,
+        n=arguments.n,
+        count=arguments.count,
+        seed=arguments.seed,
+        **options(arguments.option),
     )
     written = save(batch, arguments.out) if arguments.out else None
     terminal.print(f"{algorithm.name}: {algorithm.description}")
@@ -79,24 +77,6 @@ def _hints(algorithm: Algorithm, text: str | None) -> list[str] | None:
         if name not in known:
             raise ValueError(unknown("hint", name, known))
     return text.split(",")
-
-
-def _option(text: str) -> tuple[str, Any]:
-    """`p=0.1,0.5` as a name and a value; whether it makes sense is for the sampler to say."""
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise ValueError(f"--option: got {text!r}, expected NAME=VALUE, for example p=0.2")
-    numbers = tuple(_number(part) for part in value.split(","))
-    return name, numbers if len(numbers) > 1 else numbers[0]
-
-
-def _number(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _slice(text: str) -> slice:

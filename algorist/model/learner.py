@@ -53,7 +53,7 @@ class Learner:
     net: Net
     convention: Convention
     about: Mapping[str, Any]
-    """Where it comes from: the recipe, the steps of training, scores."""
+    """Where it comes from: the configuration, and for each of the `replicas` seed, step, score."""
 
     @classmethod
     def new(
@@ -77,10 +77,13 @@ class Learner:
         net = Net(self.net.specs, self.net.config)
         state = {name: value[index : index + 1] for name, value in self.net.state_dict().items()}
         net.load_state_dict(state)
-        return Learner(net, self.convention, self.about)
+        about = dict(self.about)
+        if "replicas" in about:
+            about["replicas"] = [about["replicas"][index]]
+        return Learner(net, self.convention, about)
 
-    def save(self, path: Path | str) -> None:
-        """Write everything to one safetensors file."""
+    def save(self, path: Path | str, *, half: bool = False) -> None:
+        """Write everything to one safetensors file, which is half as large in half precision."""
         description = {
             "format": _FORMAT,
             "model": asdict(self.net.config),
@@ -89,7 +92,11 @@ class Learner:
             "replicas": self.net.replicas,
             "about": dict(self.about),
         }
-        tensors = {name: t.detach().cpu().contiguous() for name, t in self.net.state_dict().items()}
+        kind = torch.float16 if half else torch.float32
+        tensors = {
+            name: t.detach().to("cpu", kind).contiguous()
+            for name, t in self.net.state_dict().items()
+        }
         save_file(tensors, str(path), {"algorist": json.dumps(description)})
 
 

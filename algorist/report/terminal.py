@@ -24,6 +24,11 @@ class Terminal(Console):
         """Whether styles cannot be seen, so that marks must be characters."""
         return self.color_system is None or self.no_color
 
+    @property
+    def plus_minus(self) -> str:
+        """The sign before an error, where it can be written."""
+        return "±" if self.encoding.startswith("utf") else "+-"
+
     def on_broken_pipe(self) -> NoReturn:
         """Let the caller decide: a reader that has seen enough (`| head`) is no error."""
         raise BrokenPipeError

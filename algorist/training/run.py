@@ -47,14 +47,21 @@ class Run:
         return run
 
     @classmethod
-    def resume(cls, folder: Path | str, device: str = "cpu") -> Run:
-        """The run in a folder, as it stood at its newest whole checkpoint."""
+    def resume(cls, folder: Path | str, device: str = "cpu", steps: int | None = None) -> Run:
+        """The run in a folder, as it stood at its newest whole checkpoint.
+
+        With `steps` it will end there, instead of where it was to end.
+        """
         folder = Path(folder)
         if not (folder / "config.json").exists():
             raise ValueError(f"{folder}: there is no run here (no config.json)")
         trainer = Trainer.resume(checkpoint.newest(folder / "checkpoints"), device)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
+        if steps is not None:
+            trainer.extend(steps)
+            run.save()
+            _replace(folder / "config.json", trainer.config.to_json() + "\n")
         return run
 
     def train(

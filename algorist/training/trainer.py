@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -154,13 +154,16 @@ class Trainer:
         for seed, value in enumerate(mean):
             if value > self.best_scores[seed]:
                 self._keep_best(seed, value)
-        loss = {
-            name: [total / self._summed_steps for total in sums]
-            for name, sums in self._loss_sums.items()
-        }
+        loss = self.mean_loss
         self._loss_sums = {name: [0.0] * len(self.config.seeds) for name in self._loss_sums}
         self._summed_steps = 0
         return Report(self.step, loss, scores, mean, list(self.best_steps))
+
+    @property
+    def mean_loss(self) -> dict[str, PerSeed]:
+        """The mean loss of each task since the report before."""
+        steps = max(self._summed_steps, 1)
+        return {name: [total / steps for total in sums] for name, sums in self._loss_sums.items()}
 
     def _keep_best(self, seed: int, score: float) -> None:
         self.best_scores[seed], self.best_steps[seed] = score, self.step
@@ -169,16 +172,29 @@ class Trainer:
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""
+        replicas = zip(self.config.seeds, self.best_steps, self.best_scores, strict=True)
         about = {
             "config": self.config.to_json(),
-            "validation": self.best_scores,
-            "steps": self.best_steps,
+            "replicas": [
+                # Before the first validation there is no score, and JSON knows no infinity.
+                {"seed": seed, "step": step, "validation": score if step else None}
+                for seed, step, score in replicas
+            ],
         }
         learner = Learner.new(
             self.config.algorithms, self.config.model, self.config.convention, self.config.seeds
         )
         learner.net.load_state_dict(self.best)
         return Learner(learner.net.to(self.device), self.config.convention, about)
+
+    def extend(self, steps: int) -> None:
+        """Train for so many steps in all; nothing before the last step depends on their number."""
+        if steps <= self.step:
+            raise ValueError(
+                f"steps: got {steps}, expected more than the {self.step} that are done"
+            )
+        schedule = replace(self.config.schedule, steps=steps)
+        self.config = replace(self.config, schedule=schedule)
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""

@@ -1,0 +1,102 @@
+"""A run at the command line, from its first step here to its end: progress, logs, interrupts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from argparse import ArgumentParser, Namespace
+from types import FrameType, TracebackType
+from typing import Any
+
+from algorist.report.progress import STOPPING, Progress
+from algorist.report.terminal import Terminal
+from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
+from algorist.training.run import Log, Run
+from algorist.training.trainer import DivergedError
+
+FAILED = 1
+"""The exit code when the command was right and training was not."""
+
+
+def add_logs(parser: ArgumentParser) -> None:
+    """Declare where else metrics may go."""
+    parser.add_argument(
+        "--wandb", metavar="PROJECT", help="also log to this project of Weights & Biases"
+    )
+
+
+def check_logs(arguments: Namespace) -> None:
+    """Complain about logs that cannot be kept before a run begins."""
+    if arguments.wandb:
+        import_wandb()
+
+
+def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
+    """Train to the last step, or to an interrupt; returns the exit code."""
+    trainer, folder = run.trainer, run.folder
+    if trainer.step >= trainer.config.schedule.steps:
+        terminal.print(
+            f"all {trainer.step} steps are done: algorist resume {folder} --steps N goes on to N"
+        )
+        return 0
+    logs: list[Log] = [TensorBoard(run)]
+    if arguments.wandb:
+        logs.append(WeightsAndBiases(run, arguments.wandb))
+    try:
+        with (
+            Interrupt(quiet=terminal.is_terminal) as interrupt,
+            Progress(terminal, trainer, stopping=interrupt.came) as progress,
+        ):
+            done = run.train(logs=logs, observe=progress, should_stop=interrupt.came)
+    except DivergedError as error:
+        print(f"algorist: error: {error} ({folder})", file=sys.stderr)
+        return FAILED
+    if not done:
+        terminal.print(f"stopped and saved at step {trainer.step}")
+        terminal.print(f"to go on: algorist resume {folder}")
+        return interrupt.exit_code
+    terminal.print(f"the best net is in {folder / 'best.safetensors'}")
+    terminal.print(f"to test it: algorist eval {folder}")
+    return 0
+
+
+class Interrupt:
+    """Ctrl-C and SIGTERM let the step be finished; a second one does not."""
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, *, quiet: bool = False):
+        self._quiet, self._signal = quiet, 0
+        self._before: dict[int, Any] = {}
+
+    def came(self) -> bool:
+        """Whether there was one."""
+        return self._signal > 0
+
+    @property
+    def exit_code(self) -> int:
+        """As shells report processes that a signal ended."""
+        return 128 + self._signal
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.came():
+            raise KeyboardInterrupt
+        self._signal = number
+        if not self._quiet:
+            os.write(2, f"{STOPPING}\n".encode())  # a print could interrupt another
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():  # others get no signals
+            self._before = {each: signal.signal(each, self._handle) for each in self._SIGNALS}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,146 @@
+"""Options made from the dataclasses of a configuration: one for each field, none by hand.
+
+A field's annotation says how its option is read, and the text under it in the source is the help.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import typing
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from algorist.training.config import Config
+from algorist.training.recipes import RECIPES, recipe
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of one section of a configuration."""
+
+    section: str
+    name: str
+    kind: Any
+    help: str
+
+    @property
+    def place(self) -> str:
+        """Where its value stands among parsed arguments: no command's own argument is there."""
+        return f"{self.section}.{self.name}"
+
+    def of(self, config: Config) -> Any:
+        """Its value in a configuration."""
+        return getattr(getattr(config, self.section), self.name)
+
+    def add_to(self, group: Any, default: str) -> None:
+        """Declare the option; without it, nothing is set."""
+        read: dict[str, Any]
+        if self.kind is bool:
+            read = {"action": BooleanOptionalAction}
+        else:
+            read = {"type": _reader(self.kind), "metavar": _METAVARS[self.kind]}
+        text = f"{self.help[0].lower()}{self.help[1:].rstrip('.')} ({default})".replace("%", "%%")
+        flag = f"--{self.name.replace('_', '-')}"
+        group.add_argument(flag, dest=self.place, default=SUPPRESS, help=text, **read)
+
+
+def sections() -> dict[str, type]:
+    """The dataclasses that a configuration is made of."""
+    kinds = typing.get_type_hints(Config)
+    return {f.name: kinds[f.name] for f in fields(Config) if is_dataclass(kinds[f.name])}
+
+
+def settings(section: str) -> Iterator[Setting]:
+    """The fields of a section."""
+    cls = sections()[section]
+    kinds, texts = typing.get_type_hints(cls), field_texts(cls)
+    for f in fields(cls):
+        yield Setting(section, f.name, kinds[f.name], texts[f.name])
+
+
+def field_texts(cls: type) -> dict[str, str]:
+    """The text under each field of a dataclass, in one line."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(definition, ast.ClassDef)
+    texts = {}
+    for statement, below in zip(definition.body, definition.body[1:], strict=False):
+        match statement, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                texts[name] = " ".join(text.split())
+    return texts
+
+
+def add_settings(parser: ArgumentParser, chosen: Iterable[str] | None = None) -> None:
+    """Declare an option for every field of all sections, or of the chosen ones."""
+    configs = _recipes()
+    for section in chosen or sections():
+        documentation = inspect.getdoc(sections()[section]) or ""
+        group = parser.add_argument_group(section, documentation.split("\n")[0])
+        for setting in settings(section):
+            values = {name: setting.of(config) for name, config in configs.items()}
+            setting.add_to(group, _defaults(values))
+
+
+def with_settings(config: Config, arguments: Namespace) -> Config:
+    """A configuration with those settings changed that were given."""
+    for section in sections():
+        given = {
+            place.removeprefix(f"{section}."): value
+            for place, value in vars(arguments).items()
+            if place.startswith(f"{section}.")
+        }
+        changed = replace(getattr(config, section), **given)
+        config = replace(config, **{section: changed})
+    return config
+
+
+def _recipes() -> dict[str, Config]:
+    """All defaults there are; the first is what one gets without further ado."""
+    one, many = ["bfs"], ["bfs", "dfs"]
+    return {
+        f"{name}{suffix}": recipe(name, algorithms)
+        for name in RECIPES
+        for suffix, algorithms in (("", one), (" for many tasks", many))
+    }
+
+
+def _defaults(values: dict[str, Any]) -> str:
+    """The defaults of all recipes in few words: only those that differ from the first are named."""
+    (_, first), *others = values.items()
+    texts = [f"default: {_text(first)}"]
+    for name, value in others:
+        alike = values.get(name.removesuffix(" for many tasks"), first)
+        if value != (first if name in RECIPES else alike):
+            texts.append(f"{name}: {_text(value)}")
+    return "; ".join(texts)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value) if value != "" else "none"
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """`0,1,2` as numbers."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        message = f"got {text!r}, expected whole numbers, for example 4,7"
+        raise ArgumentTypeError(message) from None
+
+
+_METAVARS = {int: "N", float: "X", str: "NAME", tuple[int, ...]: "N,N"}
+
+
+def _reader(kind: Any) -> Callable[[str], Any]:
+    return whole_numbers if kind == tuple[int, ...] else kind

@@ -1,0 +1,145 @@
+"""A run on one page: a single HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from algorist.report.numbers import percent
+from algorist.report.published import NETS, Published, published
+from algorist.report.scores import PAPER, Scored
+from algorist.training.config import Config
+from algorist.training.trainer import Report
+
+_INK = "#010203"
+"""Stands for the page's own colour of text, which pictures take on."""
+_SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
+
+
+def read_metrics(file: Path) -> list[Report]:
+    """The reports of a run."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [Report(**json.loads(line)) for line in lines]
+
+
+def page(name: str, config: Config, reports: Sequence[Report], rows: Sequence[Scored]) -> str:
+    """The whole page."""
+    template = Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=escape(name),
+        summary=escape(_summary(config, reports)),
+        curves=_curves(config, reports) if reports else "<p>No validation yet.</p>",
+        scores="".join(map(_score_row, rows)),
+        paper=NETS[PAPER],
+        samples=_samples(rows),
+        configuration="".join(_section(title, asdict(config)[title]) for title in _titles(config)),
+    )
+
+
+def _summary(config: Config, reports: Sequence[Report]) -> str:
+    tasks = config.algorithms
+    shown = ", ".join(tasks) if len(tasks) <= 3 else f"{len(tasks)} algorithms"
+    done = reports[-1].step if reports else 0
+    seeds = f"{len(config.seeds)} seed{'s' if len(config.seeds) > 1 else ''}"
+    steps = f"{done:,} of {config.schedule.steps:,} steps"
+    return f"{shown} · {config.model.processor} · {seeds} · {steps}"
+
+
+def _curves(config: Config, reports: Sequence[Report]) -> str:
+    """Validation score and loss over the steps, as SVG: a line for each task, or for each seed."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    style = {"svg.fonttype": "none", "svg.hashsalt": "algorist", "font.family": "sans-serif"}
+    colours = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), _INK)
+    colours |= dict.fromkeys(("xtick.color", "ytick.color"), _INK)
+    with rc_context({**style, **colours, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(9, 3), layout="constrained")
+        scores, losses = figure.subplots(1, 2)
+        steps = [report.step for report in reports]
+        for axes, title, series in (
+            (scores, "validation score, %", _series(config, reports, "scores", 100)),
+            (losses, "training loss", _series(config, reports, "loss", 1)),
+        ):
+            for number, (label, values) in enumerate(series.items()):
+                colour = _SHADES[number % len(_SHADES)]
+                marker = "." if len(steps) < 40 else ""
+                axes.plot(steps, values, color=colour, label=label, lw=1.5, marker=marker)
+            axes.set_title(title, loc="left", fontsize=10)
+            axes.set_xlabel("step")
+            axes.grid(color=_INK, alpha=0.12)
+        scores.set_ylim(0, 102)
+        losses.set_yscale("log")
+        if 1 < len(series) <= len(_SHADES):
+            scores.legend(frameon=False, fontsize=8)
+        picture = io.StringIO()
+        figure.savefig(picture, format="svg", transparent=True, metadata={"Date": None})
+    text = picture.getvalue()
+    return text[text.index("<svg") :].replace(_INK, "currentColor")
+
+
+def _series(
+    config: Config, reports: Sequence[Report], what: str, scale: float
+) -> dict[str, list[float]]:
+    """A single task has a curve for each seed; several have one each, the mean over the seeds."""
+    values = [getattr(report, what) for report in reports]
+    if len(config.algorithms) == 1:
+        (task,) = config.algorithms
+        return {
+            f"seed {seed}": [scale * value[task][place] for value in values]
+            for place, seed in enumerate(config.seeds)
+        }
+    return {
+        task: [scale * sum(value[task]) / len(value[task]) for value in values]
+        for task in config.algorithms
+    }
+
+
+def _score_row(row: Scored) -> str:
+    known = published().get(row.algorithm, {}).get(PAPER)
+    mean = 100 * sum(row.scores) / len(row.scores)
+    return (
+        f"<tr><th>{escape(row.algorithm)}</th><td>{row.n}</td><td>{row.samples}</td>"
+        f"<td>{percent(row.scores)}</td><td>{percent(row.correct)}</td>"
+        f"<td>{known.text() if known else '–'}</td><td class=bar>{_bar(mean, known)}</td></tr>\n"
+    )
+
+
+def _bar(score: float, known: Published | None) -> str:
+    """The score as a bar, with a mark where the paper stands."""
+    mark = f'<i style="left:{known.score:.2f}%"></i>' if known else ""
+    return f'<div><b style="width:{min(max(score, 0), 100):.2f}%"></b>{mark}</div>'
+
+
+def _samples(rows: Iterable[Scored]) -> str:
+    from algorist.algorithms import get
+    from algorist.data.official import SPLITS
+
+    whole = all(r.samples == SPLITS["test"].count * get(r.algorithm).eval_multiplier for r in rows)
+    return "the whole official test set" if whole else "the first samples of the official test set"
+
+
+def _titles(config: Config) -> list[str]:
+    return [title for title, values in asdict(config).items() if isinstance(values, dict)]
+
+
+def _section(title: str, settings: dict[str, Any]) -> str:
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(_value(value))}</dd>"
+        for name, value in settings.items()
+    )
+    return f"<section><h3>{escape(title)}</h3><dl>{rows}</dl></section>\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value) if value != "" else "–"

@@ -1,0 +1,48 @@
+"""Published scores on the benchmark's test sets (n = 64), in per cent."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Published(NamedTuple):
+    """A mean over seeds and its error, which not every paper gives."""
+
+    score: float
+    error: float | None
+
+    def text(self, sign: str = "±") -> str:
+        """As papers write it."""
+        return f"{self.score:.2f}" + ("" if self.error is None else f" {sign} {self.error:.2f}")
+
+
+NETS = {
+    "memnet": "Memnet",
+    "mpnn": "MPNN",
+    "pgn": "PGN",
+    "triplet_gmpnn": "Triplet-GMPNN",
+    "g_forgetnet": "G-ForgetNet",
+}
+"""Nets that were trained on one algorithm each.
+
+The first three are of Veličković et al. (2022), Triplet-GMPNN of Ibarz et al. (2022), G-ForgetNet
+of Bohde et al. (2024).
+"""
+
+
+@cache
+def published() -> dict[str, dict[str, Published]]:
+    """The scores of all nets, by algorithm."""
+    with (files("algorist.report") / "published.csv").open(encoding="utf-8") as file:
+        return {row["algorithm"]: _scores(row) for row in csv.DictReader(file)}
+
+
+def _scores(row: dict[str, str]) -> dict[str, Published]:
+    scores = {}
+    for net in NETS:
+        error = row.get(f"{net}_err")
+        scores[net] = Published(float(row[net]), float(error) if error else None)
+    return scores

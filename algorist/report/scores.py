@@ -1,0 +1,183 @@
+"""Scores of a learner: measured for some algorithms, shown as tables or as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from algorist.algorithms import get
+from algorist.batch import Batch
+from algorist.data import official
+from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.model.learner import Learner
+from algorist.report.numbers import averaged, percent
+from algorist.report.published import published
+from algorist.report.terminal import Terminal
+from algorist.spec import Kind, Spec
+
+PAPER = "triplet_gmpnn"
+"""The published net that ours are set beside."""
+_SHOWN_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a learner scored in one algorithm, with one evaluation for each replica."""
+
+    algorithm: str
+    spec: Spec
+    n: int
+    samples: int
+    evaluations: Sequence[Evaluation]
+
+    @property
+    def scores(self) -> list[float]:
+        """The benchmark's number."""
+        return [evaluation.score for evaluation in self.evaluations]
+
+    @property
+    def correct(self) -> list[float]:
+        """The share of right answers."""
+        return [evaluation.correct for evaluation in self.evaluations]
+
+    def outputs(self) -> dict[str, list[float]]:
+        """The score of each output."""
+        return _by_name([evaluation.outputs for evaluation in self.evaluations])
+
+    def hints(self) -> dict[str, list[float]]:
+        """The score of each hint."""
+        return _by_name([evaluation.hints for evaluation in self.evaluations])
+
+    def plain(self) -> dict[str, Any]:
+        """Everything, with None where there is nothing to score, as JSON has it."""
+        replicas = [
+            {"score": evaluation.score, **asdict(evaluation)} for evaluation in self.evaluations
+        ]
+        row = {"algorithm": self.algorithm, "n": self.n, "samples": self.samples}
+        return row | {"replicas": _without_nan(replicas)}
+
+
+def measured(
+    learner: Learner,
+    algorithms: Iterable[str],
+    draw: Callable[[str], Batch],
+    *,
+    hints: bool = False,
+) -> Iterator[Scored]:
+    """Score a learner in some algorithms, one after the other, saying which on standard error."""
+    with Terminal(stderr=True).status("") as status:
+        for algorithm in algorithms:
+            status.update(f"testing {algorithm}")
+            batch = draw(algorithm)
+            evaluations = evaluate(learner, algorithm, batch, hints=hints)
+            spec = learner.convention.spec(algorithm)
+            yield Scored(algorithm, spec, batch.n, len(batch), evaluations)
+
+
+def first_samples(split: str, samples: int | None) -> Callable[[str], Batch]:
+    """Draws one of the benchmark's fixed sets, or the beginning of it."""
+
+    def draw(algorithm: str) -> Batch:
+        batch = official.split(get(algorithm), split)
+        count = len(batch) if samples is None else official.positive("samples", samples)
+        return batch.take(np.arange(min(count, len(batch))))
+
+    return draw
+
+
+def score_table(rows: Sequence[Scored], sign: str, *, paper: bool) -> Table:
+    """A row for each algorithm; `paper` adds what was published for the benchmark's test."""
+    table = _table("algorithm")
+    for heading in ("n", "samples"):
+        table.add_column(heading, justify="right")
+    table.add_column("outputs %")
+    for heading in ("score %", "correct %", *(["paper %"] if paper else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        cells = [percent(row.scores, sign=sign), percent(row.correct, sign=sign)]
+        if paper:
+            known = published().get(row.algorithm)
+            cells.append(known[PAPER].text(sign) if known else "-")
+        outputs = (f"{name} {_cell(row, name, x, sign)}" for name, x in row.outputs().items())
+        table.add_row(row.algorithm, str(row.n), str(row.samples), "\n".join(outputs), *cells)
+    if len(rows) > 1:
+        table.add_row(*_means(rows, sign, paper=paper))
+    return table
+
+
+def _means(rows: Sequence[Scored], sign: str, *, paper: bool) -> list[str]:
+    scores = [_mean(column) for column in zip(*(row.scores for row in rows), strict=True)]
+    correct = [_mean(column) for column in zip(*(row.correct for row in rows), strict=True)]
+    cells = ["mean", "", "", "", percent(scores, sign=sign), percent(correct, sign=sign)]
+    if not paper:
+        return cells
+    known = [published()[r.algorithm][PAPER].score for r in rows if r.algorithm in published()]
+    return [*cells, f"{_mean(known):.2f}" if len(known) == len(rows) else "-"]
+
+
+def hint_table(rows: Sequence[Scored], sign: str) -> Table:
+    """A row for each hint."""
+    table = _table("algorithm", "hint", "kind")
+    table.add_column("score % (scalars: squared error)", justify="right", no_wrap=True)
+    for row in rows:
+        for name, values in row.hints().items():
+            table.add_row(
+                row.algorithm, name, str(row.spec[name].kind), _cell(row, name, values, sign)
+            )
+    return table
+
+
+def time_table(rows: Sequence[Scored]) -> Table:
+    """How the hints' scores change over a run: means over the replicas at a few steps."""
+    table = _table("algorithm", "hint")
+    longest = max(len(x) for row in rows for x in row.evaluations[0].hints_over_time.values())
+    for number in range(min(_SHOWN_STEPS, longest)):
+        table.add_column("step ..." if number == 0 else "", justify="right", no_wrap=True)
+    for row in rows:
+        steps = _few_steps(max(map(len, row.evaluations[0].hints_over_time.values())))
+        table.add_row(row.algorithm, "", *(str(step + 1) for step in steps))
+        for name in row.evaluations[0].hints_over_time:
+            series = [evaluation.hints_over_time[name] for evaluation in row.evaluations]
+            means = ([_mean([one[step] for one in series])] for step in steps)
+            table.add_row("", name, *(_cell(row, name, mean, "", 1) for mean in means))
+    return table
+
+
+def _few_steps(count: int) -> list[int]:
+    return sorted({round(x) for x in np.linspace(0, count - 1, min(count, _SHOWN_STEPS))})
+
+
+def _cell(row: Scored, name: str, values: Sequence[float], sign: str, digits: int = 2) -> str:
+    """Shares are in per cent; of scalars there is an error, of whatever size."""
+    if row.spec[name].kind == Kind.SCALAR:
+        return averaged(values, ".3g", sign)
+    return percent(values, digits, sign)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, no_wrap=True)
+    return table
+
+
+def _by_name(replicas: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    return {name: [replica[name] for replica in replicas] for name in replicas[0]}
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, dict):
+        return {name: _without_nan(item) for name, item in value.items()}
+    return [_without_nan(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,92 @@
+"""Logs: reports as curves in TensorBoard and in Weights & Biases."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import asdict
+from types import ModuleType
+from typing import Any
+
+from algorist.training.run import Run
+from algorist.training.trainer import Report
+
+
+def curves(report: Report, seed: int) -> dict[str, float]:
+    """What a report says about the seed at one place, by the names of the curves."""
+    losses = {f"loss/{task}": values[seed] for task, values in report.loss.items()}
+    scores = {f"validation/{task}": values[seed] for task, values in report.scores.items()}
+    return losses | scores | {"validation": report.score[seed]}
+
+
+class TensorBoard:
+    """Events in the run's folder, one series for each seed, so that their curves overlay."""
+
+    def __init__(self, run: Run):
+        from torch.utils.tensorboard import SummaryWriter
+
+        # What a resumed run does once more is not shown twice.
+        again = run.trainer.step + 1
+        self._writers = [
+            SummaryWriter(str(run.folder / "events" / f"seed-{seed}"), purge_step=again)
+            for seed in run.trainer.config.seeds
+        ]
+
+    def report(self, report: Report) -> None:
+        """Add a point to every curve."""
+        for place, writer in enumerate(self._writers):
+            for name, value in curves(report, place).items():
+                writer.add_scalar(name, value, report.step)
+            writer.flush()
+
+    def close(self) -> None:
+        """Write what is left."""
+        for writer in self._writers:
+            writer.close()
+
+
+class WeightsAndBiases:
+    """The curves of all seeds in one run of Weights & Biases, which a resumed run goes on with."""
+
+    def __init__(self, run: Run, project: str):
+        config = run.trainer.config
+        self._seeds = config.seeds
+        self._run = import_wandb().init(
+            project=project,
+            name=run.folder.name,
+            id=_identity(run),
+            resume="allow",
+            dir=str(run.folder),
+            config=asdict(config),
+        )
+        # Its own count of steps only ever grows; ours goes back when a run is resumed.
+        self._run.define_metric("*", step_metric="step")
+
+    def report(self, report: Report) -> None:
+        """Add a point to every curve."""
+        values: dict[str, Any] = {"step": report.step}
+        for place, seed in enumerate(self._seeds):
+            prefix = f"seed-{seed}/" if len(self._seeds) > 1 else ""
+            values |= {f"{prefix}{name}": x for name, x in curves(report, place).items()}
+        self._run.log(values)
+
+    def close(self) -> None:
+        """Wait until everything is sent."""
+        self._run.finish()
+
+
+def import_wandb() -> ModuleType:
+    """The package of Weights & Biases, which few have."""
+    try:
+        import wandb
+    except ImportError:
+        message = "Weights & Biases is not installed: pip install 'algorist[wandb]'"
+        raise ValueError(message) from None
+    return wandb
+
+
+def _identity(run: Run) -> str:
+    """The name of a run over there, drawn once and kept in the folder."""
+    file = run.folder / "wandb-id"
+    if not file.exists():
+        file.write_text(uuid.uuid4().hex)
+    return file.read_text()
