@@ -96,7 +96,7 @@ def _parser(argv: Sequence[str]) -> _Parser:
     plugin = _plugin_parser()
     parser = _Parser(
         prog="algorist",
-        description="Thirty classical algorithms as exact data, and nets that learn to execute them.",
+        description="Thirty classical algorithms as exact data, and nets that learn them.",
         epilog=_epilog([command.examples.split("\n")[0] for command in COMMANDS.values()]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[plugin],

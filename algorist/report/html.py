@@ -19,6 +19,15 @@ from algorist.training.trainer import Report
 
 _INK = "#010203"
 """Stands for the page's own colour of text, which pictures take on."""
+_INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+_STYLE: dict[Any, Any] = {
+    **dict.fromkeys(_INKED, _INK),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "font.family": "sans-serif",
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "algorist",  # the same run gives the same page
+}
 _SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
 
 
@@ -52,36 +61,39 @@ def _summary(config: Config, reports: Sequence[Report]) -> str:
 
 
 def _curves(config: Config, reports: Sequence[Report]) -> str:
-    """Validation score and loss over the steps, as SVG: a line for each task, or for each seed."""
+    """Validation score and loss over the steps, as SVG."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
-    style = {"svg.fonttype": "none", "svg.hashsalt": "algorist", "font.family": "sans-serif"}
-    colours = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), _INK)
-    colours |= dict.fromkeys(("xtick.color", "ytick.color"), _INK)
-    with rc_context({**style, **colours, "axes.spines.top": False, "axes.spines.right": False}):
+    with rc_context(_STYLE):
         figure = Figure(figsize=(9, 3), layout="constrained")
         scores, losses = figure.subplots(1, 2)
-        steps = [report.step for report in reports]
-        for axes, title, series in (
-            (scores, "validation score, %", _series(config, reports, "scores", 100)),
-            (losses, "training loss", _series(config, reports, "loss", 1)),
-        ):
-            for number, (label, values) in enumerate(series.items()):
-                colour = _SHADES[number % len(_SHADES)]
-                marker = "." if len(steps) < 40 else ""
-                axes.plot(steps, values, color=colour, label=label, lw=1.5, marker=marker)
-            axes.set_title(title, loc="left", fontsize=10)
-            axes.set_xlabel("step")
-            axes.grid(color=_INK, alpha=0.12)
+        _draw(scores, "validation score, %", reports, _series(config, reports, "scores", 100))
+        _draw(losses, "training loss", reports, _series(config, reports, "loss", 1))
         scores.set_ylim(0, 102)
         losses.set_yscale("log")
-        if 1 < len(series) <= len(_SHADES):
-            scores.legend(frameon=False, fontsize=8)
+        losses.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        losses.yaxis.set_major_formatter("{x:g}")
+        losses.yaxis.set_minor_formatter(NullFormatter())
+        if 1 < len(scores.lines) <= len(_SHADES):
+            scores.legend(frameon=False, fontsize=8, loc="lower right")
         picture = io.StringIO()
         figure.savefig(picture, format="svg", transparent=True, metadata={"Date": None})
     text = picture.getvalue()
     return text[text.index("<svg") :].replace(_INK, "currentColor")
+
+
+def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, list[float]]) -> None:
+    steps = [report.step for report in reports]
+    marker = "." if len(steps) < 40 else ""
+    for number, (label, values) in enumerate(series.items()):
+        colour = _SHADES[number % len(_SHADES)]
+        axes.plot(steps, values, color=colour, label=label, lw=1.5, marker=marker)
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_xlabel("step")
+    axes.set_xlim(left=0)
+    axes.grid(color=_INK, alpha=0.12)
 
 
 def _series(
