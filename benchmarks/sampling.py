@@ -49,7 +49,7 @@ def main() -> None:
     else:
         peer = arguments.peer or (sys.executable if importlib.util.find_spec("clrs") else None)
         result = _speeds(sizes, arguments, peer)
-    result = {"machine": _machine(), "n": arguments.n, **result}
+    result = {"machine": machine(), "n": arguments.n, **result}
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(result, indent=2) + "\n")
 
@@ -225,7 +225,8 @@ def _first_sample(name: str, cache: str) -> tuple[float, float]:
     return imported, drawn
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """What it was measured on, and when."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
