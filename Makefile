@@ -5,10 +5,13 @@ READY := $(VENV)/ready
 
 .PHONY: run test lint format types bench clean
 
+# A problem step by step; then a net that learns to solve it, tested beside the paper's.
 run: $(READY)
-	$(BIN)/algorist list
-	$(BIN)/algorist sample dijkstra --n 6
-	$(BIN)/python benchmarks/sampling.py --rounds 1
+	$(BIN)/algorist sample bfs --n 6
+	rm -rf runs/first
+	$(BIN)/algorist train bfs --out runs/first --steps 400
+	$(BIN)/algorist eval runs/first --hints
+	$(BIN)/algorist report runs/first --out runs/first.html
 
 test: lint types
 	$(BIN)/pytest -q -n auto
@@ -29,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/sampling.py $(if $(PEER),--peer $(PEER))
 	$(BIN)/python benchmarks/sampling.py --n 64 $(if $(PEER),--peer $(PEER))
 	$(BIN)/python benchmarks/sampling.py --first
+	$(BIN)/python benchmarks/training.py $(if $(PEER),--peer $(PEER))
 
 # Machine code of older versions stays in __pycache__ until somebody sweeps it out.
 clean:

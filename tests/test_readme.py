@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from algorist.cli import main
+import algorist
+from algorist.cli import _parser, main
+from algorist.commands.train import configuration
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
 SESSIONS = re.findall(r"```console\n\$ algorist (.+)\n([\s\S]*?)```", TEXT)
+LEARNING = [(command, shown) for command, shown in SESSIONS if "runs/" in command]
+EXACT = [session for session in SESSIONS if session not in LEARNING]
+(LOADING,) = re.findall(r"```python\n(import algorist\n[^`]+algorist\.load[^`]+)```", TEXT)
 
 
 def stripped(text):
@@ -17,11 +22,34 @@ def stripped(text):
 
 
 @pytest.mark.usefixtures("own_registry", "piped")
-@pytest.mark.parametrize(("command", "shown"), SESSIONS, ids=[command for command, _ in SESSIONS])
+@pytest.mark.parametrize(("command", "shown"), EXACT, ids=[command for command, _ in EXACT])
 def test_commands_print_what_the_readme_shows(command, shown, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert main(command.split()) == 0
     assert stripped(capsys.readouterr().out).startswith(stripped(shown))
+
+
+def without_numbers(text):
+    """Scores differ a little between machines, and times a lot: everything else shall agree."""
+    text = re.sub(r"\d[\d.,]*", "#", text)
+    return " ".join(text.replace("# min # s", "# s").split())
+
+
+@pytest.mark.usefixtures("piped")
+def test_a_net_is_trained_tested_and_loaded_as_the_readme_shows(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for command, shown in LEARNING:
+        assert main(command.split()) == 0
+        printed = capsys.readouterr().out.replace(", cuda", ", cpu")
+        assert without_numbers(printed) == without_numbers(shown)
+    exec(compile(LOADING, "README.md", "exec"), {})
+    assert capsys.readouterr().out == "[0 0 1 2] [0 0 1 2]\n"
+
+
+@pytest.mark.parametrize("command", re.findall(r"^algorist (train .+?)(?:  +#.*)?$", TEXT, re.M))
+def test_longer_trainings_in_the_readme_are_understood(command):
+    arguments = _parser(command.split()).parse_args(command.split())
+    assert set(configuration(arguments).algorithms) <= set(algorist.algorithms())
 
 
 def test_the_example_in_the_readme_is_the_file():
