@@ -5,9 +5,11 @@
     python benchmarks/training.py --algorithms bfs --n 32 --rounds 20 --json times.json
 
 A step is all from a batch in memory to changed weights: the paper's gated triplet net, soft hints,
-Adam, clipping. Each library has a process of its own for each algorithm, both are bound to the
-same cores, and they take turns, so that whatever else the machine does hits both. The first step
-is timed apart, from the fresh net on: it has to compile whatever there is to compile.
+Adam, clipping. Problems are as varied as in the paper's training; a *moment* is a step of the
+algorithm, and a batch has as many as its longest sample. Each library has a process of its own for
+each algorithm, both are bound to the same cores, and they take turns, so that whatever else the
+machine does hits both. The first step is timed apart, from the making of the net on: it has to
+compile whatever there is to compile.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def main() -> None:
     peer = arguments.peer or (sys.executable if importlib.util.find_spec("clrs") else None)
     pythons = {"algorist": sys.executable} | ({"dm-clrs": peer} if peer else {})
     headings = ["s a step", "ms a moment", "first step s", "peak MB"]
-    print(f"{'':32}" + "".join(f"{heading:>14}" for heading in headings))
+    print(f"{'':40}" + "".join(f"{heading:>14}" for heading in headings))
     rows = []
     for name in arguments.algorithms.split(","):
         row = _measure(name, arguments, pythons)
@@ -79,6 +81,7 @@ def _measure(name: str, arguments: argparse.Namespace, pythons: dict[str, str]) 
     task = {
         "name": name,
         "n": algorithm.size(arguments.n),
+        "options": algorithm.train_options,
         "static_hint": algorithm.static_hint is not None,
         **{key: getattr(arguments, key) for key in ("batch", "hidden", "threads")},
     }
@@ -106,12 +109,12 @@ def _show(name: str, row: dict[str, Task]) -> None:
         cells = (
             f"{seconds:14.3f}{1000 * seconds / numbers['moments']:14.2f}{first:14.2f}{peak:14.0f}"
         )
-        print(f"{name:20}{who:12}{cells}", flush=True)
+        print(f"{name:30}{who:10}{cells}", flush=True)
     if len(row) > 1:
         ours, theirs = row["algorist"], row["dm-clrs"]
         keys = ("seconds", "seconds", "first_step", "peak_mb")
         ratios = "".join(f"{f'{theirs[key] / ours[key]:.1f} x':>14}" for key in keys)
-        print(f"{'':20}{'less':12}{ratios}")
+        print(f"{'':30}{'less':10}{ratios}")
 
 
 @contextmanager
@@ -184,7 +187,9 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     torch.set_num_threads(task["threads"])
     name, n, count = task["name"], task["n"], task["batch"]
     config = recipe("generalist", [name])
-    batch = config.convention.batch(name, algorist.get(name).sample(n, count, SEED))
+    batch = config.convention.batch(
+        name, algorist.get(name).sample(n, count, SEED, task["options"])
+    )
 
     def make() -> Step:
         model = replace(config.model, hidden=task["hidden"])
@@ -217,7 +222,7 @@ def _dm_clrs(task: Task) -> tuple[Callable[[], Step], int]:
     import jax
 
     sampler, spec = clrs.build_sampler(
-        task["name"], num_samples=task["batch"], length=task["n"], seed=SEED
+        task["name"], num_samples=task["batch"], length=task["n"], seed=SEED, **task["options"]
     )
     samples = repeat(sampler.next())
     if task["static_hint"]:

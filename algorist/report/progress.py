@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from types import TracebackType
 
+from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -89,7 +90,8 @@ class Progress:
     def _display(self) -> RenderableType:
         trainer = self._trainer
         bar = ProgressBar(trainer.config.schedule.steps, trainer.step, width=60)
-        parts: list[RenderableType] = [bar, "  ".join(self._facts())]
+        # A bar alone would not end its line.
+        parts: list[RenderableType] = [Columns([bar]), "  ".join(self._facts())]
         if self._report is not None and len(self._losses) > 1:
             parts.insert(0, self._tasks(self._report))
         if self._stopping():
