@@ -197,7 +197,7 @@ def test_the_best_model_is_that_of_the_best_validation(monkeypatch):
     assert [report.best_step for report in reports] == [[1, 1], [1, 2], [1, 2]]
     assert trainer.best_scores == [0.3, 0.4]
     best = trainer.best_learner()
-    assert best.about["steps"] == [1, 2]
+    assert [replica["step"] for replica in best.about["replicas"]] == [1, 2]
     for name, value in best.net.named_parameters():
         assert torch.equal(value[0], kept[0][name][0])
         assert torch.equal(value[1], kept[1][name][1])
@@ -418,7 +418,8 @@ def test_a_run_is_a_folder_with_all_that_it_promises(tmp_path):
     assert lines[-1].keys() == {"step", "loss", "scores", "score", "best_step"}
     best = learner.load(tmp_path / "run")
     assert best.algorithms == ("bfs",)
-    assert best.about["validation"] == [max(line["score"][0] for line in lines)]
+    (replica,) = best.about["replicas"]
+    assert replica["validation"] == max(line["score"][0] for line in lines)
 
 
 @pytest.mark.parametrize(
