@@ -16,14 +16,14 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.late import Kept, Late, weight_gradient
-from algorist.kernels.tiling import tiles
+from algorist.kernels.tiling import as_rows, tiles
 
 
 @triton.jit
 def _forward(
     receiver, sender, raw, heard, edge, first, bias, second,  # inputs
     largest, winner, built, inner,  # results
-    B, n, F,
+    B, n, F, to_stride, from_stride,
     H: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     MASKED: tl.constexpr, KEEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -33,8 +33,10 @@ def _forward(
     to, frm = block * R + row // N, row % N
     there = (to < n) & (frm < n)
     node = sample * n
-    message = tl.load(receiver + (node + to)[:, None] * H + channel, there[:, None], 0.0)
-    message += tl.load(sender + (node + frm)[:, None] * H + channel, there[:, None], 0.0)
+    at = (node + to)[:, None] * to_stride + channel
+    message = tl.load(receiver + at, there[:, None], 0.0)
+    at = (node + frm)[:, None] * from_stride + channel
+    message += tl.load(sender + at, there[:, None], 0.0)
     pair = (node + frm) * n + to
     for f in range(F):
         number = tl.load(raw + pair * F + f, there, 0.0)
@@ -63,7 +65,7 @@ def _forward(
 @triton.jit
 def _backward(
     gradient, winner, built, inner, first, second, edge,  # inputs
-    d_receiver, d_raw, d_result, d_hidden, d_message,  # results
+    d_receiver, d_sender, d_raw, d_result, d_hidden, d_message,  # results
     B, n, F,
     H: tl.constexpr, R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -87,10 +89,12 @@ def _backward(
     slope = tl.where(tl.load(built + place, there[:, None], 0.0) > 0, slope, 0.0)
     tl.store(d_message + place, slope, there[:, None])
     receivers = block * R + tl.arange(0, R)
-    total = tl.sum(tl.reshape(slope, (R, N, H)), 1)
-    tl.store(
-        d_receiver + (node + receivers)[:, None] * H + channel, total, (receivers < n)[:, None]
-    )
+    cube = tl.reshape(slope, (R, N, H))
+    place = (node + receivers)[:, None] * H + channel
+    tl.store(d_receiver + place, tl.sum(cube, 1), (receivers < n)[:, None])
+    senders = tl.arange(0, N)
+    place = ((sample * tl.num_programs(1) + block) * n + senders)[:, None] * H + channel
+    tl.store(d_sender + place, tl.sum(cube, 0), (senders < n)[:, None])
     for f in range(F):
         part = tl.sum(slope * tl.load(edge + (replica * F + f) * H + channel), 1)
         tl.store(d_raw + pair * F + f, part, there)
@@ -132,8 +136,8 @@ class _Step(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         S, B, n, h = receiver.shape
         cut, keep, kept = tiles(n), ctx.needs_input_grad[6], message.kept
-        receiver, sender, raw = receiver.contiguous(), sender.contiguous(), raw.contiguous()
-        largest = torch.empty_like(receiver)
+        receiver, sender, raw = as_rows(receiver), as_rows(sender), raw.contiguous()
+        largest = raw.new_empty(S, B, n, h)
         built = kept.slot("built", step, raw, h) if keep else largest
         inner = kept.slot("inner", step, raw, h) if keep else largest
         winner = torch.empty(receiver.shape if keep else 1, dtype=torch.int8, device=raw.device)
@@ -141,8 +145,8 @@ class _Step(torch.autograd.Function):
         _forward[(S * B, cut.blocks(n))](
             receiver, sender, raw, heard, edge.contiguous(), first.contiguous(), bias.contiguous(),
             second.contiguous(), largest, winner, built, inner, B, n, raw.shape[-1],
-            H=h, R=cut.receivers, N=cut.senders, MASKED=adjacency is not None, KEEP=keep,
-            PRECISION=message.precision, num_warps=8,
+            receiver.stride(2), sender.stride(2), H=h, R=cut.receivers, N=cut.senders,
+            MASKED=adjacency is not None, KEEP=keep, PRECISION=message.precision, num_warps=8,
         )  # fmt: skip
         if keep:
             message.raws.once("raw", raw)
@@ -160,11 +164,12 @@ class _Step(torch.autograd.Function):
         )
         S, B, n, h = gradient.shape
         cut = tiles(n)
-        d_receiver, d_raw = torch.empty_like(gradient), torch.empty_like(raw)
+        d_receiver, d_raw = gradient.new_empty(S, B, n, h), torch.empty_like(raw)
+        d_sender = gradient.new_empty(S, B, cut.blocks(n), n, h)
         _backward[(S * B, cut.blocks(n))](
             gradient.contiguous(), winner, built, inner, first.contiguous(), second.contiguous(),
-            edge.contiguous(), d_receiver, d_raw, d_result, d_hidden, d_message,
+            edge.contiguous(), d_receiver, d_sender, d_raw, d_result, d_hidden, d_message,
             B, n, raw.shape[-1], H=h, R=cut.receivers, N=cut.senders,
             PRECISION=ctx.precision, num_warps=8,
         )  # fmt: skip
-        return (None, None, d_receiver, d_message.sum(3), d_raw, *(None,) * 5)
+        return (None, None, d_receiver, d_sender.sum(2), d_raw, *(None,) * 5)

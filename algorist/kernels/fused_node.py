@@ -12,6 +12,7 @@ from torch import Tensor
 from algorist.kernels.affine import Joined
 from algorist.kernels.late import Kept, Late, weight_gradient
 from algorist.kernels.plain import Update
+from algorist.kernels.tiling import as_rows
 
 _TILE = 16
 """Rows of a program: the fewest that the matrix units take."""
@@ -64,7 +65,7 @@ class _Project(torch.autograd.Function):
 def _renew(
     keep, gate_state, message, hidden, weight, bias, scale, offset, gate, gate_bias,  # inputs
     new, pre, opened, inner,  # results
-    rows, state_stride,
+    rows, state_stride, gate_stride,
     H: tl.constexpr, TILE: tl.constexpr, NORM: tl.constexpr, GATED: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -90,7 +91,8 @@ def _renew(
     if GATED:
         door = tl.dot(heard, tl.load(weights + H), input_precision=PRECISION)
         door += tl.load(bias + replica * wide + H + channel)
-        door = tl.maximum(door + tl.load(gate_state + at_state, there, 0.0), 0.0)
+        at_gate = (replica * rows + row)[:, None] * gate_stride + channel
+        door = tl.maximum(door + tl.load(gate_state + at_gate, there, 0.0), 0.0)
         tl.store(inner + place, door, there)
         square = replica * H * H + channel[:, None] * H + channel
         door = tl.dot(door, tl.load(gate + square), input_precision=PRECISION)
@@ -204,18 +206,16 @@ class _Renew(torch.autograd.Function):
             kept.slot(name, step, messages) if learns else torch.empty_like(messages)
             for name in names
         )
-        state = keep if keep.stride(-2) >= h and keep.stride(-1) == 1 else keep.contiguous()
-        gate_state = state if gate_state is None else gate_state
-        if gate_state.stride() != state.stride():
-            state, gate_state = state.contiguous(), gate_state.contiguous()
+        state = as_rows(keep)
+        gate_state = state if gate_state is None else as_rows(gate_state)
         _renew[(S, triton.cdiv(B * n, _TILE))](
             state, gate_state, messages, hidden,
             *(w.contiguous() for w in renew.named(weights)), new, pre, opened, inner,
-            B * n, state.stride(-2), H=h, TILE=_TILE, NORM=renew.normed, GATED=renew.gated,
-            PRECISION=renew.precision, num_warps=4,
+            B * n, state.stride(2), gate_state.stride(2), H=h, TILE=_TILE,
+            NORM=renew.normed, GATED=renew.gated, PRECISION=renew.precision, num_warps=4,
         )  # fmt: skip
         if learns:
-            kept.slot("message", step, messages).copy_(messages)
+            kept.put("message", step, messages)
             ctx.renew, ctx.step = renew, step
             ctx.save_for_backward(hidden, *weights)
         return new

@@ -1,6 +1,6 @@
 """Pointer scores in one kernel: widen the triplets, project, add, cut at zero, weigh.
 
-A program takes some pairs of nodes of one sample, (target, source), a row each.
+A program takes a few targets of one sample and all sources: a row for each pair.
 """
 
 from __future__ import annotations
@@ -15,30 +15,34 @@ from torch import Tensor
 from algorist.kernels.affine import Affine
 from algorist.kernels.late import Kept, Late, weight_gradient
 from algorist.kernels.ops import Triplets
-from algorist.kernels.tiling import ROWS
+from algorist.kernels.tiling import as_rows, tiles
 
 
 @triton.jit
 def _forward(
     source, target, raw, maxima, edge, widen, widen_bias, triplet, score, score_bias,  # inputs
     scores, wide, larger, exceeds,  # results
-    B, n, F, T,
-    H: tl.constexpr, ROWS: tl.constexpr, KEEP: tl.constexpr, PRECISION: tl.constexpr,
+    B, n, F, T, source_stride, target_stride,
+    H: tl.constexpr, R: tl.constexpr, N: tl.constexpr, KEEP: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    sample = tl.program_id(0).to(tl.int64)
+    sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
-    row, channel = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, H)
-    there = row < n * n
-    pair = sample * n * n + row
+    row, channel = tl.arange(0, R * N), tl.arange(0, H)
+    pointed, pointing = block * R + row // N, row % N
+    there = (pointed < n) & (pointing < n)
+    node = sample * n
+    pair = (node + pointed) * n + pointing
     place = pair[:, None] * H + channel
-    pointed, pointing = row // n, row % n
-    value = tl.load(target + (sample * n + pointed)[:, None] * H + channel, there[:, None], 0.0)
-    other = tl.load(source + (sample * n + pointing)[:, None] * H + channel, there[:, None], 0.0)
+    at = (node + pointed)[:, None] * target_stride + channel
+    value = tl.load(target + at, there[:, None], 0.0)
+    at = (node + pointing)[:, None] * source_stride + channel
+    other = tl.load(source + at, there[:, None], 0.0)
     for f in range(F):
         number = tl.load(raw + pair * F + f, there, 0.0)
         value += number[:, None] * tl.load(edge + (replica * F + f) * H + channel)
     if T > 0:
-        third = tl.zeros((ROWS, H), tl.float32) + tl.load(widen_bias + replica * H + channel)
+        third = tl.zeros((R * N, H), tl.float32) + tl.load(widen_bias + replica * H + channel)
         for f in range(T):
             number = tl.load(maxima + pair * T + f, there, 0.0)
             third += number[:, None] * tl.load(widen + (replica * T + f) * H + channel)
@@ -54,28 +58,36 @@ def _forward(
         tl.store(larger + place, value, there[:, None])
     total = tl.sum(value * tl.load(score + replica * H + channel), 1)
     total += tl.load(score_bias + replica)
-    tl.store(scores + (sample * n + pointing) * n + pointed, total, there)
+    tl.store(scores + (node + pointing) * n + pointed, total, there)
 
 
 @triton.jit
 def _backward(
     gradient, exceeds, wide, edge, widen, triplet, score,  # inputs
-    d_pair, d_excess, d_wide, d_raw, d_maxima,  # results
+    d_source, d_target, d_pair, d_excess, d_wide, d_raw, d_maxima,  # results
     B, n, F, T,
-    H: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
+    H: tl.constexpr, R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    sample = tl.program_id(0).to(tl.int64)
+    sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
-    row, channel = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, H)
-    there = row < n * n
-    pair = sample * n * n + row
+    row, channel = tl.arange(0, R * N), tl.arange(0, H)
+    pointed, pointing = block * R + row // N, row % N
+    there = (pointed < n) & (pointing < n)
+    node = sample * n
+    pair = (node + pointed) * n + pointing
     place = pair[:, None] * H + channel
-    pointed, pointing = row // n, row % n
-    down = tl.load(gradient + (sample * n + pointing) * n + pointed, there, 0.0)
+    down = tl.load(gradient + (node + pointing) * n + pointed, there, 0.0)
     tl.store(d_pair + pair, down, there)
-    slope = down[:, None] * tl.load(score + replica * H + channel)
-    slope = tl.where(tl.load(exceeds + place, there[:, None], 0) > 0, slope, 0.0)
+    both = down[:, None] * tl.load(score + replica * H + channel)
+    slope = tl.where(tl.load(exceeds + place, there[:, None], 0) > 0, both, 0.0)
     tl.store(d_excess + place, slope, there[:, None])
+    targets, sources = block * R + tl.arange(0, R), tl.arange(0, N)
+    at = (node + targets)[:, None] * H + channel
+    total = tl.sum(tl.reshape(slope, (R, N, H)), 1)
+    tl.store(d_target + at, total, (targets < n)[:, None])
+    at = ((sample * tl.num_programs(1) + block) * n + sources)[:, None] * H + channel
+    total = tl.sum(tl.reshape(both - slope, (R, N, H)), 0)
+    tl.store(d_source + at, total, (sources < n)[:, None])
     for f in range(F):
         part = tl.sum(slope * tl.load(edge + (replica * F + f) * H + channel), 1)
         tl.store(d_raw + pair * F + f, part, there)
@@ -141,23 +153,25 @@ class _Step(torch.autograd.Function):
         score: Tensor, score_bias: Tensor,
     ) -> Tensor:  # fmt: skip
         S, B, n, h = source.shape
-        keep, kept = ctx.needs_input_grad[6], pointer.kept
+        cut, keep, kept = tiles(n), ctx.needs_input_grad[6], pointer.kept
+        source, target = as_rows(source), as_rows(target)
         raw, maxima = raw.contiguous(), maxima.contiguous()
         scores = raw.new_empty(S, B, n, n)
         wide = kept.slot("wide", step, raw, h) if keep else scores
         larger = kept.slot("larger", step, raw, h) if keep else scores
-        exceeds = torch.empty(
-            (*raw.shape[:-1], h) if keep else 1, dtype=torch.int8, device=raw.device
-        )
-        _forward[(S * B, triton.cdiv(n * n, ROWS))](
-            source.contiguous(), target.contiguous(), raw, maxima, edge.contiguous(),
-            widen.contiguous(), widen_bias.contiguous(), triplet.contiguous(), score.contiguous(),
+        shape = (*raw.shape[:-1], h) if keep else (1,)
+        exceeds = torch.empty(shape, dtype=torch.int8, device=raw.device)
+        _forward[(S * B, cut.blocks(n))](
+            source, target, raw, maxima, edge.contiguous(), widen.contiguous(),
+            widen_bias.contiguous(), triplet.contiguous(), score.contiguous(),
             score_bias.contiguous(), scores, wide, larger, exceeds, B, n, raw.shape[-1],
-            maxima.shape[-1], H=h, ROWS=ROWS, KEEP=keep, PRECISION=pointer.precision, num_warps=8,
+            maxima.shape[-1], source.stride(2), target.stride(2),
+            H=h, R=cut.receivers, N=cut.senders, KEEP=keep, PRECISION=pointer.precision,
+            num_warps=8,
         )  # fmt: skip
         if keep:
             pointer.raws.once("raw", raw)
-            kept.slot("maxima", step, maxima).copy_(maxima)
+            kept.put("maxima", step, maxima)
             ctx.pointer, ctx.step = pointer, step
             ctx.save_for_backward(exceeds, raw, maxima, edge, widen, triplet, score)
         return scores
@@ -167,16 +181,17 @@ class _Step(torch.autograd.Function):
         exceeds, raw, maxima, edge, widen, triplet, score = ctx.saved_tensors
         kept, step = ctx.pointer.kept, ctx.step
         S, B, n, _ = gradient.shape
-        h = exceeds.shape[-1]
+        h, cut = exceeds.shape[-1], tiles(n)
         d_pair = kept.slot("gradient", step, raw, 1)
         d_excess, d_wide = (kept.slot(name, step, raw, h) for name in ("d_excess", "d_wide"))
         d_raw, d_maxima = torch.empty_like(raw), torch.empty_like(maxima)
-        _backward[(S * B, triton.cdiv(n * n, ROWS))](
+        d_target = raw.new_empty(S, B, n, h)
+        d_source = raw.new_empty(S, B, cut.blocks(n), n, h)
+        _backward[(S * B, cut.blocks(n))](
             gradient.contiguous(), exceeds, kept.at("wide", step), edge.contiguous(),
             widen.contiguous(), triplet.contiguous(), score.contiguous(),
-            d_pair, d_excess, d_wide, d_raw, d_maxima, B, n, raw.shape[-1], maxima.shape[-1],
-            H=h, ROWS=ROWS, PRECISION=ctx.pointer.precision, num_warps=8,
+            d_source, d_target, d_pair, d_excess, d_wide, d_raw, d_maxima,
+            B, n, raw.shape[-1], maxima.shape[-1], H=h, R=cut.receivers, N=cut.senders,
+            PRECISION=ctx.pointer.precision, num_warps=8,
         )  # fmt: skip
-        # The score's weights reach the larger of the two: what does not exceed is the source.
-        d_source = gradient.sum(3, keepdim=True) * score.mT.unsqueeze(2) - d_excess.sum(2)
-        return (None, None, d_source, d_excess.sum(3), d_raw, d_maxima, *(None,) * 6)
+        return (None, None, d_source.sum(2), d_target, d_raw, d_maxima, *(None,) * 6)

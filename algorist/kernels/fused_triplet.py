@@ -13,28 +13,29 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.late import Kept, Late, weight_gradient
+from algorist.kernels.tiling import as_rows
 
 
 @triton.jit
 def _forward(
     nodes, raw, edge,  # inputs: (S, B, n, 3T), (S, B, n, n, F), (S, F, 3T)
     maxima, winner,  # results
-    B, n, F, T: tl.constexpr, N: tl.constexpr,
+    B, n, F, stride, T: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     sample, j = tl.program_id(0).to(tl.int64), tl.program_id(1)
     weights = edge + (sample // B) * F * 3 * T
     k, t = tl.arange(0, N), tl.arange(0, T)
     there = k < n
     node = sample * n
-    rest = tl.load(nodes + (node + k)[:, None] * 3 * T + 2 * T + t, there[:, None], 0.0)
-    rest += tl.load(nodes + (node + j) * 3 * T + T + t)
+    rest = tl.load(nodes + (node + k)[:, None] * stride + 2 * T + t, there[:, None], 0.0)
+    rest += tl.load(nodes + (node + j) * stride + T + t)
     for f in range(F):
         number = tl.load(raw + ((node + j) * n + k) * F + f, there, 0.0)
         rest += number[:, None] * tl.load(weights + f * 3 * T + 2 * T + t)
     best = tl.full((N, T), -3.0e38, tl.float32)
     which = tl.zeros((N, T), tl.int32)
     for i in range(n):
-        left = tl.load(nodes + (node + i) * 3 * T + t)
+        left = tl.load(nodes + (node + i) * stride + t)
         right = tl.zeros((N, T), tl.float32)
         for f in range(F):
             left += tl.load(raw + ((node + i) * n + j) * F + f) * tl.load(weights + f * 3 * T + t)
@@ -100,11 +101,11 @@ class _Step(torch.autograd.Function):
         ctx: Any, triplets: TripletMax, step: int, nodes: Tensor, raw: Tensor, edge: Tensor
     ) -> Tensor:
         S, B, n, wide = nodes.shape
-        raw, features = raw.contiguous(), wide // 3
+        raw, nodes, features = raw.contiguous(), as_rows(nodes), wide // 3
         maxima = raw.new_empty(S, B, n, n, features)
         winner = torch.empty_like(maxima, dtype=torch.int8)
         _forward[(S * B, n)](
-            nodes.contiguous(), raw, edge.contiguous(), maxima, winner, B, n, raw.shape[-1],
+            nodes, raw, edge.contiguous(), maxima, winner, B, n, raw.shape[-1], nodes.stride(2),
             T=features, N=max(16, triton.next_power_of_2(n)), num_warps=2,
         )  # fmt: skip
         if ctx.needs_input_grad[4]:

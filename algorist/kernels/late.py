@@ -35,7 +35,7 @@ class Kept:
     def __init__(self, steps: int):
         self._steps = steps
         self._tensors: dict[str, Tensor] = {}
-        self._places: dict[int, int] = {}
+        self._values: dict[str, dict[int, Tensor]] = {}
 
     def slot(self, name: str, step: int, like: Tensor, channels: int | None = None) -> Tensor:
         """Room for one step, of a shape like another's but for the number of channels."""
@@ -44,13 +44,15 @@ class Kept:
             self._tensors[name] = like.new_empty(self._steps, *shape)
         return self._tensors[name][step]
 
-    def once(self, name: str, value: Tensor) -> int:
-        """Keep a value that several operations of a step read, once; the step it belongs to."""
-        place = value.data_ptr()
-        if place not in self._places:
-            self._places[place] = len(self._places)
-            self.slot(name, self._places[place], value).copy_(value)
-        return self._places[place]
+    def put(self, name: str, step: int, value: Tensor) -> None:
+        """Keep a value that was made elsewhere."""
+        self._values.setdefault(name, {})[step] = value
+
+    def once(self, name: str, value: Tensor) -> None:
+        """Keep a value that several operations of a step read, once for all of them."""
+        known = self._values.setdefault(name, {})
+        if not any(other is value for other in list(known.values())[-1:]):
+            known[len(known)] = value
 
     def at(self, name: str, step: int) -> Tensor:
         """What one step left."""
@@ -58,6 +60,9 @@ class Kept:
 
     def rows(self, name: str) -> Tensor:
         """What all steps left, as rows: (K, S, rows, channels)."""
+        if name not in self._tensors:
+            values = self._values.pop(name)
+            self._tensors[name] = torch.stack([values[step] for step in sorted(values)])
         return self._tensors[name].flatten(2, -2)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import triton
+from torch import Tensor
 
 ROWS = 64
 """The rows of a tile: enough for the matrix units, few enough for the registers."""
@@ -25,3 +26,10 @@ def tiles(n: int) -> Tiles:
     """All senders in every tile, and as many receivers as fill it."""
     senders = max(16, triton.next_power_of_2(n))
     return Tiles(max(1, ROWS // senders), senders)
+
+
+def as_rows(x: Tensor) -> Tensor:
+    """Values (S, B, n, h) whose rows lie evenly apart: parts of wider rows may stay as they are."""
+    S, B, n, _ = x.shape
+    even = x.stride(-1) == 1 and x.stride(1) == n * x.stride(2)
+    return x if even and (S == 1 or x.stride(0) == B * x.stride(1)) else x.contiguous()
