@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import relu
 
 from algorist.errors import unknown
-from algorist.kernels import plain
+from algorist.kernels import compiled, plain
 from algorist.kernels.affine import Affine, Joined
 from algorist.kernels.late import Kept
 
@@ -100,6 +100,18 @@ class Plain:
         )
 
 
+class Compiled(Plain):
+    """Plain PyTorch but for the maxima, for training on CPUs."""
+
+    def message(self, edge: Tensor, first: Affine, second: Tensor) -> Message:
+        """Messages between all pairs of nodes and their maxima."""
+        return partial(compiled.message_max, edge=edge, first=first, second=second)
+
+    def triplet_max(self, edge: Tensor) -> TripletMax:
+        """Maxima over the first of three nodes."""
+        return partial(compiled.triplet_maxima, edge=edge)
+
+
 class Fused:
     """Triton kernels for NVIDIA GPUs, for a scan of `steps` steps."""
 
@@ -145,11 +157,13 @@ PRECISIONS = {"fp32": "ieee", "tf32": "tf32"}
 
 
 def choose(kernels: str, precision: str, device: torch.device, steps: int) -> Kernels:
-    """The kernels by name: plain, fused, or auto, which fuses on GPUs."""
+    """The kernels by name: plain, fused (for GPUs), or auto, the fastest for the device."""
     if kernels not in ("auto", "plain", "fused"):
         raise ValueError(unknown("kernels", kernels, ("auto", "plain", "fused")))
     if precision not in PRECISIONS:
         raise ValueError(unknown("precision", precision, PRECISIONS))
     if kernels == "fused" or (kernels == "auto" and device.type == "cuda"):
         return Fused(steps, PRECISIONS[precision])
+    if kernels == "auto" and device.type == "cpu" and torch.is_grad_enabled():
+        return Compiled()
     return Plain()
