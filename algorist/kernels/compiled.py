@@ -41,6 +41,23 @@ def triplet_maxima(nodes: Tensor, raw: Tensor, edge: Tensor) -> Tensor:
     return largest + of_jk + of_j.unsqueeze(3) + of_k.unsqueeze(2)
 
 
+def pointer_scores(
+    source: Tensor,
+    target: Tensor,
+    raw: Tensor,
+    triplets: Tensor | None,
+    edge: Tensor,
+    triplet: Tensor,
+    score: Affine,
+) -> Tensor:
+    """The twin of `plain.pointer_scores`."""
+    pairs = product(raw, edge)
+    if triplets is not None:
+        pairs = pairs.add_(product(triplets, triplet))
+    scores = _ScoreOfLarger.apply(pairs, source, target, score.weight.squeeze(-1))
+    return scores.mT + score.bias.view(-1, 1, 1, 1)
+
+
 class _LargestProduct(torch.autograd.Function):
     """The largest over senders of hidden x weight, hidden being (S, B, sender, receiver, h)."""
 
@@ -88,6 +105,30 @@ class _LargestSum(torch.autograd.Function):
         samples = (x.flatten(0, 1) for x in (gradient, d_left, d_right))
         _spread_sum(ctx.winner.reshape(-1, *gradient.shape[2:]), *map(_array, samples))
         return d_left, d_right
+
+
+class _ScoreOfLarger(torch.autograd.Function):
+    """The score of max(source, target + pair) for all pairs (S, B, target, source, h)."""
+
+    @staticmethod
+    def forward(ctx: Any, pairs: Tensor, source: Tensor, target: Tensor, score: Tensor) -> Tensor:
+        source, target = source.contiguous(), target.contiguous()
+        scores = pairs.new_empty(pairs.shape[:-1])
+        for s in range(len(pairs)):
+            _score_larger(*(_array(x[s]) for x in (pairs, source, target, score, scores)))
+        ctx.save_for_backward(pairs, source, target, score)
+        return scores
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        pairs, source, target, score = ctx.saved_tensors
+        gradient, d_pairs = gradient.contiguous(), torch.empty_like(pairs)
+        d_source, d_target, d_score = (torch.zeros_like(x) for x in (source, target, score))
+        given = (gradient, pairs, source, target, score)
+        wanted = (d_pairs, d_source, d_target, d_score)
+        for s in range(len(pairs)):
+            _spread_score(*(_array(x[s]) for x in (*given, *wanted)))
+        return d_pairs, d_source, d_target, d_score
 
 
 def _array(tensor: Tensor) -> np.ndarray:
@@ -151,3 +192,36 @@ def _spread_sum(winner, gradient, d_left, d_right):
                     i = winner[b, j, k, f]
                     d_left[b, i, j, f] += gradient[b, j, k, f]
                     d_right[b, i, k, f] += gradient[b, j, k, f]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def _score_larger(pairs, source, target, score, scores):
+    samples, n, _, channels = pairs.shape
+    for b in range(samples):
+        for j in range(n):
+            for i in range(n):
+                total = np.float32(0.0)
+                for c in range(channels):
+                    larger = max(source[b, i, c], target[b, j, c] + pairs[b, j, i, c])
+                    total += score[c] * larger
+                scores[b, j, i] = total
+
+
+@_compiled
+def _spread_score(
+    gradient, pairs, source, target, score, d_pairs, d_source, d_target, d_score
+):  # fmt: skip
+    samples, n, _, channels = pairs.shape
+    for b in range(samples):
+        for j in range(n):
+            for i in range(n):
+                slope = gradient[b, j, i]
+                for c in range(channels):
+                    other = target[b, j, c] + pairs[b, j, i, c]
+                    down = slope * score[c]
+                    exceeds = other > source[b, i, c]
+                    part = down if exceeds else np.float32(0.0)
+                    d_pairs[b, j, i, c] = part
+                    d_target[b, j, c] += part
+                    d_source[b, i, c] += down - part
+                    d_score[c] += slope * (other if exceeds else source[b, i, c])

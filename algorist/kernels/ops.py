@@ -101,7 +101,7 @@ class Plain:
 
 
 class Compiled(Plain):
-    """Plain PyTorch but for the maxima, for training on CPUs."""
+    """Matrix products by PyTorch and maxima by Numba, for training on CPUs."""
 
     def message(self, edge: Tensor, first: Affine, second: Tensor) -> Message:
         """Messages between all pairs of nodes and their maxima."""
@@ -110,6 +110,14 @@ class Compiled(Plain):
     def triplet_max(self, edge: Tensor) -> TripletMax:
         """Maxima over the first of three nodes."""
         return partial(compiled.triplet_maxima, edge=edge)
+
+    def pointer(
+        self, edge: Tensor, triplet: Tensor, score: Affine, widen: Affine | None
+    ) -> Pointer:
+        """Scores of pointers from each node to each other."""
+        return lambda source, target, raw, triplets: compiled.pointer_scores(
+            source, target, raw, None if triplets is None else triplets.wide, edge, triplet, score
+        )
 
 
 class Fused:

@@ -182,7 +182,8 @@ class _Scan:
             for location in Location
         }
         kernels = choose(net.kernels, net.precision, window.follows.device, window.steps)
-        self.process = net.processor.prepare(encoders, kernels)
+        reads_edges = any("edge" in row(f).place.reads for f in net.decoded(self.spec))
+        self.process = net.processor.prepare(encoders, kernels, triplets=reads_edges)
         decoded_hints = [f for f in net.decoded(self.spec) if f.stage == Stage.HINT]
         modules = net.decoders[algorithm]
         self.decode_hints = Decoders(decoded_hints, modules, encoders, net.processor, kernels)

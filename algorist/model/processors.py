@@ -52,8 +52,8 @@ class Processor(nn.Module, ABC):
     """Whether decoders may point and mark along edges only."""
 
     @abstractmethod
-    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
-        """The step for features that are encoded so."""
+    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
+        """The step for features that are encoded so; `triplets` where somebody reads them."""
 
     @property
     def widen(self) -> Affine | None:
@@ -97,7 +97,7 @@ class MessagePassing(Processor):
             self.gate_state, self.gate_message = linear(2 * h, h), linear(h, h)
             self.gate = linear(h, h, bias=-3.0)
 
-    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
+    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
         """Join all maps of the node states and fold into them what is added to edges and graph."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
         h, f = self.second.weight.shape[-1], self.triplet_features
@@ -112,7 +112,7 @@ class MessagePassing(Processor):
         project = kernels.project(Joined(state, sizes))
         edge_weight, triplet_weight = of_edges.weight.split((h, 3 * f), -1)
         message = kernels.message(edge_weight, self.first.affine, self.second.weight)
-        triplet_max = kernels.triplet_max(triplet_weight) if f else None
+        triplet_max = kernels.triplet_max(triplet_weight) if f and triplets else None
         renew = kernels.renew(self._update())
 
         def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
@@ -185,7 +185,7 @@ class Attention(Processor):
             self.scores = nn.ModuleList(linear(h // heads, 1) for _ in range(heads))
         self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
 
-    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
+    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
         """Join the maps of the node states."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
         state_maps = (self.value, self.skip, self.first, self.second)
@@ -239,7 +239,7 @@ class Memory(Processor):
         encoding = 1 + 4 * place[:, None] * channel / self.EMBEDDING / h
         self.register_buffer("encoding", encoding, persistent=False)  # (h, EMBEDDING)
 
-    def prepare(self, encoders: Encoders, kernels: Kernels) -> Step:
+    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
         """Nothing can be folded: words are not linear in the encoding."""
 
         def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
