@@ -26,7 +26,8 @@ class Late(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *_: Tensor) -> tuple:
         """Their gradients."""
-        return (None, *ctx.gradients())
+        gradients, ctx.gradients = ctx.gradients, None  # it holds the weights: let the ring go
+        return (None, *gradients())
 
 
 class Kept:
