@@ -1,10 +1,21 @@
 """What several tests need, those in docstrings too."""
 
+import os
 import sys
+from importlib.util import find_spec
 
 import pytest
+import torch
 
 import algorist  # noqa: F401 (its registry is what is replaced below)
+
+if not torch.cuda.is_available():
+    # Triton's own interpreter runs the fused kernels; it is asked for once, at the first import.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
+collect_ignore_glob = []
+if find_spec("triton") is None:
+    collect_ignore_glob += ["algorist/kernels/fused_*.py", "algorist/kernels/tiling.py"]
 
 
 @pytest.fixture(autouse=True, scope="session")

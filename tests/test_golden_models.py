@@ -10,6 +10,7 @@ import torch
 
 from algorist.evaluation.answers import decided, without_permutations
 from algorist.evaluation.scores import score
+from algorist.model.net import Net
 
 FOLDER = golden_records.FOLDER / "model"
 RECORDED = sorted(FOLDER.glob("*.npz"))
@@ -25,8 +26,8 @@ def assert_close(got, expected, key, floor):
     assert np.abs(got - expected).max() <= 1e-3 * scale, key
 
 
-@by_name
-def test_predictions_losses_and_gradients_are_the_benchmarks(path):
+def assert_is_the_benchmarks(path):
+    """Predictions, losses and gradients."""
     expected = {
         key: array
         for key, array in golden.read(path)[1].items()
@@ -38,6 +39,24 @@ def test_predictions_losses_and_gradients_are_the_benchmarks(path):
     for key, array in expected.items():
         floor = ROUNDING / 1e-3 * largest if key.startswith("grads/") else 0.0
         assert_close(got[key], array, key, floor)
+
+
+@by_name
+def test_predictions_losses_and_gradients_are_the_benchmarks(path):
+    assert_is_the_benchmarks(path)
+
+
+def test_plain_kernels_compute_the_benchmarks_network(monkeypatch):
+    monkeypatch.setattr(Net, "kernels", "plain")
+    assert_is_the_benchmarks(FOLDER / "triplet_gmpnn-lcs_length.npz")
+
+
+@pytest.mark.parametrize("name", ["triplet_gmpnn-lcs_length", "pgn_mask-dijkstra"])
+def test_fused_kernels_compute_the_benchmarks_network(name, monkeypatch):
+    pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
+    monkeypatch.setattr(Net, "kernels", "fused")
+    monkeypatch.setattr(Net, "precision", "fp32")
+    assert_is_the_benchmarks(FOLDER / f"{name}.npz")
 
 
 @by_name

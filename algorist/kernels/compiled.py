@@ -69,6 +69,8 @@ class _LargestProduct(torch.autograd.Function):
         S, B, _, n, h = values.shape
         largest, winner = values.new_empty(S, B, n, h), np.empty((S * B, n, h), np.int16)
         _find_largest(_array(values.flatten(0, 1)), _array(largest.flatten(0, 1)), winner)
+        if adjacency is not None:  # who hears nobody learns from nobody
+            winner[_array(largest.flatten(0, 1)) == NOT_A_NEIGHBOUR] = -1
         ctx.save_for_backward(hidden, weight)
         ctx.winner = winner.reshape(S, B, n, h)
         return largest
@@ -162,6 +164,8 @@ def _spread_product(gradient, winner, hidden, turned, d_hidden, d_turned):
         for r in range(receivers):
             for c in range(channels):
                 s, slope = winner[b, r, c], gradient[b, r, c]
+                if s < 0:
+                    continue
                 for k in range(inner):
                     d_hidden[b, s, r, k] += slope * turned[c, k]
                 for k in range(inner):

@@ -59,7 +59,9 @@ def _forward(
     place = (node + receivers)[:, None] * H + channel
     tl.store(largest + place, best, (receivers < n)[:, None])
     if KEEP:
-        tl.store(winner + place, which.to(tl.int8), (receivers < n)[:, None])
+        if MASKED:  # who hears nobody learns from nobody
+            which = tl.where(best == -1.0e6, -1, which)
+        tl.store(winner + place, which.to(tl.int16), (receivers < n)[:, None])
 
 
 @triton.jit
@@ -135,12 +137,12 @@ class _Step(torch.autograd.Function):
         adjacency: Tensor | None, edge: Tensor, first: Tensor, bias: Tensor, second: Tensor,
     ) -> Tensor:  # fmt: skip
         S, B, n, h = receiver.shape
-        cut, keep, kept = tiles(n), ctx.needs_input_grad[6], message.kept
+        cut, keep, kept = tiles(n), any(ctx.needs_input_grad), message.kept
         receiver, sender, raw = as_rows(receiver), as_rows(sender), raw.contiguous()
         largest = raw.new_empty(S, B, n, h)
         built = kept.slot("built", step, raw, h) if keep else largest
         inner = kept.slot("inner", step, raw, h) if keep else largest
-        winner = torch.empty(receiver.shape if keep else 1, dtype=torch.int8, device=raw.device)
+        winner = torch.empty(receiver.shape if keep else 1, dtype=torch.int16, device=raw.device)
         heard = raw if adjacency is None else adjacency.contiguous()
         _forward[(S * B, cut.blocks(n))](
             receiver, sender, raw, heard, edge.contiguous(), first.contiguous(), bias.contiguous(),

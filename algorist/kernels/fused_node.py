@@ -42,7 +42,7 @@ class _Project(torch.autograd.Function):
         ctx: Any, project: Project, step: int, weight: Tensor, bias: Tensor, *parts: Tensor
     ) -> tuple[Tensor, ...]:
         widths = [part.shape[-1] for part in parts]
-        if ctx.needs_input_grad[2]:
+        if any(ctx.needs_input_grad):
             x = project.kept.slot("x", step, parts[0], sum(widths))
             torch.cat(parts, -1, out=x)
         else:
@@ -199,7 +199,7 @@ class _Renew(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         S, B, n, h = messages.shape
         messages, hidden = messages.contiguous(), hidden.contiguous()
-        kept, learns = renew.kept, ctx.needs_input_grad[6]
+        kept, learns = renew.kept, any(ctx.needs_input_grad)
         new = torch.empty_like(messages)
         names = ("pre", "opened", "inner")
         pre, opened, inner = (

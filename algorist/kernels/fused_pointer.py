@@ -117,7 +117,7 @@ class Pointer:
         self.with_triplets, self.precision = widen is not None, precision
         self.raws, self.kept, self.taken = raws, Kept(steps), 0
         if widen is None:
-            widen = Affine(edge[:, :0], edge[:, 0])
+            widen = Affine(edge[:, :0], score.weight[..., 0])  # read by nobody
         self.weights = Late.apply(self.weight_gradients, edge, *widen, triplet, *score)
 
     def __call__(
@@ -153,7 +153,7 @@ class _Step(torch.autograd.Function):
         score: Tensor, score_bias: Tensor,
     ) -> Tensor:  # fmt: skip
         S, B, n, h = source.shape
-        cut, keep, kept = tiles(n), ctx.needs_input_grad[6], pointer.kept
+        cut, keep, kept = tiles(n), any(ctx.needs_input_grad), pointer.kept
         source, target = as_rows(source), as_rows(target)
         raw, maxima = raw.contiguous(), maxima.contiguous()
         scores = raw.new_empty(S, B, n, n)

@@ -46,7 +46,7 @@ def _forward(
         best = tl.maximum(value, best)
     place = ((node + j) * n + k)[:, None] * T + t
     tl.store(maxima + place, best + rest, there[:, None])
-    tl.store(winner + place, which.to(tl.int8), there[:, None])
+    tl.store(winner + place, which.to(tl.int16), there[:, None])
 
 
 @triton.jit
@@ -103,12 +103,12 @@ class _Step(torch.autograd.Function):
         S, B, n, wide = nodes.shape
         raw, nodes, features = raw.contiguous(), as_rows(nodes), wide // 3
         maxima = raw.new_empty(S, B, n, n, features)
-        winner = torch.empty_like(maxima, dtype=torch.int8)
+        winner = torch.empty_like(maxima, dtype=torch.int16)
         _forward[(S * B, n)](
             nodes, raw, edge.contiguous(), maxima, winner, B, n, raw.shape[-1], nodes.stride(2),
             T=features, N=max(16, triton.next_power_of_2(n)), num_warps=2,
         )  # fmt: skip
-        if ctx.needs_input_grad[4]:
+        if any(ctx.needs_input_grad):
             triplets.raws.once("raw", raw)
             ctx.kept, ctx.step = triplets.kept, step
             ctx.save_for_backward(winner, raw, edge)

@@ -36,6 +36,7 @@ class Kept:
     def __init__(self, steps: int):
         self._steps = steps
         self._tensors: dict[str, Tensor] = {}
+        self._missing: dict[str, set[int]] = {}
         self._values: dict[str, dict[int, Tensor]] = {}
 
     def slot(self, name: str, step: int, like: Tensor, channels: int | None = None) -> Tensor:
@@ -43,6 +44,8 @@ class Kept:
         if name not in self._tensors:
             shape = like.shape if channels is None else (*like.shape[:-1], channels)
             self._tensors[name] = like.new_empty(self._steps, *shape)
+            self._missing[name] = set(range(self._steps))
+        self._missing[name].discard(step)
         return self._tensors[name][step]
 
     def put(self, name: str, step: int, value: Tensor) -> None:
@@ -60,10 +63,12 @@ class Kept:
         return self._tensors[name][step]
 
     def rows(self, name: str) -> Tensor:
-        """What all steps left, as rows: (K, S, rows, channels)."""
+        """What all steps left, as rows: (K, S, rows, channels), zeros of those that left none."""
         if name not in self._tensors:
             values = self._values.pop(name)
             self._tensors[name] = torch.stack([values[step] for step in sorted(values)])
+        for step in self._missing.get(name, ()):
+            self._tensors[name][step] = 0
         return self._tensors[name].flatten(2, -2)
 
 
