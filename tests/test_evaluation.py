@@ -232,4 +232,14 @@ def test_an_algorithm_that_the_learner_does_not_know_is_refused():
 
 
 def test_the_score_of_an_evaluation_is_the_mean_over_its_outputs():
-    assert Evaluation({"a": 0.5, "b": 1.0}, correct=1.0).score == 0.75
+    assert Evaluation({"a": 0.5, "b": 1.0}, correct=1.0, quality=0.75).score == 0.75
+
+
+def test_a_smaller_error_is_of_higher_quality_where_the_output_is_a_number():
+    algorist.load_plugin("examples/euclid.py")
+    batch = algorist.get("euclid").sample(4, 8, 0)
+    (poor,) = evaluate(learner("euclid"), "euclid", batch)
+    assert poor.outputs["gcd"] > 0
+    assert poor.quality == -poor.outputs["gcd"] == -poor.score
+    (fair,) = evaluate(learner("bfs"), "bfs", official.generate("bfs", n=4, count=4, seed=0))
+    assert fair.quality == fair.score

@@ -16,7 +16,7 @@ from algorist.evaluation.correct import right_answers
 from algorist.evaluation.scores import score
 from algorist.model.learner import Learner
 from algorist.model.window import pieces, whole
-from algorist.spec import Spec
+from algorist.spec import Kind, Spec
 
 PIECE = 64
 """The longest stretch of steps that is computed at once: it bounds the memory."""
@@ -41,6 +41,8 @@ class Evaluation:
     """The benchmark's score of each output."""
     correct: float
     """The share of samples whose answer is a right one, also where the benchmark has another."""
+    quality: float
+    """The mean over the outputs with errors counted as negative: larger is always better."""
     hints: Mapping[str, float] = field(default_factory=dict)
     hints_over_time: Mapping[str, list[float]] = field(default_factory=dict)
     """The score at each step after the first, over the samples that have it; nan where nothing
@@ -135,11 +137,14 @@ def _evaluation(
         for name, value in predictions.hints.items()
     }
     counts = np.array([(batch.lengths > t).sum() for t in range(1, batch.steps)])
+    scores = {
+        f.name: score(f.kind, predictions.outputs[f.name], truths[f.name]) for f in spec.outputs
+    }
+    signed = [-scores[f.name] if f.kind == Kind.SCALAR else scores[f.name] for f in spec.outputs]
     return Evaluation(
-        outputs={
-            f.name: score(f.kind, predictions.outputs[f.name], truths[f.name]) for f in spec.outputs
-        },
+        outputs=scores,
         correct=correct,
+        quality=float(np.mean(signed)),
         hints={name: _average(scores, counts) for name, scores in over_time.items()},
         hints_over_time=over_time,
     )

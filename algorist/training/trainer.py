@@ -146,14 +146,16 @@ class Trainer:
             )
 
     def _report(self) -> Report:
-        scores = {
-            name: [e.score for e in evaluate(self.learner, name, official.split(name, "val"))]
+        results = {
+            name: evaluate(self.learner, name, official.split(name, "val"))
             for name in self.config.algorithms
         }
+        for seed, of_tasks in enumerate(zip(*results.values(), strict=True)):
+            quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
+            if quality > self.best_scores[seed]:
+                self._keep_best(seed, quality)
+        scores = {name: [e.score for e in of_seeds] for name, of_seeds in results.items()}
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
-        for seed, value in enumerate(mean):
-            if value > self.best_scores[seed]:
-                self._keep_best(seed, value)
         loss = self.mean_loss
         self._loss_sums = {name: [0.0] * len(self.config.seeds) for name in self._loss_sums}
         self._summed_steps = 0
