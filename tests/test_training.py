@@ -11,6 +11,7 @@ import pytest
 import small
 import torch
 
+from algorist.evaluation.evaluate import Evaluation
 from algorist.model import learner
 from algorist.model.kinds import row
 from algorist.model.learner import Learner
@@ -182,12 +183,9 @@ def test_tasks_are_stepped_in_turns_or_accumulated():
 def test_the_best_model_is_that_of_the_best_validation(monkeypatch):
     scores = iter([[0.3, 0.1], [0.2, 0.4], [0.3, 0.2]])
 
-    class Scored:
-        def __init__(self, score):
-            self.score = score
-
     monkeypatch.setattr(
-        "algorist.training.trainer.evaluate", lambda *_: [Scored(score) for score in next(scores)]
+        "algorist.training.trainer.evaluate",
+        lambda *_: [Evaluation({"pi": s}, correct=0.0, quality=s) for s in next(scores)],
     )
     trainer = Trainer(small.training("bfs", seeds=(0, 1), schedule={"validate_every": 1}))
     kept, reports = [], []
