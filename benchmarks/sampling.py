@@ -12,21 +12,18 @@ core does not. Sizes are the benchmark's: where others have n = 16, the string m
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+from libraries import pythons, workers, write_json
+
 SLOWEST_TURN = 4.0
 """Seconds above which a turn draws fewer samples than a whole batch."""
 
@@ -47,11 +44,8 @@ def main() -> None:
     if arguments.first:
         result = _first_samples(names)
     else:
-        peer = arguments.peer or (sys.executable if importlib.util.find_spec("clrs") else None)
-        result = _speeds(sizes, arguments, peer)
-    result = {"machine": machine(), "n": arguments.n, **result}
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(result, indent=2) + "\n")
+        result = _speeds(sizes, arguments)
+    write_json(arguments.json, {"n": arguments.n, **result})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,21 +66,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _speeds(
-    sizes: dict[str, int], arguments: argparse.Namespace, peer: str | None
-) -> dict[str, Any]:
+def _speeds(sizes: dict[str, int], arguments: argparse.Namespace) -> dict[str, Any]:
     """Microseconds a sample: the median over the rounds of each worker."""
-    pythons = {"algorist": sys.executable} | ({"dm-clrs": peer} if peer else {})
+    libraries = pythons(arguments.peer)
     rows: list[dict[str, Any]] = []
-    with _workers(pythons) as ask:
-        print(_line("microseconds a sample", [*pythons, "times faster" if peer else ""]))
+    with workers(__file__, libraries) as ask:
+        ratio = ["times faster"] if len(libraries) > 1 else []
+        print(_line("microseconds a sample", [*libraries, *ratio]))
         for name, n in sizes.items():
             task = {"name": name, "n": n, "batch": arguments.batch, "seconds": arguments.seconds}
-            turns = [{who: ask(who, task) for who in pythons} for _ in range(arguments.rounds)]
-            row = {who: statistics.median(turn[who] for turn in turns) for who in pythons}
+            turns = [{who: ask(who, task) for who in libraries} for _ in range(arguments.rounds)]
+            row = {who: statistics.median(turn[who] for turn in turns) for who in libraries}
             rows.append({"algorithm": name, **row})
             print(_line(name, _with_ratio(row)), flush=True)
-    means = {who: statistics.mean(row[who] for row in rows) for who in pythons}
+    means = {who: statistics.mean(row[who] for row in rows) for who in libraries}
     print(_line("mean", _with_ratio(means)))
     return {"batch": arguments.batch, "microseconds": rows, "mean": means}
 
@@ -98,35 +91,6 @@ def _with_ratio(row: dict[str, float]) -> list[str]:
 
 def _line(name: str, cells: list[str]) -> str:
     return f"{name:32}" + "".join(f"{cell:>14}" for cell in cells)
-
-
-@contextmanager
-def _workers(pythons: dict[str, str]) -> Iterator[Callable[[str, dict], float]]:
-    """Start a process for each library; yields a function that lets one of them take a turn."""
-    processes = {
-        who: subprocess.Popen(
-            [python, __file__, "--worker", who],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **ONE_THREAD, "JAX_PLATFORMS": "cpu"},
-        )
-        for who, python in pythons.items()
-    }
-
-    def ask(who: str, task: dict) -> float:
-        questions, answers = processes[who].stdin, processes[who].stdout
-        print(json.dumps(task), file=questions, flush=True)
-        if not (answer := answers.readline() if answers else ""):
-            raise SystemExit(f"the worker for {who} ({pythons[who]}) has died")
-        return float(answer)
-
-    try:
-        yield ask
-    finally:
-        for process in processes.values():
-            process.terminate()
-            process.wait()
 
 
 def _work(who: str) -> None:
@@ -223,19 +187,6 @@ def _first_sample(name: str, cache: str) -> tuple[float, float]:
     output = subprocess.run(program, env=environment, check=True, capture_output=True, text=True)
     imported, drawn = map(float, output.stdout.split())
     return imported, drawn
-
-
-def machine() -> dict[str, Any]:
-    """What it was measured on, and when."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "processor": models[0] if models else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
 
 
 if __name__ == "__main__":

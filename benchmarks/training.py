@@ -15,20 +15,16 @@ compile whatever there is to compile.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import resource
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-from sampling import machine
+from libraries import pythons, workers, write_json
 
 SEED = 1
 Step = Callable[[], Any]
@@ -42,19 +38,15 @@ def main() -> None:
     if arguments.worker:
         _work(arguments.worker)
         return
-    peer = arguments.peer or (sys.executable if importlib.util.find_spec("clrs") else None)
-    pythons = {"algorist": sys.executable} | ({"dm-clrs": peer} if peer else {})
     headings = ["s a step", "ms a moment", "first step s", "peak MB"]
     print(f"{'':40}" + "".join(f"{heading:>14}" for heading in headings))
     rows = []
     for name in arguments.algorithms.split(","):
-        row = _measure(name, arguments, pythons)
+        row = _measure(name, arguments)
         rows.append({"algorithm": name, **row})
         _show(name, row)
-    if arguments.json:
-        settings = {key: getattr(arguments, key) for key in ("n", "batch", "hidden", "threads")}
-        result = {"machine": machine(), **settings, "training": rows}
-        Path(arguments.json).write_text(json.dumps(result, indent=2) + "\n")
+    settings = {key: getattr(arguments, key) for key in ("n", "batch", "hidden", "threads")}
+    write_json(arguments.json, {**settings, "training": rows})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(name: str, arguments: argparse.Namespace, pythons: dict[str, str]) -> Task:
+def _measure(name: str, arguments: argparse.Namespace) -> dict[str, Task]:
     """The median step of each library, its first step and its peak memory."""
     import algorist
 
@@ -85,10 +77,11 @@ def _measure(name: str, arguments: argparse.Namespace, pythons: dict[str, str]) 
         "static_hint": algorithm.static_hint is not None,
         **{key: getattr(arguments, key) for key in ("batch", "hidden", "threads")},
     }
-    with _workers(pythons, arguments.threads) as ask:
-        starts = {who: ask(who, task) for who in pythons}
-        turns = [{who: ask(who, "step") for who in pythons} for _ in range(arguments.rounds)]
-        peaks = {who: ask(who, "peak") for who in pythons}
+    libraries = pythons(arguments.peer)
+    with workers(__file__, libraries, arguments.threads) as ask:
+        starts = {who: ask(who, task) for who in libraries}
+        turns = [{who: ask(who, "step") for who in libraries} for _ in range(arguments.rounds)]
+        peaks = {who: ask(who, "peak") for who in libraries}
     row = {}
     for who, (first, moments) in starts.items():
         seconds = statistics.median(turn[who] for turn in turns)
@@ -115,37 +108,6 @@ def _show(name: str, row: dict[str, Task]) -> None:
         keys = ("seconds", "seconds", "first_step", "peak_mb")
         ratios = "".join(f"{f'{theirs[key] / ours[key]:.1f} x':>14}" for key in keys)
         print(f"{'':30}{'less':10}{ratios}")
-
-
-@contextmanager
-def _workers(pythons: dict[str, str], threads: int) -> Iterator[Callable[[str, Any], Any]]:
-    """Start a process for each library; yields a function that asks one of them."""
-    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    limits = dict.fromkeys(variables, str(threads))
-    processes = {
-        who: subprocess.Popen(
-            [python, __file__, "--worker", who],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **limits, "JAX_PLATFORMS": "cpu"},
-        )
-        for who, python in pythons.items()
-    }
-
-    def ask(who: str, question: Any) -> Any:
-        questions, answers = processes[who].stdin, processes[who].stdout
-        print(json.dumps(question), file=questions, flush=True)
-        if not (answer := answers.readline() if answers else ""):
-            raise SystemExit(f"the worker for {who} ({pythons[who]}) has died")
-        return json.loads(answer)
-
-    try:
-        yield ask
-    finally:
-        for process in processes.values():
-            process.terminate()
-            process.wait()
 
 
 def _work(who: str) -> None:
