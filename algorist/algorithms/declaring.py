@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
+from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.own import Arrays, Check, derive, own_inputs
 from algorist.algorithms.random import seed_words
 from algorist.algorithms.sampling import Sampler
@@ -91,7 +91,7 @@ class Algorithm:
         benchmark makes them.
         """
         options = self.sampler.settled(n, options or {})
-        layout = self._input_layout(self.sampler.nodes(n, options))
+        layout = self._input_layout(self.sampler.nodes(n, options), count)
         now, inputs = layout.empty(), layout.empty(count)
         windows = tuple(layout.window(now, name) for name in self.sampler.features)
         self.sampler.draw_batch(
@@ -112,13 +112,16 @@ class Algorithm:
         layout.pack(arrays, buffers)
         return self._traced(layout, buffers)
 
-    def _input_layout(self, nodes: int) -> Layout:
+    def _input_layout(self, nodes: int, count: int = 1) -> Layout:
         if not self.min_nodes <= nodes <= MAX_NODES:
             raise ValueError(
                 f"{self.name}: got a problem of {nodes} nodes, "
                 f"expected {self.min_nodes} to {MAX_NODES}"
             )
-        return Layout(self.spec.inputs, nodes)
+        layout = Layout(self.spec.inputs, nodes)
+        if not layout.fits(1 + count):
+            raise ValueError(_too_large(self.name, nodes, count, "inputs"))
+        return layout
 
     def _traced(self, layout: Layout, inputs: Buffers) -> Batch:
         n, count = layout.n, len(inputs.floats)
@@ -129,6 +132,8 @@ class Algorithm:
         windows = self._windows((layout, now), (hint_layout, hint), (output_layout, output))
         while True:  # a tape that turns out too short is made as long as the runs were
             steps = self._tape_lengths.get(n, 2 * n)
+            if not hint_layout.fits(steps * count):
+                steps = 0  # perhaps the runs are shorter: count their steps first
             tape = hint_layout.empty(steps, count)
             self._run_batch(
                 (tuple(now), tuple(inputs)),
@@ -140,6 +145,8 @@ class Algorithm:
             needed = int(lengths.max())
             if needed <= steps:
                 break
+            if not hint_layout.fits(needed * count):
+                raise ValueError(_too_large(self.name, n, count, f"{needed} steps"))
             self._tape_lengths[n] = needed
         tape = Buffers(*(bank[:needed] for bank in tape))
         valid = np.arange(needed)[:, None] < lengths
@@ -167,6 +174,13 @@ class Algorithm:
     @cached_property
     def _run_batch(self) -> Any:
         return run_batch(self.run)
+
+
+def _too_large(name: str, nodes: int, count: int, what: str) -> str:
+    return (
+        f"{name}: got {count} x {nodes} nodes, whose {what} do not fit into "
+        f"{memory() / 1e9:.0f} GB of memory, expected smaller or fewer problems"
+    )
 
 
 def algorithm(

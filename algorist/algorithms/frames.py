@@ -8,7 +8,11 @@ the number of its class. Batches hold both one-hot: `unpack` makes them so.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +25,17 @@ MASKED = -1
 """The class of a categorical entry that does not count."""
 
 _WIDTHS = {Kind.MASK: np.int8, Kind.MASK_ONE: np.int8, Kind.CATEGORICAL: np.int8}
+
+
+@cache
+def memory() -> float:
+    """The bytes of memory that this machine or container has; infinity where nobody can tell."""
+    sizes = [math.inf]
+    if hasattr(os, "sysconf"):
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        sizes.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(sizes)
 
 
 class Buffers(NamedTuple):
@@ -49,6 +64,14 @@ class Layout:
         """Zeroed buffers for frames along the given leading axes."""
         floats, ints = self.sizes
         return Buffers(np.zeros((*leading, floats), FLOAT), np.zeros((*leading, ints), INT))
+
+    def fits(self, frames: int) -> bool:
+        """Whether there is memory for so many frames, for the batch made of them, and to make it.
+
+        A batch takes once or twice what its frames take: three times in all is a fair estimate.
+        """
+        floats, ints = self.sizes
+        return 3 * frames * (8 * floats + 2 * ints) <= memory()
 
     def window(self, buffers: Buffers, name: str) -> np.ndarray:
         """The cells of one feature, shared with the buffers."""
