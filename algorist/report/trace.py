@@ -69,12 +69,13 @@ def _show_stage(terminal: Terminal, batch: Batch, stage: Stage, sample: int) -> 
 
 def _value(values: Values, width: int) -> Text:
     """A line (or several) of values, a matrix, or for large graphs how many values there are."""
-    texts, numbers = values.texts(0), values.numbers[0]
+    numbers = values.numbers[0]
     if numbers.ndim < 2:
-        return Text(" ".join(texts))
-    n, cell = len(numbers), values.width
-    if n * (cell + 1) > width:
+        return Text(" ".join(values.texts(0)))
+    n = len(numbers)
+    if n * 2 > width or n * ((cell := values.width) + 1) > width:
         return Text(f"{n} x {n} values, {np.count_nonzero(numbers)} of them not 0")
+    texts = values.texts(0)
     if values.feature.kind == Kind.SCALAR:  # weights: where there is no edge, say nothing
         texts = [text if number else "." for text, number in zip(texts, numbers.flat, strict=True)]
     rows = [texts[i : i + n] for i in range(0, n * n, n)]
@@ -82,10 +83,11 @@ def _value(values: Values, width: int) -> Text:
 
 
 def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
-    if values.feature.location == Location.EDGE:
+    count, room = values.numbers[0].size, terminal.width - len(_STEP) - _GAP
+    if values.feature.location == Location.EDGE or count * 2 > room:
         return _changes_column(values, rows)
-    cell, count = values.width, values.numbers[0].size
-    if count * (cell + len(_MARK)) > terminal.width - len(_STEP) - _GAP:
+    cell = values.width
+    if count * (cell + len(_MARK)) > room:
         return _changes_column(values, rows)
     heading = values.feature.name
     if values.numbers.ndim > 1:  # a ruler with the nodes above their values
