@@ -21,6 +21,9 @@ STACK = {
 }
 """The hints that show the stack, its root `s` and the edge at hand."""
 
+MARKS = {"color": node.categorical(3), "d": node.scalar, "f": node.scalar}
+"""The hints that show how far the search is with a node, when it was discovered and finished."""
+
 WHITE, GREY, BLACK = 0, 1, 2
 """The colors: not found yet, in the stack, finished."""
 

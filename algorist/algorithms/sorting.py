@@ -3,6 +3,8 @@
 The keys stay where they are: `order[place]` is the node that a sort has moved to a place.
 """
 
+from typing import Any
+
 import numpy as np
 
 from algorist.algorithms.array_answers import is_ascending_chain
@@ -13,16 +15,21 @@ from algorist.algorithms.textbook import chain, partition, swap
 from algorist.algorithms.tracing import record
 from algorist.spec import graph, node
 
+_SORT: dict[str, Any] = {
+    "inputs": {"pos": node.scalar, "key": node.scalar},
+    "outputs": {"pred": node.should_be_permutation},
+    "sampler": keys,
+    "accepts": is_ascending_chain,
+}
+"""What all sorts have in common."""
+
 _BUILD, _EXTRACT, _REPAIR = range(3)  # the phases of heapsort
 
 
 @algorithm(
     "sorting",
-    inputs={"pos": node.scalar, "key": node.scalar},
     hints={"pred_h": node.pointer, "i": node.mask_one, "j": node.mask_one},
-    outputs={"pred": node.should_be_permutation},
-    sampler=keys,
-    accepts=is_ascending_chain,
+    **_SORT,
 )
 def insertion_sort(key, pred_h, i, j, pred, trace):
     """Insert each key into the sorted prefix before it (CLRS 2.1)."""
@@ -45,11 +52,8 @@ def insertion_sort(key, pred_h, i, j, pred, trace):
 
 @algorithm(
     "sorting",
-    inputs={"pos": node.scalar, "key": node.scalar},
     hints={"pred_h": node.pointer, "i": node.mask_one, "j": node.mask_one},
-    outputs={"pred": node.should_be_permutation},
-    sampler=keys,
-    accepts=is_ascending_chain,
+    **_SORT,
 )
 def bubble_sort(key, pred_h, i, j, pred, trace):
     """Let the smallest key left rise to the front, neighbour by neighbour (CLRS problem 2-2)."""
@@ -69,7 +73,6 @@ def bubble_sort(key, pred_h, i, j, pred, trace):
 
 @algorithm(
     "sorting",
-    inputs={"pos": node.scalar, "key": node.scalar},
     hints={
         "pred_h": node.pointer,
         "parent": node.pointer,
@@ -79,9 +82,7 @@ def bubble_sort(key, pred_h, i, j, pred, trace):
         "heap_size": node.mask_one,
         "phase": graph.categorical(3),
     },
-    outputs={"pred": node.should_be_permutation},
-    sampler=keys,
-    accepts=is_ascending_chain,
+    **_SORT,
 )
 def heapsort(key, pred_h, parent, i, j, largest, heap_size, phase, pred, trace):
     """Build a heap, then move its largest key behind it until it is empty (CLRS 6.4)."""
@@ -138,7 +139,6 @@ def _show_heap(order, size, pred_h, parent, heap_size):
 
 @algorithm(
     "sorting",
-    inputs={"pos": node.scalar, "key": node.scalar},
     hints={
         "pred_h": node.pointer,
         "p": node.mask_one,
@@ -146,9 +146,7 @@ def _show_heap(order, size, pred_h, parent, heap_size):
         "i": node.mask_one,
         "j": node.mask_one,
     },
-    outputs={"pred": node.should_be_permutation},
-    sampler=keys,
-    accepts=is_ascending_chain,
+    **_SORT,
 )
 def quicksort(key, pred_h, p, r, i, j, pred, trace):
     """Part the keys around the last of them, then sort the left and the right part (CLRS 7.1)."""
