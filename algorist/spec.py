@@ -94,7 +94,7 @@ node = _TypesAt(Location.NODE)
 edge = _TypesAt(Location.EDGE)
 graph = _TypesAt(Location.GRAPH)
 
-_SHAPES = {Location.NODE: 1, Location.EDGE: 2, Location.GRAPH: 0}
+_AXES = {Location.NODE: 1, Location.EDGE: 2, Location.GRAPH: 0}
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Feature:
 
     def shape(self, n: int) -> tuple[int, ...]:
         """The shape of one value of this feature on `n` nodes, as batches hold it."""
-        dims = (n,) * _SHAPES[self.location]
+        dims = (n,) * _AXES[self.location]
         if self.kind == Kind.CATEGORICAL:
             return (*dims, self.classes)
         if self.kind == Kind.PERMUTATION_POINTER:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from algorist.report.progress import STOPPING, Progress
@@ -92,11 +92,6 @@ class Interrupt:
             self._before = {each: signal.signal(each, self._handle) for each in self._SIGNALS}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -20,7 +20,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.add_argument("model", metavar="MODEL", help="a run's folder, or a saved learner")
     parser.add_argument(
-        "algorithms", nargs="*", metavar="ALGORITHM", help="only these (default: all that it knows)"
+        "algorithms",
+        nargs="*",
+        default=[],
+        metavar="ALGORITHM",
+        help="only these (default: all that it knows)",
     )
     fixed = parser.add_argument_group("the benchmark's fixed sets", "Used unless --n is given.")
     fixed.add_argument(

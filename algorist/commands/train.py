@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     from algorist.training.recipes import IMPROVEMENTS, RECIPES
 
     parser.usage = "algorist train [ALGORITHM ...] --out FOLDER [OPTION ...]"
-    parser.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help="the tasks")
+    parser.add_argument("algorithms", nargs="*", default=[], metavar="ALGORITHM", help="the tasks")
     parser.add_argument("--family", help="train on all algorithms of this family")
     parser.add_argument("--all", action="store_true", help="train on all algorithms")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where the run is kept")

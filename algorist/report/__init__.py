@@ -1,1 +1,1 @@
-"""What people look at: traces and tables in the terminal."""
+"""What people look at: traces, tables and progress in the terminal, and a page about a run."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from types import TracebackType
 
 from rich.columns import Columns
 from rich.console import Group, RenderableType
@@ -51,12 +50,7 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def __call__(self, trainer: Trainer, report: Report | None) -> None:
