@@ -378,6 +378,13 @@ def test_export_writes_one_seed_in_half_precision(capsys, trained, tmp_path):
     assert "--seed: got 4, expected one of [3, 5]" in capsys.readouterr().err
 
 
+def test_export_to_nowhere_is_an_error_of_one_line(capsys, trained):
+    assert main(["export", str(trained), "/nowhere/net.safetensors"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("algorist: error: /nowhere/net.safetensors: cannot be written")
+    assert error.count("\n") == 1
+
+
 def test_parameters_of_dm_clrs_become_a_learner(trained, tmp_path):
     learner = algorist.load(trained).replica(0)
     arrays = {name: value[0].numpy() for name, value in learner.net.state_dict().items()}

@@ -97,7 +97,10 @@ class Learner:
             name: t.detach().to("cpu", kind).contiguous()
             for name, t in self.net.state_dict().items()
         }
-        save_file(tensors, str(path), {"algorist": json.dumps(description)})
+        try:
+            save_file(tensors, str(path), {"algorist": json.dumps(description)})
+        except SafetensorError as error:
+            raise OSError(f"{path}: cannot be written ({error})") from error
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Learner:
