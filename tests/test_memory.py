@@ -10,7 +10,7 @@ import algorist
 from algorist.algorithms import frames
 
 INPUTS = 3 * 2 * (2 * 16 * 8)  # three times a problem and the place in which it is drawn
-STEPS = 3 * 16 * (18 * 2)
+STEPS = 16 * (3 * 18 * 2 + 2 * 16)  # the two nodes are one-hot in the batch
 
 
 def sort(monkeypatch, memory):

@@ -68,10 +68,11 @@ class Layout:
     def fits(self, frames: int) -> bool:
         """Whether there is memory for so many frames, for the batch made of them, and to make it.
 
-        A batch takes once or twice what its frames take: three times in all is a fair estimate.
+        An estimate: three times the cells, and a byte a node for each `mask_one` in the batch.
         """
         floats, ints = self.sizes
-        return 3 * frames * (8 * floats + 2 * ints) <= memory()
+        ones = sum(feature.kind == Kind.MASK_ONE for feature in self.features)
+        return frames * (3 * (8 * floats + 2 * ints) + self.n * ones) <= memory()
 
     def window(self, buffers: Buffers, name: str) -> np.ndarray:
         """The cells of one feature, shared with the buffers."""
