@@ -15,12 +15,13 @@ from algorist.evaluation.answers import decided, without_permutations
 from algorist.evaluation.correct import right_answers
 from algorist.evaluation.scores import score
 from algorist.model.learner import Learner
-from algorist.model.window import pieces, whole
+from algorist.model.window import expanded, pieces, whole
 from algorist.spec import Kind, Spec
 
 PIECE = 64
 """The longest stretch of steps that is computed at once: it bounds the memory."""
 BATCH_SIZE = 32
+"""The most samples that are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Evaluation:
     quality: float
     """The mean over the outputs with errors counted as negative: larger is always better."""
     hints: Mapping[str, float] = field(default_factory=dict)
+    """The mean score of each hint over the steps after the first; empty unless asked for."""
     hints_over_time: Mapping[str, list[float]] = field(default_factory=dict)
     """The score at each step after the first, over the samples that have it; nan where nothing
     counts."""
@@ -66,11 +68,13 @@ def predict(
     results = []
     for replica in range(learner.net.replicas):
         outputs = {
-            f.name: np.concatenate([decided(f, part[0][f.name][replica]) for part in parts])
+            f.name: np.concatenate([decided(f, raw[f.name][replica]) for raw, _ in parts])
             for f in spec.outputs
         }
         watched = {
-            name: _joined_over_time([decided(spec[name], p[1][name][:, replica]) for p in parts])
+            name: _joined_over_time(
+                [decided(spec[name], raw[name][:, replica]) for _, raw in parts]
+            )
             for name in parts[0][1]
         }
         results.append(Predictions(without_permutations(spec, outputs)[1], watched))
@@ -81,9 +85,9 @@ def _raw_predictions(
     learner: Learner, algorithm: str, batch: Batch, hints: bool
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Raw outputs (S, B, ...) and hints (T - 1, S, B, ...) of one small batch."""
-    net, device = learner.net, learner.net.no_code.device
+    net = learner.net
     seen = learner.convention.batch(algorithm, batch)
-    window = whole([seen] * net.replicas).to(device)
+    window = whole([seen] * net.replicas).to(net.device)
     outputs: dict[str, Tensor] = {}
     watched: list[Mapping[str, Tensor]] = []
     carry = None
@@ -94,10 +98,8 @@ def _raw_predictions(
             rollout = net.rollout(algorithm, piece, carry, keep_hints=hints)
             carry = rollout.carry
             for name, value in rollout.outputs.items():
-                ended = piece.end_weights.reshape(
-                    *piece.end_weights.shape, *(1,) * (value.ndim - 2)
-                )
-                outputs[name] = torch.where(ended > 0, value, outputs.get(name, value))
+                ended = expanded(piece.end_weights > 0, value)
+                outputs[name] = torch.where(ended, value, outputs.get(name, value))
             watched.append({name: value.cpu() for name, value in rollout.hints.items()})
     net.train(was_training)
     moments = batch.steps - 1
@@ -145,7 +147,7 @@ def _evaluation(
         outputs=scores,
         correct=correct,
         quality=float(np.mean(signed)),
-        hints={name: _average(scores, counts) for name, scores in over_time.items()},
+        hints={name: _average(series, counts) for name, series in over_time.items()},
         hints_over_time=over_time,
     )
 

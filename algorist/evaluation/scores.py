@@ -7,6 +7,7 @@ import numpy as np
 from algorist.spec import Kind
 
 MASKED = -1
+"""The truth of an entry that does not count."""
 
 
 def score(kind: Kind, predicted: np.ndarray, truth: np.ndarray) -> float:

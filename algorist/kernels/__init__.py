@@ -1,1 +1,5 @@
-"""The operations that decide the speed, each in plain PyTorch and fused for GPUs."""
+"""The operations that decide the speed, in plain PyTorch and faster.
+
+`plain` says what each computes; `compiled` is for training on CPUs, `fused_*` for GPUs.
+`ops` chooses between them.
+"""

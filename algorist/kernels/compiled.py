@@ -17,6 +17,8 @@ from algorist.kernels.affine import Affine, product
 from algorist.kernels.plain import NOT_A_NEIGHBOUR
 
 _compiled = njit(nogil=True, cache=True, fastmath={"contract"})
+_compiled_sum = njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+"""For sums over channels, which the processor adds up several at a time."""
 
 
 def message_max(
@@ -198,7 +200,7 @@ def _spread_sum(winner, gradient, d_left, d_right):
                     d_right[b, i, k, f] += gradient[b, j, k, f]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+@_compiled_sum
 def _score_larger(pairs, source, target, score, scores):
     samples, n, _, channels = pairs.shape
     for b in range(samples):

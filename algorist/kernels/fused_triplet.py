@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.late import Kept, Late, weight_gradient
-from algorist.kernels.tiling import as_rows
+from algorist.kernels.tiling import as_rows, padded
 
 
 @triton.jit
@@ -106,7 +106,7 @@ class _Step(torch.autograd.Function):
         winner = torch.empty_like(maxima, dtype=torch.int16)
         _forward[(S * B, n)](
             nodes, raw, edge.contiguous(), maxima, winner, B, n, raw.shape[-1], nodes.stride(2),
-            T=features, N=max(16, triton.next_power_of_2(n)), num_warps=2,
+            T=features, N=padded(n), num_warps=2,
         )  # fmt: skip
         if any(ctx.needs_input_grad):
             triplets.raws.once("raw", raw)
@@ -122,7 +122,7 @@ class _Step(torch.autograd.Function):
         d_raw, gradient = torch.empty_like(raw), gradient.contiguous()
         _backward[(S * B, n)](
             gradient, winner, edge.contiguous(), d_edges, d_raw, B, n, raw.shape[-1],
-            T=features, N=max(16, triton.next_power_of_2(n)), num_warps=2,
+            T=features, N=padded(n), num_warps=2,
         )  # fmt: skip
         left = d_edges[..., :features].sum(3)  # over j
         d_nodes = torch.cat((left, gradient.sum(3), gradient.sum(2)), -1)

@@ -1,4 +1,4 @@
-"""The choice of kernels: the same operations, in plain PyTorch or fused.
+"""The choice of kernels: the same operations, plain, compiled for CPUs or fused for GPUs.
 
 Operations are prepared once for a scan of some steps, with the weights that stay the same, and then
 called at each step.
@@ -68,7 +68,7 @@ class Kernels(Protocol):
     def pointer(
         self, edge: Tensor, triplet: Tensor, score: Affine, widen: Affine | None
     ) -> Pointer:
-        """Scores of pointers from each node to each other."""
+        """Scores of pointers from each node to each other; `widen` is what their triplets have."""
         ...
 
 
@@ -95,9 +95,8 @@ class Plain:
         self, edge: Tensor, triplet: Tensor, score: Affine, widen: Affine | None
     ) -> Pointer:
         """Scores of pointers from each node to each other."""
-        return lambda source, target, raw, triplets: plain.pointer_scores(
-            source, target, raw, None if triplets is None else triplets.wide, edge, triplet, score
-        )
+        scores = partial(plain.pointer_scores, edge=edge, triplet=triplet, score=score)
+        return _reading_wide_triplets(scores)
 
 
 class Compiled(Plain):
@@ -115,9 +114,15 @@ class Compiled(Plain):
         self, edge: Tensor, triplet: Tensor, score: Affine, widen: Affine | None
     ) -> Pointer:
         """Scores of pointers from each node to each other."""
-        return lambda source, target, raw, triplets: compiled.pointer_scores(
-            source, target, raw, None if triplets is None else triplets.wide, edge, triplet, score
-        )
+        scores = partial(compiled.pointer_scores, edge=edge, triplet=triplet, score=score)
+        return _reading_wide_triplets(scores)
+
+
+def _reading_wide_triplets(scores: Callable[..., Tensor]) -> Pointer:
+    """Pointer scores that read triplets in the hidden size."""
+    return lambda source, target, raw, triplets: scores(
+        source, target, raw, None if triplets is None else triplets.wide
+    )
 
 
 class Fused:
@@ -165,7 +170,10 @@ PRECISIONS = {"fp32": "ieee", "tf32": "tf32"}
 
 
 def choose(kernels: str, precision: str, device: torch.device, steps: int) -> Kernels:
-    """The kernels by name: plain, fused (for GPUs), or auto, the fastest for the device."""
+    """The kernels by name, for a scan of `steps` steps on a device.
+
+    plain; fused (for GPUs); or auto: fused on GPUs, compiled for training on CPUs, else plain.
+    """
     if kernels not in ("auto", "plain", "fused"):
         raise ValueError(unknown("kernels", kernels, ("auto", "plain", "fused")))
     if precision not in PRECISIONS:

@@ -1,4 +1,4 @@
-"""The operations that dominate the cost, in plain PyTorch: the reference, and what CPUs run.
+"""The operations that dominate the cost, in plain PyTorch: the reference, on any device.
 
 Shapes: S replicas, B samples, n nodes, h channels. A pair of nodes is (from, to). Edge features
 come as the few raw numbers they are made of, (S, B, n, n, F), and the weights that encode them:
@@ -18,6 +18,7 @@ from torch.nn.functional import layer_norm, relu
 from algorist.kernels.affine import Affine, Joined, product
 
 NOT_A_NEIGHBOUR = -1e6
+"""Stands for the message of a node that is not heard: far below any that is."""
 
 
 class _Largest(torch.autograd.Function):

@@ -12,7 +12,7 @@ ROWS = 64
 
 
 class Tiles(NamedTuple):
-    """Tiles of (receivers, senders) for n nodes."""
+    """How many receivers and senders a tile has; for pointers, targets and sources."""
 
     receivers: int
     senders: int
@@ -22,9 +22,14 @@ class Tiles(NamedTuple):
         return triton.cdiv(n, self.receivers)
 
 
+def padded(n: int) -> int:
+    """The length of an axis that holds n nodes: a power of two, large enough for matrix units."""
+    return max(16, triton.next_power_of_2(n))
+
+
 def tiles(n: int) -> Tiles:
     """All senders in every tile, and as many receivers as fill it."""
-    senders = max(16, triton.next_power_of_2(n))
+    senders = padded(n)
     return Tiles(max(1, ROWS // senders), senders)
 
 

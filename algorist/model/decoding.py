@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from algorist.kernels.affine import Affine, Joined, join
-from algorist.kernels.ops import Kernels, Project, Triplets
+from algorist.kernels.ops import Kernels, Pointer, Project, Triplets
 from algorist.model.kinds import EdgeMap, Evidence, Projections, Reads, row
 from algorist.model.layers import Linear
 from algorist.model.processors import Encoders, Processor
@@ -23,7 +23,7 @@ class Moment(NamedTuple):
     graph: Tensor  # (S, B, F)
     before: Tensor  # (S, B, n, h), the states of the nodes
     after: Tensor  # (S, B, n, h)
-    triplets: Tensor | None  # (S, B, n, n, f)
+    triplets: Tensor | None  # (S, B, n, n, f), the maxima
     adjacency: Tensor | None  # (S, B, n, n)
 
 
@@ -69,15 +69,17 @@ class Decoders:
             for reads in (Reads.NODE, Reads.POOLED, Reads.GRAPH)
         }
         self.pointers = {
-            feature.name: kernels.pointer(
-                *self.edges[feature.name][:2], self._score(feature.name), processor.widen
-            )
+            feature.name: self._pointer(feature.name, kernels)
             for feature in features
             if row(feature).place.pointing
         }
 
+    def _pointer(self, name: str, kernels: Kernels) -> Pointer:
+        edge = self.edges[name]
+        return kernels.pointer(edge.edge, edge.triplet, self._score(name), self.processor.widen)
+
     def _projection(
-        self, reads: str, kernels: Kernels
+        self, reads: Reads, kernels: Kernels
     ) -> tuple[list[tuple[str, str]], Project | None]:
         """The maps that read the same, as one, and whose parts its results are."""
         owners = [
@@ -114,7 +116,7 @@ class Decoders:
             for feature in self.features
         }
 
-    def _read(self, reads: str, moment: Moment) -> tuple[Tensor, ...]:
+    def _read(self, reads: Reads, moment: Moment) -> tuple[Tensor, ...]:
         if reads == Reads.GRAPH:
             return (moment.graph,)
         if reads == Reads.NODE:

@@ -18,6 +18,7 @@ from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location, Stage
 
 Dense = Mapping[str, Tensor]
+"""Values in the form of predictions, by the names of their features."""
 
 
 def encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Linear:

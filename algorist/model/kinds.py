@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 import torch
@@ -26,9 +27,11 @@ MASKED = -1
 """The truth of an entry that does not count."""
 
 TEMPERATURE = 0.1
+"""Of the Sinkhorn operator: the lower, the nearer its result is to a permutation."""
 SINKHORN_STEPS = 10
-"""Iterations inside the decoder; more of them are only for reading a result."""
+"""Iterations inside the decoder."""
 FINAL_SINKHORN_STEPS = 50
+"""Iterations where a prediction is read."""
 
 
 # Meanings: what the numbers of a kind are
@@ -119,7 +122,7 @@ _PERMUTATION = Meaning(_as_number, _feed_permutation, _permutation_cross_entropy
 # Places: how values enter and leave the net
 
 
-class Reads:
+class Reads(StrEnum):
     """What a decoder's map reads."""
 
     NODE = "node"  # a node's encoding, its old and its new state
@@ -150,12 +153,12 @@ class Evidence(NamedTuple):
 
 
 class Projections(NamedTuple):
-    """The values of a decoder's maps, and those of its maps that wait for inner values."""
+    """The values of a decoder's maps of nodes and graph, and what it does with edges."""
 
     values: Mapping[str, Tensor]
     edge: EdgeMap | None
-    score: Affine | None
-    pointer: Pointer | None
+    score: Affine | None  # the last map of pointers of edges
+    pointer: Pointer | None  # the whole operation, for pointers of nodes
 
 
 @dataclass(frozen=True)
@@ -168,13 +171,17 @@ class Place:
     """The raw numbers of a dense value, channels last."""
     channels: int
     """How many there are for each node, edge or graph; 0 for as many as there are classes."""
-    reads: Mapping[str, str]
+    reads: Mapping[str, Reads]
     """The decoder's maps by name, and what each reads."""
     decode: Callable[[Projections, Evidence], Tensor]
-    wide: bool = False
-    """Whether the maps keep the hidden width, for a last map to score."""
+    """The prediction, raw: logits where it stands for choices."""
     pointing: bool = False
     """Whether the decoder is that of pointers between nodes, an operation of its own."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether the maps keep the hidden width, for a last map to score."""
+        return Reads.SCORE in self.reads.values()
 
 
 def _one_channel(dense: Tensor) -> Tensor:
@@ -257,16 +264,12 @@ _FROM_GRAPH = {"pooled": Reads.POOLED, "graph": Reads.GRAPH}
 _NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
 _NODE_VALUE = Place(_NODE, _one_channel, 1, _FROM_NODE, _decode_value)
 _NODE_CLASSES = Place(_NODE, _as_channels, 0, _FROM_NODE, _decode_classes)
-_NODE_POINTER = Place(_EDGE, _one_channel, 1, _POINTING, _decode_pointer, wide=True, pointing=True)
-_NODE_PERMUTATION = Place(
-    _EDGE, _one_channel, 1, _POINTING, _decode_permutation, wide=True, pointing=True
-)
+_NODE_POINTER = Place(_EDGE, _one_channel, 1, _POINTING, _decode_pointer, pointing=True)
+_NODE_PERMUTATION = Place(_EDGE, _one_channel, 1, _POINTING, _decode_permutation, pointing=True)
 _EDGE_VALUE = Place(_EDGE, _one_channel, 1, _FROM_ENDS, _decode_edge_value)
 _EDGE_MASK = Place(_EDGE, _one_channel, 1, _FROM_ENDS, _decode_edge_mask)
 _EDGE_CLASSES = Place(_EDGE, _as_channels, 0, _FROM_ENDS, _decode_edge_classes)
-_EDGE_POINTER = Place(
-    _EDGE, _seen_from_both_ends, 2, _EDGE_POINTING, _decode_edge_pointer, wide=True
-)
+_EDGE_POINTER = Place(_EDGE, _seen_from_both_ends, 2, _EDGE_POINTING, _decode_edge_pointer)
 _GRAPH_VALUE = Place(_GRAPH, _one_channel, 1, _FROM_GRAPH, _decode_graph_value)
 _GRAPH_CLASSES = Place(_GRAPH, _as_channels, 0, _FROM_GRAPH, _decode_graph_classes)
 

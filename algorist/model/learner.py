@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from algorist.algorithms import get
 from algorist.batch import Batch
-from algorist.data.transforms import standard, transformed, transformed_spec
+from algorist.data.transforms import Transform, standard, transformed, transformed_spec
 from algorist.model.net import ModelConfig, Net
 from algorist.spec import Feature, Spec
 
@@ -32,13 +32,14 @@ class Convention:
 
     def spec(self, algorithm: str) -> Spec:
         """An algorithm's spec as the net sees it."""
-        return transformed_spec(self._transforms(algorithm), get(algorithm).spec)
+        return transformed_spec(self.transforms(algorithm), get(algorithm).spec)
 
     def batch(self, algorithm: str, batch: Batch) -> Batch:
         """A batch as the net sees it."""
-        return transformed(self._transforms(algorithm), batch).single_precision()
+        return transformed(self.transforms(algorithm), batch).single_precision()
 
-    def _transforms(self, algorithm: str) -> tuple:
+    def transforms(self, algorithm: str) -> tuple[Transform, ...]:
+        """What turns an algorithm's own features into those that the net sees."""
         return standard(
             get(algorithm),
             static_hint=self.static_hint_as_input,
@@ -109,7 +110,9 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Learner:
     if path.is_dir():
         path = path / "best.safetensors"
     if not path.exists():
-        raise ValueError(f"{path}: there is no such file")
+        raise ValueError(
+            f"{path}: there is no such file; expected a saved learner or the folder of a run"
+        )
     try:
         with safe_open(str(path), "pt", device=str(device)) as file:
             description = json.loads((file.metadata() or {}).get("algorist", "{}"))

@@ -1,4 +1,4 @@
-"""The learner: encode, process, decode, step by step (paper, section 3.1).
+"""The net: encode, process, decode, step by step (paper, section 3.1).
 
 One net serves any number of algorithms: each has its own encoders and decoders, all share the
 processor. Everything is one scan over time: a whole trajectory, a chunk of one, and a stretch of
@@ -20,7 +20,7 @@ from algorist.model import processors
 from algorist.model.decoding import Decoders, Moment, decoder
 from algorist.model.encoding import adjacency, dense, encoder, joint_encoder, raw_numbers
 from algorist.model.kinds import row
-from algorist.model.window import Window
+from algorist.model.window import Window, expanded
 from algorist.spec import Feature, Location, Spec, Stage
 
 _CHOICES = {
@@ -89,7 +89,10 @@ class Net(nn.Module):
     """Encoders and decoders for each algorithm around one processor, for each seed."""
 
     kernels: str = "auto"
-    """Which kernels compute it: plain, fused, or auto, which fuses on GPUs."""
+    """Which kernels compute it: plain, fused, or auto.
+
+    auto means fused kernels on GPUs, compiled ones for training on CPUs, and plain ones otherwise.
+    """
     precision: str = "tf32"
     """How fused kernels round the operands of matrix products: tf32 or fp32."""
 
@@ -123,6 +126,11 @@ class Net(nn.Module):
         for replica, seed in enumerate(seeds):
             self.reset(replica, seed)
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie."""
+        return self.no_code.device
+
     def spec(self, algorithm: str) -> Spec:
         """The features of one of the algorithms that the net serves."""
         if algorithm not in self.specs:
@@ -154,7 +162,10 @@ class Net(nn.Module):
     def rollout(
         self, algorithm: str, window: Window, carry: Carry | None = None, *, keep_hints: bool = True
     ) -> Rollout:
-        """Predict the hints of every moment of a window, and the outputs at every end."""
+        """Predict the hints of every moment of a window, and the outputs at every end.
+
+        Without `keep_hints` the hints are fed back but not returned.
+        """
         scan = _Scan(self, algorithm, window)
         moments, predictions = [], []
         for k in range(window.steps):
@@ -187,8 +198,9 @@ class _Scan:
         decoded_hints = [f for f in net.decoded(self.spec) if f.stage == Stage.HINT]
         modules = net.decoders[algorithm]
         self.decode_hints = Decoders(decoded_hints, modules, encoders, net.processor, kernels)
-        kernels = choose(net.kernels, net.precision, window.follows.device, steps=1)
-        self.decode_ends = Decoders(self.spec.outputs, modules, encoders, net.processor, kernels)
+        # Outputs are decoded once, all ends together.
+        once = choose(net.kernels, net.precision, window.follows.device, steps=1)
+        self.decode_ends = Decoders(self.spec.outputs, modules, encoders, net.processor, once)
 
         inputs = dense(self.spec.inputs, window.inputs, self.n)
         self.raw_inputs = raw_numbers(self.spec.inputs, inputs)
@@ -233,7 +245,7 @@ class _Scan:
             return own
         mask = torch.stack(given).any(0)
         return {
-            name: torch.where(_expanded(mask, value), truth[name], value)
+            name: torch.where(expanded(mask, value), truth[name], value)
             for name, value in own.items()
         }
 
@@ -243,7 +255,7 @@ class _Scan:
             return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
         if self.window.is_first is None:
             return carry.hidden
-        return torch.where(_expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
+        return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
     def _side_by_side(
         self, location: Location, inputs: list[Tensor], hints: list[Tensor]
@@ -261,8 +273,3 @@ class _Scan:
         for part in parts:
             connected = torch.where(part, 1.0, connected)
         return connected
-
-
-def _expanded(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask over lanes, with trailing axes to fit."""
-    return mask.reshape(*mask.shape, *(1,) * (like.ndim - mask.ndim))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algorist.model.kinds import row
 from algorist.model.net import Rollout
-from algorist.model.window import Window
+from algorist.model.window import Window, expanded
 from algorist.spec import Spec
 
 _ALMOST_NOTHING = 1e-12
@@ -38,6 +38,6 @@ def total(parts: Mapping[str, Tensor]) -> Tensor:
 
 
 def _mean(loss: Tensor, counts: Tensor, weights: Tensor, replica_axis: int) -> Tensor:
-    counts = counts * weights.reshape(*weights.shape, *(1,) * (counts.ndim - weights.ndim))
+    counts = counts * expanded(weights, counts)
     others = [axis for axis in range(counts.ndim) if axis != replica_axis]
     return (loss * counts).sum(others) / counts.sum(others).clamp(min=_ALMOST_NOTHING)

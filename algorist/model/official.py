@@ -132,7 +132,10 @@ def import_parameters(net: Net, parameters: Mapping[str, Any], replica: int = 0)
             own[entry.ours][replica] = value
         used.update(entry.theirs)
     if left := sorted(set(flat) - used):
-        raise ValueError(f"the net has no place for {len(left)} parameters, such as {left[0]}")
+        raise ValueError(
+            f"the net has no place for {len(left)} parameters, such as {left[0]}; "
+            "expected those of a net with the same processor, algorithms and features"
+        )
 
 
 def _flattened(parameters: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:

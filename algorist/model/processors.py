@@ -1,6 +1,6 @@
 """Processors: one step of message passing between nodes (paper, section 3.2.3).
 
-A processor is prepared once for a whole trajectory: it folds the encoders into its own maps and
+A processor is prepared once for a whole window: it folds the encoders into its own maps and
 joins the maps that read the same input. What remains is the step itself.
 """
 
@@ -26,13 +26,15 @@ Encoders = Mapping[Location, Affine]
 """The maps that encode the raw numbers of nodes, edges and graph."""
 Raw = Mapping[Location, Tensor]
 """Raw numbers: (S, B, n, F), (S, B, n, n, F) and (S, B, F)."""
-Step = Callable[[Raw, Tensor | None, Tensor], tuple[Tensor, Tensor | None]]
+Stepped = tuple[Tensor, Tensor | None]
+"""(new hidden, triplet maxima)."""
+Step = Callable[[Raw, Tensor | None, Tensor], Stepped]
 """(raw numbers, adjacency, hidden) -> (new hidden, triplet maxima)."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The widths that all processors share."""
+    """What every processor is built from."""
 
     replicas: int
     hidden: int
@@ -115,7 +117,7 @@ class MessagePassing(Processor):
         triplet_max = kernels.triplet_max(triplet_weight) if f and triplets else None
         renew = kernels.renew(self._update())
 
-        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
+        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> Stepped:
             nodes, edges, graph = (raw[location] for location in Location)
             everywhere = graph.unsqueeze(2).expand(*nodes.shape[:-1], -1)
             receiver, triplet, sender, keep, *gate = project(nodes, everywhere, hidden)
@@ -193,7 +195,7 @@ class Attention(Processor):
         project = kernels.project(Joined(joined.affine.reading(of_node), joined.sizes))
         edge, graph = of_edge.then(self.edge.affine), of_graph.then(self.graph.affine)
 
-        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
+        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> Stepped:
             value, skip, first, second = project(raw[Location.NODE], hidden)
             looking, seen = (second, first) if self.dynamic else (first, second)
             pairs = edge(raw[Location.EDGE]) + looking.unsqueeze(3) + seen.unsqueeze(2)
@@ -227,7 +229,6 @@ class Memory(Processor):
         super().__init__()
         h, linear = sizes.hidden, partial(Linear, sizes.replicas, bias=None)
         self.needs_adjacency = hears == "neighbours"
-        self.hears = hears
         words = partial(torch.zeros, sizes.replicas, h - 1)
         self.query_words = nn.Parameter(words(self.EMBEDDING))
         self.story_words = nn.Parameter(words(self.EMBEDDING))
@@ -242,7 +243,7 @@ class Memory(Processor):
     def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
         """Nothing can be folded: words are not linear in the encoding."""
 
-        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> tuple:
+        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> Stepped:
             nodes, edges, graph = (encoders[place](raw[place]) for place in Location)
             if adjacency is not None:
                 edges = edges * adjacency.unsqueeze(-1)
@@ -256,7 +257,10 @@ class Memory(Processor):
     def _answers(self, queries: Tensor, stories: Tensor) -> Tensor:
         count = stories.shape[3]
         if count > self.SLOTS:
-            raise ValueError(f"a memory of {self.SLOTS} slots holds at most {self.SLOTS - 1} nodes")
+            raise ValueError(
+                f"a memory network: got {count - 1}, expected at most {self.SLOTS - 1} nodes; "
+                "choose another processor for larger problems"
+            )
         empty = (0, 0, 0, self.SLOTS - count)
         memory = nn.functional.pad(self._embedded(stories, self.story_words), empty)
         memory = memory + self.slots[:, None, None]

@@ -142,6 +142,11 @@ def continuing(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
     )
 
 
+def expanded(lanes: Tensor, like: Tensor) -> Tensor:
+    """One number for each lane or end, with trailing axes to go with all of its values."""
+    return lanes.reshape(*lanes.shape, *(1,) * (like.ndim - lanes.ndim))
+
+
 def _end_table(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The steps and lanes where `ends` (K, S, B) holds, by replica, padded to equal length."""
     found = [np.nonzero(ends[:, s]) for s in range(ends.shape[1])]

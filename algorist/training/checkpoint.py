@@ -51,7 +51,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
         shutil.rmtree(final)
     temporary.rename(final)
     _sync(folder)
-    for old in _names(folder)[KEPT:]:
+    for old in _complete(folder)[KEPT:]:
         shutil.rmtree(old)
     return final
 
@@ -59,15 +59,15 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
 def newest(folder: Path) -> Checkpoint:
     """The newest checkpoint that is whole; damaged ones are passed over with a warning."""
     reasons = []
-    for path in _names(folder):
+    for path in _complete(folder):
         try:
             return read(path)
         except DamagedError as error:
             reasons.append(str(error))
             warnings.warn(f"{error}: trying the one before", stacklevel=2)
     if reasons:
-        raise ValueError(f"{folder}: no checkpoint is whole ({'; '.join(reasons)})")
-    raise ValueError(f"{folder}: there is no checkpoint")
+        raise ValueError(f"{folder}: no checkpoint is whole ({'; '.join(reasons)}); start anew")
+    raise ValueError(f"{folder}: there is no checkpoint to resume from; start anew")
 
 
 def read(path: Path) -> Checkpoint:
@@ -87,7 +87,7 @@ def read(path: Path) -> Checkpoint:
     return Checkpoint(state.pop("step"), own, state)
 
 
-def _names(folder: Path) -> list[Path]:
+def _complete(folder: Path) -> list[Path]:
     """All complete checkpoints, newest first."""
     return sorted((p for p in folder.glob("[0-9]*") if p.is_dir()), reverse=True)
 

@@ -102,10 +102,10 @@ class Config:
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
 
     def __post_init__(self) -> None:
-        if not self.algorithms:
-            raise ValueError("algorithms: got none, expected at least one")
         for name, values in (("algorithms", self.algorithms), ("seeds", self.seeds)):
-            if len(set(values)) < len(values) or not values:
+            if not values:
+                raise ValueError(f"{name}: got none, expected at least one")
+            if len(set(values)) < len(values):
                 raise ValueError(f"{name}: got {values}, expected each once")
         for algorithm in self.algorithms:
             get(algorithm)

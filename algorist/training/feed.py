@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorist.algorithms import get
 from algorist.data.chunks import Chunk, Chunker, Cursor
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
-from algorist.data.transforms import RandomPositions, Transform, Transformed, standard
+from algorist.data.transforms import RandomPositions, Transform, Transformed
 from algorist.model.window import Window, continuing, whole
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config
@@ -40,13 +39,13 @@ class Feed:
         self.spec: Spec = self.sources[0].spec
         self.sizes = self.sources[0].sizes
         self._permutes = any(f.kind == Kind.PERMUTATION_POINTER for f in self.spec.outputs)
-        self._lanes = {
-            size: [_Lane(source, size, config.data.chunk) for source in self.sources]
+        self._chunks = {
+            size: [_Chunks(source, size, config.data.chunk) for source in self.sources]
             for size in (self.sizes if config.data.chunk else ())
         }
 
     def _source(self, seed: int) -> Source:
-        data, convention = self.config.data, self.config.convention
+        data = self.config.data
         source: Source
         if data.online:
             source = Online(
@@ -58,13 +57,7 @@ class Feed:
             )
         else:
             source = Fixed(self.algorithm, seed=seed, batch_size=data.batch_size)
-        transforms: list[Transform] = list(
-            standard(
-                get(self.algorithm),
-                static_hint=convention.static_hint_as_input,
-                permutations=convention.permutations,
-            )
-        )
+        transforms: list[Transform] = [*self.config.convention.transforms(self.algorithm)]
         if data.random_positions:
             transforms.append(RandomPositions(seed, self.algorithm))
         return Transformed(source, transforms)
@@ -74,7 +67,7 @@ class Feed:
         size = self.sizes[step % len(self.sizes)]
         if self.config.data.chunk:
             turn = self._turns(size, step)
-            window = continuing([lane.pair(turn) for lane in self._lanes[size]])
+            window = continuing([chunks.pair(turn) for chunks in self._chunks[size]])
         else:
             window = whole([source.batch(step) for source in self.sources])
         return Portion(self.algorithm, size, self._with_randomness(window, step))
@@ -99,15 +92,15 @@ class Feed:
     def cursors(self, step: int) -> dict[str, list[Cursor]]:
         """Where all chunks stand before a step, for a checkpoint."""
         return {
-            str(size): [lane.cursor(self._turns(size, step)) for lane in lanes]
-            for size, lanes in self._lanes.items()
+            str(size): [chunks.cursor(self._turns(size, step)) for chunks in of_seeds]
+            for size, of_seeds in self._chunks.items()
         }
 
     def seek(self, cursors: dict[str, list[Cursor]]) -> None:
         """Go on from saved cursors, without a replay of what lies before them."""
-        for size, lanes in self._lanes.items():
-            for lane, cursor in zip(lanes, cursors[str(size)], strict=True):
-                lane.seek(cursor)
+        for size, of_seeds in self._chunks.items():
+            for chunks, cursor in zip(of_seeds, cursors[str(size)], strict=True):
+                chunks.seek(cursor)
 
     def _turns(self, size: int, step: int) -> int:
         """How many steps before `step` had the given size."""
@@ -115,10 +108,11 @@ class Feed:
         return rounds * self.sizes.count(size) + self.sizes[:rest].count(size)
 
 
-class _Lane:
+class _Chunks:
     """The chunks of one size for one seed, each with the one before."""
 
     _KEPT = 8
+    """How many stay at hand: threads that work ahead may ask for them out of turn."""
 
     def __init__(self, source: Source, size: int, length: int):
         self._batch, self._length = OneSize(source, size).batch, length

@@ -11,11 +11,11 @@ from algorist.training.run import Run
 from algorist.training.trainer import Report
 
 
-def curves(report: Report, seed: int) -> dict[str, float]:
-    """What a report says about the seed at one place, by the names of the curves."""
-    losses = {f"loss/{task}": values[seed] for task, values in report.loss.items()}
-    scores = {f"validation/{task}": values[seed] for task, values in report.scores.items()}
-    return losses | scores | {"validation": report.score[seed]}
+def curves(report: Report, place: int) -> dict[str, float]:
+    """What a report says about the seed at that place, by the names of the curves."""
+    losses = {f"loss/{task}": values[place] for task, values in report.loss.items()}
+    scores = {f"validation/{task}": values[place] for task, values in report.scores.items()}
+    return losses | scores | {"validation": report.score[place]}
 
 
 class TensorBoard:

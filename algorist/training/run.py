@@ -54,7 +54,9 @@ class Run:
         """
         folder = Path(folder)
         if not (folder / "config.json").exists():
-            raise ValueError(f"{folder}: there is no run here (no config.json)")
+            raise ValueError(
+                f"{folder}: there is no run here (no config.json); start one (algorist train)"
+            )
         trainer = Trainer.resume(checkpoint.newest(folder / "checkpoints"), device)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)

@@ -70,6 +70,7 @@ class Trainer:
         self._carries: dict[tuple[str, int], Carry] = {}
         self._loss_sums = {name: [0.0] * len(config.seeds) for name in config.algorithms}
         self._summed_steps = 0
+        # By quality, which is the score where that is not an error.
         self.best_scores: PerSeed = [-math.inf] * len(config.seeds)
         self.best_steps = [0] * len(config.seeds)
         self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
@@ -150,10 +151,10 @@ class Trainer:
             name: evaluate(self.learner, name, official.split(name, "val"))
             for name in self.config.algorithms
         }
-        for seed, of_tasks in enumerate(zip(*results.values(), strict=True)):
+        for place, of_tasks in enumerate(zip(*results.values(), strict=True)):
             quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
-            if quality > self.best_scores[seed]:
-                self._keep_best(seed, quality)
+            if quality > self.best_scores[place]:
+                self._keep_best(place, quality)
         scores = {name: [e.score for e in of_seeds] for name, of_seeds in results.items()}
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         loss = self.mean_loss
@@ -167,10 +168,11 @@ class Trainer:
         steps = max(self._summed_steps, 1)
         return {name: [total / steps for total in sums] for name, sums in self._loss_sums.items()}
 
-    def _keep_best(self, seed: int, score: float) -> None:
-        self.best_scores[seed], self.best_steps[seed] = score, self.step
+    def _keep_best(self, place: int, quality: float) -> None:
+        """The model of the seed at that place is its best so far."""
+        self.best_scores[place], self.best_steps[place] = quality, self.step
         for name, parameter in self.net.named_parameters():
-            self.best[name][seed] = parameter.detach()[seed]
+            self.best[name][place] = parameter.detach()[place]
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""
