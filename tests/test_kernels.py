@@ -317,3 +317,18 @@ def test_the_fastest_kernels_of_a_gpu_are_fused():
 def test_kernels_are_chosen_by_name():
     assert type(choose("plain", "tf32", DEVICE, steps=1)) is Plain
     assert type(choose("fused", "tf32", DEVICE, steps=1)) is Fused
+
+
+def test_widths_that_fused_kernels_do_not_take_are_refused_or_computed_plainly():
+    with pytest.raises(ValueError, match="powers of two, got 24"):
+        choose("fused", "tf32", torch.device("cpu"), 1, (24, 8))
+    with pytest.raises(ValueError, match="at least 16, got 8"):
+        choose("fused", "tf32", torch.device("cpu"), 1, (8, 8))
+    with pytest.warns(UserWarning, match="plain kernels are used"):
+        assert type(choose("auto", "tf32", torch.device("cuda"), 1, (128, 6))) is Plain
+
+
+def test_fused_kernels_without_triton_say_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="pip install"):
+        choose("fused", "tf32", torch.device("cpu"), 1)

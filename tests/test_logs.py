@@ -1,6 +1,7 @@
 """Logs beside the metrics file, and the page about a run."""
 
 import sys
+import time
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -66,6 +67,7 @@ def test_steps_that_are_taken_again_are_shown_once(tmp_path):
     with pytest.warns(UserWarning, match="trying the one before"):
         again = Run.resume(tmp_path)
     assert again.trainer.step == 2
+    time.sleep(1.1)  # TensorBoard orders its files by the second in which they were begun
     again.train(logs=[TensorBoard(again)])
     assert list(points(tmp_path, 0, "validation")) == [2, 4, 6]
 

@@ -6,7 +6,9 @@ called at each step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Protocol
@@ -169,8 +171,10 @@ PRECISIONS = {"fp32": "ieee", "tf32": "tf32"}
 """How fused kernels round the operands of matrix products, and Triton's names for it."""
 
 
-def choose(kernels: str, precision: str, device: torch.device, steps: int) -> Kernels:
-    """The kernels by name, for a scan of `steps` steps on a device.
+def choose(
+    kernels: str, precision: str, device: torch.device, steps: int, widths: Sequence[int] = ()
+) -> Kernels:
+    """The kernels by name, for a scan of `steps` steps on a device and values of some widths.
 
     plain; fused (for GPUs); or auto: fused on GPUs, compiled for training on CPUs, else plain.
     """
@@ -179,7 +183,24 @@ def choose(kernels: str, precision: str, device: torch.device, steps: int) -> Ke
     if precision not in PRECISIONS:
         raise ValueError(unknown("precision", precision, PRECISIONS))
     if kernels == "fused" or (kernels == "auto" and device.type == "cuda"):
-        return Fused(steps, PRECISIONS[precision])
+        obstacle = _obstacle_to_fusing(widths)
+        if obstacle is None:
+            return Fused(steps, PRECISIONS[precision])
+        if kernels == "fused":
+            raise ValueError(f"kernels: fused ones {obstacle}; or choose plain")
+        warnings.warn(f"plain kernels are used: fused ones {obstacle}", stacklevel=2)
     if kernels == "auto" and device.type == "cpu" and torch.is_grad_enabled():
         return Compiled()
     return Plain()
+
+
+def _obstacle_to_fusing(widths: Sequence[int]) -> str | None:
+    """What stands in the way of fused kernels, and how to remove it."""
+    if importlib.util.find_spec("triton") is None:
+        return "need Triton: pip install 'algorist[gpu]'"
+    odd = [width for width in widths if width & (width - 1)]
+    if odd:
+        return f"need widths that are powers of two, got {odd[0]}"
+    if widths and widths[0] < 16:
+        return f"need a hidden size of at least 16, got {widths[0]}"
+    return None

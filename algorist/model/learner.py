@@ -81,7 +81,7 @@ class Learner:
         about = dict(self.about)
         if "replicas" in about:
             about["replicas"] = [about["replicas"][index]]
-        return Learner(net, self.convention, about)
+        return Learner(net.to(self.net.device), self.convention, about)
 
     def save(self, path: Path | str, *, half: bool = False) -> None:
         """Write everything to one safetensors file, which is half as large in half precision."""

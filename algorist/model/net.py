@@ -192,14 +192,15 @@ class _Scan:
             location: joint_encoder(features, net.encoders[algorithm], location, net.no_code)
             for location in Location
         }
-        kernels = choose(net.kernels, net.precision, window.follows.device, window.steps)
+        device, widths = window.follows.device, (net.config.hidden, net.config.triplet_features)
+        kernels = choose(net.kernels, net.precision, device, window.steps, widths)
         reads_edges = any("edge" in row(f).place.reads for f in net.decoded(self.spec))
         self.process = net.processor.prepare(encoders, kernels, triplets=reads_edges)
         decoded_hints = [f for f in net.decoded(self.spec) if f.stage == Stage.HINT]
         modules = net.decoders[algorithm]
         self.decode_hints = Decoders(decoded_hints, modules, encoders, net.processor, kernels)
         # Outputs are decoded once, all ends together.
-        once = choose(net.kernels, net.precision, window.follows.device, steps=1)
+        once = choose(net.kernels, net.precision, device, 1, widths)
         self.decode_ends = Decoders(self.spec.outputs, modules, encoders, net.processor, once)
 
         inputs = dense(self.spec.inputs, window.inputs, self.n)
