@@ -165,7 +165,7 @@ def _check_range(feature: Feature, array: np.ndarray, n: int) -> None:
 
 
 def _shortened(value: Any) -> str:
-    text = " ".join(repr(value).split())
+    text = " ".join(repr(value.tolist() if isinstance(value, np.ndarray) else value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
