@@ -31,6 +31,10 @@ class Location(StrEnum):
     EDGE = "edge"
     GRAPH = "graph"
 
+    def shape(self, n: int) -> tuple[int, ...]:
+        """The axes of what is described, on `n` nodes."""
+        return (n,) * _AXES[self]
+
 
 class Kind(StrEnum):
     """What the numbers of a feature mean."""
@@ -94,6 +98,9 @@ node = _TypesAt(Location.NODE)
 edge = _TypesAt(Location.EDGE)
 graph = _TypesAt(Location.GRAPH)
 
+MASKED = -1
+"""What marks an entry that does not count: in a mask, or in the last class of a categorical."""
+
 _AXES = {Location.NODE: 1, Location.EDGE: 2, Location.GRAPH: 0}
 
 
@@ -116,7 +123,7 @@ class Feature:
 
     def shape(self, n: int) -> tuple[int, ...]:
         """The shape of one value of this feature on `n` nodes, as batches hold it."""
-        dims = (n,) * _AXES[self.location]
+        dims = self.location.shape(n)
         if self.kind == Kind.CATEGORICAL:
             return (*dims, self.classes)
         if self.kind == Kind.PERMUTATION_POINTER:

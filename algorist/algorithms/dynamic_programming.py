@@ -18,7 +18,6 @@ from algorist.algorithms.array_answers import (
 from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.frames import MASKED
 from algorist.algorithms.random import fill_uniform
 from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.string_inputs import (
@@ -33,7 +32,7 @@ from algorist.algorithms.string_inputs import (
 )
 from algorist.algorithms.textbook import point_to_previous
 from algorist.algorithms.tracing import record
-from algorist.spec import edge, node
+from algorist.spec import MASKED, edge, node
 
 
 @sampler(settle=checked_range)

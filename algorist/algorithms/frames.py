@@ -17,12 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorist.spec import Feature, Kind
+from algorist.spec import MASKED, Feature, Kind
 
 FLOAT, INT = np.float64, np.int16
 MAX_NODES = int(np.iinfo(INT).max)
-MASKED = -1
-"""The class of a categorical entry that does not count."""
 
 _WIDTHS = {Kind.MASK: np.int8, Kind.MASK_ONE: np.int8, Kind.CATEGORICAL: np.int8}
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.evaluation.scores import MASKED
-from algorist.spec import Feature, Kind
+from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
 

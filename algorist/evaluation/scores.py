@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from algorist.spec import Kind
-
-MASKED = -1
-"""The truth of an entry that does not count."""
+from algorist.spec import MASKED, Kind
 
 
 def score(kind: Kind, predicted: np.ndarray, truth: np.ndarray) -> float:

@@ -21,10 +21,7 @@ from torch.nn import functional as F
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.ops import Pointer, Triplets
-from algorist.spec import Feature, Kind, Location
-
-MASKED = -1
-"""The truth of an entry that does not count."""
+from algorist.spec import MASKED, Feature, Kind, Location
 
 TEMPERATURE = 0.1
 """Of the Sinkhorn operator: the lower, the nearer its result is to a permutation."""

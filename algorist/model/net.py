@@ -263,8 +263,7 @@ class _Scan:
     ) -> Tensor:
         if inputs or hints:
             return torch.cat((*inputs, *hints), -1)
-        nodes = {Location.NODE: 1, Location.EDGE: 2, Location.GRAPH: 0}[location]
-        return self.window.follows.new_zeros(*self.lanes, *(self.n,) * nodes, 0)
+        return self.window.follows.new_zeros(*self.lanes, *location.shape(self.n), 0)
 
     def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
         connected = torch.eye(self.n, device=self.window.follows.device).expand(

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from algorist.batch import Batch
 from algorist.data import official
 from algorist.data.stream import Prefetch
 from algorist.evaluation.evaluate import evaluate
@@ -115,24 +117,23 @@ class Trainer:
         rollout = self.net.rollout(portion.algorithm, window, self._carries.get(place))
         parts = objective.losses(self.net.specs[portion.algorithm], rollout, window)
         loss = objective.total(parts)  # (S,)
-        self._check(portion.algorithm, loss, parts)
+        values = loss.tolist()
+        self._check(portion.algorithm, values, parts)
         loss.sum().backward()
         if self.config.data.chunk:
             self._carries[place] = rollout.carry.detach()
         if not self.config.optimiser.accumulate:
             self.optimiser.step()
         sums = self._loss_sums[portion.algorithm]
-        self._loss_sums[portion.algorithm] = [
-            a + b for a, b in zip(sums, loss.tolist(), strict=True)
-        ]
+        self._loss_sums[portion.algorithm] = [a + b for a, b in zip(sums, values, strict=True)]
 
-    def _check(self, algorithm: str, loss: Tensor, parts: Mapping[str, Tensor]) -> None:
-        bad = [s for s, value in enumerate(loss.tolist()) if not math.isfinite(value)]
+    def _check(self, algorithm: str, loss: PerSeed, parts: Mapping[str, Tensor]) -> None:
+        bad = [place for place, value in enumerate(loss) if not math.isfinite(value)]
         if not bad:
             return
         culprits = [name for name, part in parts.items() if not math.isfinite(part[bad[0]].item())]
         raise DivergedError(
-            f"the loss of {algorithm} is {loss[bad[0]].item()} at step {self.step} "
+            f"the loss of {algorithm} is {loss[bad[0]]} at step {self.step} "
             f"(seed {self.config.seeds[bad[0]]}, in {', '.join(culprits)}); "
             "the last checkpoint is kept: lower learning_rate or set clip"
         )
@@ -148,8 +149,8 @@ class Trainer:
 
     def _report(self) -> Report:
         results = {
-            name: evaluate(self.learner, name, official.split(name, "val"))
-            for name in self.config.algorithms
+            name: evaluate(self.learner, name, problems)
+            for name, problems in self._validation.items()
         }
         for place, of_tasks in enumerate(zip(*results.values(), strict=True)):
             quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
@@ -161,6 +162,11 @@ class Trainer:
         self._loss_sums = {name: [0.0] * len(self.config.seeds) for name in self._loss_sums}
         self._summed_steps = 0
         return Report(self.step, loss, scores, mean, list(self.best_steps))
+
+    @cached_property
+    def _validation(self) -> dict[str, Batch]:
+        """The benchmark's validation problems, read once for all reports."""
+        return {name: official.split(name, "val") for name in self.config.algorithms}
 
     @property
     def mean_loss(self) -> dict[str, PerSeed]:
