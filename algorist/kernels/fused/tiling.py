@@ -1,0 +1,42 @@
+"""How rows are cut into the tiles that GPU programs take, and how they are multiplied."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import triton
+import triton.language as tl
+
+ROWS = 64
+"""The rows of a tile: enough for the matrix units, few enough for the registers."""
+
+
+class Tiles(NamedTuple):
+    """How many receivers and senders a tile has; for pointers, targets and sources."""
+
+    receivers: int
+    senders: int
+
+    def blocks(self, n: int) -> int:
+        """How many tiles the receivers of one sample need."""
+        return triton.cdiv(n, self.receivers)
+
+
+def padded(n: int) -> int:
+    """The length of an axis that holds n nodes: a power of two, large enough for matrix units."""
+    return max(16, triton.next_power_of_2(n))
+
+
+def tiles(n: int) -> Tiles:
+    """All senders in every tile, and as many receivers as fill it."""
+    senders = padded(n)
+    return Tiles(max(1, ROWS // senders), senders)
+
+
+@triton.jit
+def dot(a, b, PRECISION: tl.constexpr):
+    """A matrix product with operands rounded as PRECISION says, summed in float32."""
+    if PRECISION == "bf16":
+        return tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16))
+    else:
+        return tl.dot(a, b, input_precision=PRECISION)
