@@ -9,13 +9,14 @@ be added to edges are added to nodes by the caller, where they are fewer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, relu
 
 from algorist.kernels.affine import Affine, Joined, product
+from algorist.kernels.maps import Update
 
 NOT_A_NEIGHBOUR = -1e6
 """Stands for the message of a node that is not heard: far below any that is."""
@@ -69,14 +70,6 @@ def message_max(
     if adjacency is not None:
         messages = torch.where(adjacency.unsqueeze(-1) > 0, messages, NOT_A_NEIGHBOUR)
     return largest(messages)
-
-
-class Update(NamedTuple):
-    """What a node makes of its largest messages: new values, and a gate for them."""
-
-    of_message: Affine  # h -> h, or 2h with the gate's part
-    norm: tuple[Tensor, Tensor] | None  # scale and offset, (S, h) each
-    gate: Affine | None
 
 
 def update(

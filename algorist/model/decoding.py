@@ -1,17 +1,24 @@
-"""Decoding: predictions of features from the states of nodes, edges and graph."""
+"""Decoding: predictions of features from the states of nodes, edges and graph.
+
+Features of the same form are decoded together: their maps are joined into one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import relu
 
-from algorist.kernels.affine import Affine, Joined, join
-from algorist.kernels.ops import Kernels, Pointer, Project, Triplets
-from algorist.model.kinds import EdgeMap, Evidence, Projections, Reads, row
+from algorist.kernels import plain
+from algorist.kernels.affine import Affine, Joined, join, product
+from algorist.kernels.maps import DecodeMaps, EdgeValues, Pointing, Pooling
+from algorist.kernels.ops import Kernels
+from algorist.model.kinds import Form, Reads, row
 from algorist.model.layers import Linear
-from algorist.model.processors import Encoders, Processor
+from algorist.model.processors import Encoders
 from algorist.spec import Feature, Location
 
 
@@ -27,9 +34,19 @@ class Moment(NamedTuple):
     adjacency: Tensor | None  # (S, B, n, n)
 
 
+class Decoded(NamedTuple):
+    """Raw predictions by form, those of several features side by side; any leading axes."""
+
+    nodes: Tensor | None  # (..., n, C)
+    points: Sequence[Tensor]  # (..., n, n) each: from source to target
+    edges: Tensor | None  # (..., n, n, C)
+    cubes: Sequence[Tensor]  # (..., n, n, n) each: from an edge to a node
+    graph: Tensor | None  # (..., C)
+
+
 def decoder(feature: Feature, replicas: int, hidden: int, *, triplets: bool) -> nn.ModuleDict:
     """The maps of a new decoder, by name."""
-    place = row(feature).place
+    form = row(feature).form
     inputs = {
         Reads.NODE: 3 * hidden,
         Reads.POOLED: 3 * hidden,
@@ -37,110 +54,174 @@ def decoder(feature: Feature, replicas: int, hidden: int, *, triplets: bool) -> 
         Reads.GRAPH: hidden,
         Reads.SCORE: hidden,
     }
-    outputs = hidden if place.wide else feature.classes or 1
+    outputs = hidden if form.points else width(feature)
     return nn.ModuleDict(
         {
             name: Linear(replicas, inputs[reads], 1 if reads == Reads.SCORE else outputs)
-            for name, reads in place.reads.items()
+            for name, reads in form.reads.items()
         }
     )
 
 
-class Decoders:
-    """The decoders of some features, with joined projections, ready for many moments."""
+def width(feature: Feature) -> int:
+    """How many numbers a prediction has for each of its nodes, edges or graph."""
+    return feature.classes or 1
 
-    def __init__(
-        self,
-        features: Sequence[Feature],
-        modules: nn.ModuleDict,
-        encoders: Encoders,
-        processor: Processor,
-        kernels: Kernels,
-    ):
-        self.features, self.encoders, self.processor = features, encoders, processor
-        self.modules = {feature.name: modules[feature.name] for feature in features}
-        self.edges = {
-            name: _edge_map(maps["edge"].affine, encoders[Location.EDGE])
-            for name, maps in self.modules.items()
-            if "edge" in maps
+
+class Layout:
+    """Where each of some features stands among the predictions of its form."""
+
+    def __init__(self, features: Iterable[Feature]):
+        self.features = tuple(features)
+        self.of = {form: [f for f in self.features if row(f).form == form] for form in Form}
+
+    def widths(self, form: Form) -> list[int]:
+        """The widths of the features of a form."""
+        return [width(feature) for feature in self.of[form]]
+
+    def predictions(
+        self, decoded: Decoded, allowed: Tensor | None, noise: Tensor | None
+    ) -> dict[str, Tensor]:
+        """Finished predictions by the names of their features; `allowed` may rule out pairs."""
+        found = self._named(decoded)
+        return {f.name: row(f).finish(found[f.name], allowed, noise) for f in self.features}
+
+    def _named(self, decoded: Decoded) -> dict[str, Tensor]:
+        parts: dict[Form, Iterable[Tensor]] = {
+            Form.POINTER: decoded.points,
+            Form.EDGE_POINTER: decoded.cubes,
         }
-        self.projections = {
-            reads: self._projection(reads, kernels)
-            for reads in (Reads.NODE, Reads.POOLED, Reads.GRAPH)
-        }
-        self.pointers = {
-            feature.name: self._pointer(feature.name, kernels)
-            for feature in features
-            if row(feature).place.pointing
-        }
-
-    def _pointer(self, name: str, kernels: Kernels) -> Pointer:
-        edge = self.edges[name]
-        return kernels.pointer(edge.edge, edge.triplet, self._score(name), self.processor.widen)
-
-    def _projection(
-        self, reads: Reads, kernels: Kernels
-    ) -> tuple[list[tuple[str, str]], Project | None]:
-        """The maps that read the same, as one, and whose parts its results are."""
-        owners = [
-            (feature.name, name)
-            for feature in self.features
-            for name, source in row(feature).place.reads.items()
-            if source == reads
-        ]
-        if not owners:
-            return owners, None
-        joined = join([self._map(*owner) for owner in owners])
-        encoder = {Reads.NODE: Location.NODE, Reads.GRAPH: Location.GRAPH}.get(reads)
-        affine = joined.affine.reading(self.encoders[encoder]) if encoder else joined.affine
-        return owners, kernels.project(Joined(affine, joined.sizes))
-
-    def _map(self, feature: str, name: str) -> Affine:
-        """One of a decoder's maps; what is constant for edges is added at their targets."""
-        affine = self.modules[feature][name].affine
-        return affine.plus(self.edges[feature].bias) if name == "target" else affine
-
-    def __call__(self, moment: Moment, noise: Tensor | None = None) -> dict[str, Tensor]:
-        """Predict the features from one moment."""
-        values: dict[str, dict[str, Tensor]] = {feature.name: {} for feature in self.features}
-        for reads, (owners, project) in self.projections.items():
-            if project is not None:
-                parts = project(*self._read(reads, moment))
-                for (feature, name), part in zip(owners, parts, strict=True):
-                    values[feature][name] = part
-        evidence = self._evidence(moment, noise)
+        wide = {Form.NODE: decoded.nodes, Form.EDGE: decoded.edges, Form.GRAPH: decoded.graph}
+        for form, values in wide.items():
+            parts[form] = () if values is None else values.split(self.widths(form), -1)
         return {
-            feature.name: row(feature).place.decode(
-                self._projections(feature.name, values[feature.name]), evidence
-            )
-            for feature in self.features
+            f.name: part if form.points or f.classes else part.squeeze(-1)
+            for form, features in self.of.items()
+            for f, part in zip(features, parts[form], strict=True)
         }
 
-    def _read(self, reads: Reads, moment: Moment) -> tuple[Tensor, ...]:
-        if reads == Reads.GRAPH:
-            return (moment.graph,)
-        if reads == Reads.NODE:
-            return moment.nodes, moment.before, moment.after
-        nodes = self.encoders[Location.NODE](moment.nodes)
-        return tuple(x.amax(2) for x in (nodes, moment.before, moment.after))
 
-    def _evidence(self, moment: Moment, noise: Tensor | None) -> Evidence:
-        triplets, widen = None, self.processor.widen
-        if moment.triplets is not None and widen is not None:
-            triplets = Triplets(moment.triplets, widen)
-        allowed = moment.adjacency if self.processor.rules_out_non_edges else None
-        return Evidence(moment.edges, triplets, allowed, noise)
+def decode_maps(
+    layout: Layout, modules: nn.ModuleDict, encoders: Encoders, widen: Affine | None
+) -> DecodeMaps:
+    """The maps of all decoders, joined, with the encoders folded in."""
 
-    def _projections(self, name: str, values: dict[str, Tensor]) -> Projections:
-        score = self._score(name) if "score" in self.modules[name] else None
-        return Projections(values, self.edges.get(name), score, self.pointers.get(name))
+    def maps(form: Form, name: str) -> list[Affine]:
+        return [modules[f.name][name].affine for f in layout.of[form]]
 
-    def _score(self, name: str) -> Affine:
-        return self.modules[name]["score"].affine
+    def edge_maps(form: Form) -> list[tuple[Tensor, Tensor, Tensor]]:
+        return [_edge_map(affine, encoders[Location.EDGE]) for affine in maps(form, "edge")]
+
+    def targets(form: Form) -> list[Affine]:
+        """What is constant for edges is added at their targets."""
+        found = zip(maps(form, "target"), edge_maps(form), strict=True)
+        return [target.plus(bias) for target, (_, _, bias) in found]
+
+    def pointing(form: Form) -> Pointing | None:
+        if not layout.of[form]:
+            return None
+        edge, triplet, _ = zip(*edge_maps(form), strict=True)
+        weight, bias = zip(*maps(form, "score"), strict=True)
+        return Pointing(*(torch.stack(x, 1) for x in (edge, triplet, weight, bias)))
+
+    def edge_values() -> EdgeValues | None:
+        if not layout.of[Form.EDGE]:
+            return None
+        edge, triplet, _ = zip(*edge_maps(Form.EDGE), strict=True)
+        return EdgeValues(torch.cat(edge, -1), torch.cat(triplet, -1))
+
+    def pooling() -> Pooling | None:
+        if not layout.of[Form.GRAPH]:
+            return None
+        graph = join(maps(Form.GRAPH, "graph")).affine.reading(encoders[Location.GRAPH])
+        return Pooling(encoders[Location.NODE], join(maps(Form.GRAPH, "pooled")).affine, graph)
+
+    groups = [
+        maps(Form.NODE, "value"),
+        *zip(maps(Form.POINTER, "source"), targets(Form.POINTER), strict=True),
+        maps(Form.EDGE, "source"),
+        targets(Form.EDGE),
+        *zip(
+            maps(Form.EDGE_POINTER, "source"),
+            targets(Form.EDGE_POINTER),
+            maps(Form.EDGE_POINTER, "pointee"),
+            strict=True,
+        ),
+    ]
+    of_nodes = [affine for group in groups for affine in group]
+    return DecodeMaps(
+        nodes=join(of_nodes).affine.reading(encoders[Location.NODE]) if of_nodes else None,
+        node_values=sum(layout.widths(Form.NODE)),
+        points=pointing(Form.POINTER),
+        edges=edge_values(),
+        cubes=pointing(Form.EDGE_POINTER),
+        graph=pooling(),
+        widen=widen,
+    )
 
 
-def _edge_map(affine: Affine, encoder: Affine) -> EdgeMap:
-    """Split a map of (edge, triplets) and fold the edge's encoder into its part."""
+def _edge_map(affine: Affine, encoder: Affine) -> tuple[Tensor, Tensor, Tensor]:
+    """A map of (edge, triplets): weights of raw numbers and of triplets, and what is constant."""
     hidden = encoder.weight.shape[-1]
     of_edge = encoder.then(Affine(affine.weight[:, :hidden], affine.bias))
-    return EdgeMap(of_edge.weight, affine.weight[:, hidden:], of_edge.bias)
+    return of_edge.weight, affine.weight[:, hidden:], of_edge.bias
+
+
+class Decoders:
+    """The decoders of some features, ready for many moments."""
+
+    def __init__(self, maps: DecodeMaps, kernels: Kernels):
+        self.maps = maps
+        self._project = None if maps.nodes is None else kernels.project(self._joined(maps.nodes))
+        self._pointers = [kernels.pointer(*map_) for map_ in _each(maps.points)]
+
+    def _joined(self, nodes: Affine) -> Joined:
+        """The map of nodes, and the sizes of its parts."""
+        maps, sizes = self.maps, [self.maps.node_values]
+        sizes += [pointer.edge.shape[-1] for pointer in _each(maps.points) for _ in range(2)]
+        sizes += [maps.edges.edge.shape[-1]] * 2 if maps.edges else []
+        sizes += [pointer.edge.shape[-1] for pointer in _each(maps.cubes) for _ in range(3)]
+        return Joined(nodes, tuple(sizes))
+
+    def __call__(self, moment: Moment) -> Decoded:
+        """Predict the features from one moment."""
+        maps, raw, wide = self.maps, moment.edges, None
+        if maps.widen is not None and moment.triplets is not None:
+            wide = relu(maps.widen(moment.triplets))
+        parts: Iterator[Tensor] = iter(())
+        if self._project:
+            parts = iter(self._project(moment.nodes, moment.before, moment.after))
+        nodes = next(parts, None)
+        return Decoded(
+            nodes=nodes if maps.node_values else None,
+            points=[score(next(parts), next(parts), raw, wide) for score in self._pointers],
+            edges=_pairs(next(parts), next(parts), raw, wide, maps.edges) if maps.edges else None,
+            cubes=[
+                plain.edge_pointer_scores(
+                    _pairs(next(parts), next(parts), raw, wide, one), next(parts), one.affine
+                )
+                for one in _each(maps.cubes)
+            ],
+            graph=_of_graph(moment, maps.graph) if maps.graph else None,
+        )
+
+
+def _each(pointing: Pointing | None) -> list[Pointing]:
+    """The maps of each pointer."""
+    if pointing is None:
+        return []
+    return [Pointing(*parts) for parts in zip(*(x.unbind(1) for x in pointing), strict=True)]
+
+
+def _pairs(
+    source: Tensor, target: Tensor, raw: Tensor, wide: Tensor | None, maps: EdgeValues | Pointing
+) -> Tensor:
+    """What is decoded of each pair of nodes."""
+    pairs = source.unsqueeze(3) + target.unsqueeze(2) + product(raw, maps.edge)
+    return pairs if wide is None else pairs + product(wide, maps.triplet)
+
+
+def _of_graph(moment: Moment, maps: Pooling) -> Tensor:
+    """What is decoded of the largest of all nodes, and of the graph itself."""
+    seen = (maps.encoder(moment.nodes), moment.before, moment.after)
+    return maps.pooled(torch.cat([x.amax(2) for x in seen], -1)) + maps.graph(moment.graph)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from algorist.kernels.affine import Affine
+from algorist.model import kinds
 from algorist.model.kinds import row
 from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location, Stage
@@ -23,19 +24,17 @@ Dense = Mapping[str, Tensor]
 
 def encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Linear:
     """A new encoder; `xavier` tames that of a scalar hint (paper, section 3.2.1)."""
-    place = row(feature).place
-    width = place.channels or feature.classes
-    spread = 1.0 if place.channels else None  # each number as if it had a map of its own
+    spread = None if feature.classes else 1.0  # each number as if it had a map of its own
     if xavier and feature.stage == Stage.HINT and feature.kind == Kind.SCALAR:
         spread = hidden**-0.5
-    return Linear(replicas, width, hidden, spread=spread)
+    return Linear(replicas, kinds.raw_width(feature), hidden, spread=spread)
 
 
 def joint_encoder(
     features: Sequence[Feature], encoders: nn.ModuleDict, location: Location, like: Tensor
 ) -> Affine:
     """The map of all raw numbers at a location; `like` is (S, h), for where there are none."""
-    affines = [encoders[f.name].affine for f in features if row(f).place.lands == location]
+    affines = [encoders[f.name].affine for f in features if row(f).form.lands == location]
     weights = [affine.weight for affine in affines] or [like.new_zeros(len(like), 0, like.shape[1])]
     biases = [affine.bias for affine in affines] or [torch.zeros_like(like)]
     return Affine(torch.cat(weights, 1), torch.stack(biases).sum(0))
@@ -50,8 +49,8 @@ def raw_numbers(features: Sequence[Feature], values: Dense) -> dict[Location, li
     """The raw numbers of each feature, by the location where they land."""
     raw: dict[Location, list[Tensor]] = {location: [] for location in Location}
     for feature in features:
-        place = row(feature).place
-        raw[place.lands].append(place.raw(values[feature.name]))
+        value = kinds.raw_numbers(feature, values[feature.name])
+        raw[row(feature).form.lands].append(value)
     return raw
 
 
@@ -62,6 +61,6 @@ def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
         value = values[feature.name]
         if (feature.location, feature.kind) == (Location.EDGE, Kind.MASK):
             connected.append(value + value.mT > 0)
-        elif row(feature).place.lands == Location.EDGE and feature.location == Location.NODE:
+        elif row(feature).form.lands == Location.EDGE and feature.location == Location.NODE:
             connected.append(value + value.mT > 0.5)
     return connected

@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from algorist.kernels import plain
-from algorist.kernels.affine import Affine, product
-from algorist.kernels.ops import Pointer, Triplets
 from algorist.spec import MASKED, Feature, Kind, Location
 
 TEMPERATURE = 0.1
@@ -116,7 +113,7 @@ _POINTER = Meaning(_as_one_hot, _feed_choice, _pointer_cross_entropy)
 _PERMUTATION = Meaning(_as_number, _feed_permutation, _permutation_cross_entropy)
 
 
-# Places: how values enter and leave the net
+# Forms: how values enter and leave the net
 
 
 class Reads(StrEnum):
@@ -129,122 +126,66 @@ class Reads(StrEnum):
     SCORE = "score"  # the decoder's own inner values: this map turns them into one number
 
 
-class EdgeMap(NamedTuple):
-    """A decoder's map of edges: weights of raw numbers and of triplets, and what is constant.
-
-    The constant is added where the edge's target is mapped.
-    """
-
-    edge: Tensor
-    triplet: Tensor
-    bias: Tensor
+_FROM_ENDS = {"source": Reads.NODE, "target": Reads.NODE, "edge": Reads.EDGE}
 
 
-class Evidence(NamedTuple):
-    """What decoders read beside nodes and graph."""
+class Form(Enum):
+    """What predictions are made of: one number or class for each, or a choice among nodes."""
 
-    raw: Tensor  # (S, B, n, n, F): the numbers that edges are encoded from
-    triplets: Triplets | None
-    adjacency: Tensor | None  # (S, B, n, n), for processors that rule out what is not an edge
-    noise: Tensor | None = None  # (S, B, n, n), Gumbel noise for permutations
-
-
-class Projections(NamedTuple):
-    """The values of a decoder's maps of nodes and graph, and what it does with edges."""
-
-    values: Mapping[str, Tensor]
-    edge: EdgeMap | None
-    score: Affine | None  # the last map of pointers of edges
-    pointer: Pointer | None  # the whole operation, for pointers of nodes
-
-
-@dataclass(frozen=True)
-class Place:
-    """How values of one location enter and leave the net."""
-
-    lands: Location
-    """Where the encoding is added: a node's pointers are features of edges."""
-    raw: Callable[[Tensor], Tensor]
-    """The raw numbers of a dense value, channels last."""
-    channels: int
-    """How many there are for each node, edge or graph; 0 for as many as there are classes."""
-    reads: Mapping[str, Reads]
-    """The decoder's maps by name, and what each reads."""
-    decode: Callable[[Projections, Evidence], Tensor]
-    """The prediction, raw: logits where it stands for choices."""
-    pointing: bool = False
-    """Whether the decoder is that of pointers between nodes, an operation of its own."""
+    NODE = "node"
+    POINTER = "pointer"
+    EDGE = "edge"
+    EDGE_POINTER = "edge_pointer"
+    GRAPH = "graph"
 
     @property
-    def wide(self) -> bool:
-        """Whether the maps keep the hidden width, for a last map to score."""
-        return Reads.SCORE in self.reads.values()
+    def lands(self) -> Location:
+        """Where the encoding is added: a node's pointers are features of edges."""
+        return {Form.NODE: Location.NODE, Form.GRAPH: Location.GRAPH}.get(self, Location.EDGE)
+
+    @property
+    def points(self) -> bool:
+        """Whether the prediction is a choice among nodes, for each node or edge."""
+        return self in (Form.POINTER, Form.EDGE_POINTER)
+
+    @property
+    def reads(self) -> Mapping[str, Reads]:
+        """The decoder's maps by name, and what each reads."""
+        return {
+            Form.NODE: {"value": Reads.NODE},
+            Form.POINTER: {**_FROM_ENDS, "score": Reads.SCORE},
+            Form.EDGE: _FROM_ENDS,
+            Form.EDGE_POINTER: {**_FROM_ENDS, "pointee": Reads.NODE, "score": Reads.SCORE},
+            Form.GRAPH: {"pooled": Reads.POOLED, "graph": Reads.GRAPH},
+        }[self]
 
 
-def _one_channel(dense: Tensor) -> Tensor:
-    return dense.unsqueeze(-1)
+def raw_width(feature: Feature) -> int:
+    """How many raw numbers a feature gives each node, edge or graph that it lands on."""
+    if row(feature).form == Form.EDGE_POINTER:
+        return 2  # seen from both ends
+    return feature.classes or 1
 
 
-def _as_channels(dense: Tensor) -> Tensor:
-    return dense
+def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
+    """The raw numbers of a dense value, channels last."""
+    if row(feature).form == Form.EDGE_POINTER:  # (i, j, k), averaged over i and over j
+        return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
+    return dense if feature.classes else dense.unsqueeze(-1)
 
 
-def _seen_from_both_ends(dense: Tensor) -> Tensor:
-    """An edge's pointers (i, j, k), averaged over i and over j."""
-    return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
+# What the end of a decoder makes of a prediction
 
 
-def _decode_value(projections: Projections, evidence: Evidence) -> Tensor:
-    return projections.values["value"].squeeze(-1)
+Finish = Callable[[Tensor, Tensor | None, Tensor | None], Tensor]
+"""(raw prediction, adjacency where that rules out pairs, noise) -> prediction."""
 
 
-def _decode_classes(projections: Projections, evidence: Evidence) -> Tensor:
-    return projections.values["value"]
+def _as_it_is(prediction: Tensor, adjacency: Tensor | None, noise: Tensor | None) -> Tensor:
+    return prediction
 
 
-def _decode_pointer(projections: Projections, evidence: Evidence) -> Tensor:
-    values = projections.values
-    scores = projections.pointer(
-        values["source"], values["target"], evidence.raw, evidence.triplets
-    )
-    return _edges_only(scores, evidence.adjacency)
-
-
-def _decode_permutation(projections: Projections, evidence: Evidence) -> Tensor:
-    return log_sinkhorn(_decode_pointer(projections, evidence), SINKHORN_STEPS, evidence.noise)
-
-
-def _decode_edge_classes(projections: Projections, evidence: Evidence) -> Tensor:
-    values, maps = projections.values, projections.edge
-    pairs = values["source"].unsqueeze(3) + values["target"].unsqueeze(2)
-    pairs = pairs + product(evidence.raw, maps.edge)
-    if evidence.triplets is None:
-        return pairs
-    return pairs + product(evidence.triplets.wide, maps.triplet)
-
-
-def _decode_edge_value(projections: Projections, evidence: Evidence) -> Tensor:
-    return _decode_edge_classes(projections, evidence).squeeze(-1)
-
-
-def _decode_edge_mask(projections: Projections, evidence: Evidence) -> Tensor:
-    return _edges_only(_decode_edge_value(projections, evidence), evidence.adjacency)
-
-
-def _decode_edge_pointer(projections: Projections, evidence: Evidence) -> Tensor:
-    pair = _decode_edge_classes(projections, evidence)
-    return plain.edge_pointer_scores(pair, projections.values["pointee"], projections.score)
-
-
-def _decode_graph_classes(projections: Projections, evidence: Evidence) -> Tensor:
-    return projections.values["pooled"] + projections.values["graph"]
-
-
-def _decode_graph_value(projections: Projections, evidence: Evidence) -> Tensor:
-    return _decode_graph_classes(projections, evidence).squeeze(-1)
-
-
-def _edges_only(scores: Tensor, adjacency: Tensor | None) -> Tensor:
+def _along_edges(scores: Tensor, adjacency: Tensor | None, noise: Tensor | None) -> Tensor:
     """Push the scores of pairs that are not edges below all others of the sample."""
     if adjacency is None:
         return scores
@@ -252,46 +193,34 @@ def _edges_only(scores: Tensor, adjacency: Tensor | None) -> Tensor:
     return torch.where(adjacency > 0.5, scores, (lowest - 1).clamp(max=-1.0))
 
 
-_FROM_NODE = {"value": Reads.NODE}
-_FROM_ENDS = {"source": Reads.NODE, "target": Reads.NODE, "edge": Reads.EDGE}
-_POINTING = {**_FROM_ENDS, "score": Reads.SCORE}
-_EDGE_POINTING = {**_FROM_ENDS, "pointee": Reads.NODE, "score": Reads.SCORE}
-_FROM_GRAPH = {"pooled": Reads.POOLED, "graph": Reads.GRAPH}
-
-_NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
-_NODE_VALUE = Place(_NODE, _one_channel, 1, _FROM_NODE, _decode_value)
-_NODE_CLASSES = Place(_NODE, _as_channels, 0, _FROM_NODE, _decode_classes)
-_NODE_POINTER = Place(_EDGE, _one_channel, 1, _POINTING, _decode_pointer, pointing=True)
-_NODE_PERMUTATION = Place(_EDGE, _one_channel, 1, _POINTING, _decode_permutation, pointing=True)
-_EDGE_VALUE = Place(_EDGE, _one_channel, 1, _FROM_ENDS, _decode_edge_value)
-_EDGE_MASK = Place(_EDGE, _one_channel, 1, _FROM_ENDS, _decode_edge_mask)
-_EDGE_CLASSES = Place(_EDGE, _as_channels, 0, _FROM_ENDS, _decode_edge_classes)
-_EDGE_POINTER = Place(_EDGE, _seen_from_both_ends, 2, _EDGE_POINTING, _decode_edge_pointer)
-_GRAPH_VALUE = Place(_GRAPH, _one_channel, 1, _FROM_GRAPH, _decode_graph_value)
-_GRAPH_CLASSES = Place(_GRAPH, _as_channels, 0, _FROM_GRAPH, _decode_graph_classes)
+def _permutation(scores: Tensor, adjacency: Tensor | None, noise: Tensor | None) -> Tensor:
+    return log_sinkhorn(_along_edges(scores, adjacency, noise), SINKHORN_STEPS, noise)
 
 
 class Row(NamedTuple):
     """All that the learner knows about one (location, kind)."""
 
-    place: Place
+    form: Form
     meaning: Meaning
+    finish: Finish = _as_it_is
 
+
+_NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
 
 TABLE: dict[tuple[Location, Kind], Row] = {
-    (_NODE, Kind.SCALAR): Row(_NODE_VALUE, _SCALAR),
-    (_NODE, Kind.MASK): Row(_NODE_VALUE, _MASK),
-    (_NODE, Kind.MASK_ONE): Row(_NODE_VALUE, _ONE_HOT),
-    (_NODE, Kind.CATEGORICAL): Row(_NODE_CLASSES, _ONE_HOT),
-    (_NODE, Kind.POINTER): Row(_NODE_POINTER, _POINTER),
-    (_NODE, Kind.PERMUTATION_POINTER): Row(_NODE_PERMUTATION, _PERMUTATION),
-    (_EDGE, Kind.SCALAR): Row(_EDGE_VALUE, _SCALAR),
-    (_EDGE, Kind.MASK): Row(_EDGE_MASK, _MASK),
-    (_EDGE, Kind.CATEGORICAL): Row(_EDGE_CLASSES, _ONE_HOT),
-    (_EDGE, Kind.POINTER): Row(_EDGE_POINTER, _POINTER),
-    (_GRAPH, Kind.SCALAR): Row(_GRAPH_VALUE, _SCALAR),
-    (_GRAPH, Kind.MASK): Row(_GRAPH_VALUE, _MASK),
-    (_GRAPH, Kind.CATEGORICAL): Row(_GRAPH_CLASSES, _ONE_HOT),
+    (_NODE, Kind.SCALAR): Row(Form.NODE, _SCALAR),
+    (_NODE, Kind.MASK): Row(Form.NODE, _MASK),
+    (_NODE, Kind.MASK_ONE): Row(Form.NODE, _ONE_HOT),
+    (_NODE, Kind.CATEGORICAL): Row(Form.NODE, _ONE_HOT),
+    (_NODE, Kind.POINTER): Row(Form.POINTER, _POINTER, _along_edges),
+    (_NODE, Kind.PERMUTATION_POINTER): Row(Form.POINTER, _PERMUTATION, _permutation),
+    (_EDGE, Kind.SCALAR): Row(Form.EDGE, _SCALAR),
+    (_EDGE, Kind.MASK): Row(Form.EDGE, _MASK, _along_edges),
+    (_EDGE, Kind.CATEGORICAL): Row(Form.EDGE, _ONE_HOT),
+    (_EDGE, Kind.POINTER): Row(Form.EDGE_POINTER, _POINTER),
+    (_GRAPH, Kind.SCALAR): Row(Form.GRAPH, _SCALAR),
+    (_GRAPH, Kind.MASK): Row(Form.GRAPH, _MASK),
+    (_GRAPH, Kind.CATEGORICAL): Row(Form.GRAPH, _ONE_HOT),
 }
 
 

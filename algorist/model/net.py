@@ -7,21 +7,21 @@ a long evaluation differ only in their windows.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from algorist.errors import unknown
-from algorist.kernels.ops import choose
 from algorist.model import processors
-from algorist.model.decoding import Decoders, Moment, decoder
-from algorist.model.encoding import adjacency, dense, encoder, joint_encoder, raw_numbers
-from algorist.model.kinds import row
-from algorist.model.window import Window, expanded
-from algorist.spec import Feature, Location, Spec, Stage
+from algorist.model.decoding import decoder
+from algorist.model.encoding import encoder
+from algorist.model.fused import FusedScan, obstacle_to_fusing
+from algorist.model.scan import Carry, Rollout, Scan
+from algorist.model.window import Window
+from algorist.spec import Feature, Spec
 
 _CHOICES = {
     "processor": tuple(processors.PROCESSORS),
@@ -59,30 +59,6 @@ class ModelConfig:
         for name in ("hidden", "triplet_features", "heads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: got {getattr(self, name)}, expected 1 or more")
-
-
-class Carry(NamedTuple):
-    """What one window hands to the next."""
-
-    hidden: Tensor  # (S, B, n, h)
-    hints: Mapping[str, Tensor]  # the predictions of the last step
-
-    def detach(self) -> Carry:
-        """The same values, cut off from the gradient.
-
-        They are laid out as they will be when they come back from a file: the last bit of some
-        operations depends on that.
-        """
-        hints = {name: value.detach().contiguous() for name, value in self.hints.items()}
-        return Carry(self.hidden.detach().contiguous(), hints)
-
-
-class Rollout(NamedTuple):
-    """What a net predicted over a window: raw values, logits where they stand for choices."""
-
-    hints: Mapping[str, Tensor]  # (K, S, B, ...)
-    outputs: Mapping[str, Tensor]  # (S, E, ...)
-    carry: Carry
 
 
 class Net(nn.Module):
@@ -166,110 +142,16 @@ class Net(nn.Module):
 
         Without `keep_hints` the hints are fed back but not returned.
         """
-        scan = _Scan(self, algorithm, window)
-        moments, predictions = [], []
-        for k in range(window.steps):
-            moment = scan.step(k, carry)
-            carry = Carry(moment.after, scan.decode_hints(moment))
-            moments.append(moment)
-            if keep_hints:
-                predictions.append(carry.hints)
-        assert carry is not None, "a window has at least one step"
-        names = tuple(carry.hints) if keep_hints else ()
-        stacked = {name: torch.stack([hints[name] for hints in predictions]) for name in names}
-        return Rollout(stacked, scan.decode_outputs(moments), carry)
+        scan = self._scan_type(algorithm)(self, algorithm, window)
+        return scan.run(carry, keep_hints=keep_hints)
 
-
-class _Scan:
-    """The steps of one algorithm through a window, its maps composed and joined beforehand."""
-
-    def __init__(self, net: Net, algorithm: str, window: Window):
-        self.net, self.window, self.spec = net, window, net.spec(algorithm)
-        self.lanes, self.n = window.follows.shape[1:], window.inputs["pos"].shape[-1]
-        features = net.encoded(self.spec)
-        self.hints = [feature for feature in features if feature.stage == Stage.HINT]
-        encoders = {
-            location: joint_encoder(features, net.encoders[algorithm], location, net.no_code)
-            for location in Location
-        }
-        device, widths = window.follows.device, (net.config.hidden, net.config.triplet_features)
-        kernels = choose(net.kernels, net.precision, device, window.steps, widths)
-        reads_edges = any("edge" in row(f).place.reads for f in net.decoded(self.spec))
-        self.process = net.processor.prepare(encoders, kernels, triplets=reads_edges)
-        decoded_hints = [f for f in net.decoded(self.spec) if f.stage == Stage.HINT]
-        modules = net.decoders[algorithm]
-        self.decode_hints = Decoders(decoded_hints, modules, encoders, net.processor, kernels)
-        # Outputs are decoded once, all ends together.
-        once = choose(net.kernels, net.precision, device, 1, widths)
-        self.decode_ends = Decoders(self.spec.outputs, modules, encoders, net.processor, once)
-
-        inputs = dense(self.spec.inputs, window.inputs, self.n)
-        self.raw_inputs = raw_numbers(self.spec.inputs, inputs)
-        self.adjacent_inputs = adjacency(self.spec.inputs, inputs)
-        self.true_hints = dense(self.hints, window.hints, self.n)
-
-    def step(self, k: int, carry: Carry | None) -> Moment:
-        """Read moment k and process it."""
-        hints, hidden = self._hints(k, carry), self._hidden(k, carry)
-        raw = {
-            location: self._side_by_side(location, [self._at(k, x) for x in inputs], more)
-            for (location, inputs), more in zip(
-                self.raw_inputs.items(), raw_numbers(self.hints, hints).values(), strict=True
-            )
-        }
-        connected = self._adjacency(k, hints) if self.net.processor.needs_adjacency else None
-        after, triplets = self.process(raw, connected, hidden)
-        return Moment(*raw.values(), hidden, after, triplets, connected)
-
-    def decode_outputs(self, moments: Sequence[Moment]) -> dict[str, Tensor]:
-        """The outputs at the ends of trajectories: decoded there alone."""
-        steps, lanes = self.window.ends
-        replicas = torch.arange(len(steps), device=steps.device).unsqueeze(1)
-        at_ends = [
-            None if parts[0] is None else torch.stack(parts)[steps, replicas, lanes]
-            for parts in zip(*moments, strict=True)
-        ]
-        return self.decode_ends(Moment(*at_ends), self.window.noise)
-
-    def _at(self, k: int, inputs: Tensor) -> Tensor:
-        return inputs if self.window.is_first is None else inputs[k]
-
-    def _hints(self, k: int, carry: Carry | None) -> dict[str, Tensor]:
-        """The hints that the net reads: the true ones where it is given them, else its own."""
-        truth = {name: value[k] for name, value in self.true_hints.items()}
-        if carry is None:
-            return truth
-        hard = self.net.hard_feedback
-        own = {f.name: row(f).meaning.feedback(carry.hints[f.name], hard) for f in self.hints}
-        given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
-        if not given:
-            return own
-        mask = torch.stack(given).any(0)
-        return {
-            name: torch.where(expanded(mask, value), truth[name], value)
-            for name, value in own.items()
-        }
-
-    def _hidden(self, k: int, carry: Carry | None) -> Tensor:
-        if carry is None:
-            h = self.net.config.hidden
-            return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
-        if self.window.is_first is None:
-            return carry.hidden
-        return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
-
-    def _side_by_side(
-        self, location: Location, inputs: list[Tensor], hints: list[Tensor]
-    ) -> Tensor:
-        if inputs or hints:
-            return torch.cat((*inputs, *hints), -1)
-        return self.window.follows.new_zeros(*self.lanes, *location.shape(self.n), 0)
-
-    def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
-        connected = torch.eye(self.n, device=self.window.follows.device).expand(
-            *self.lanes, self.n, self.n
-        )
-        parts = [self._at(k, x) for x in self.adjacent_inputs] + adjacency(self.hints, hints)
-        for part in parts:
-            connected = torch.where(part, 1.0, connected)
-        return connected
+    def _scan_type(self, algorithm: str) -> type[Scan] | type[FusedScan]:
+        """How a window is computed: step by step in PyTorch, or by fused kernels."""
+        if self.kernels == "fused" or (self.kernels == "auto" and self.device.type == "cuda"):
+            obstacle = obstacle_to_fusing(self, algorithm)
+            if obstacle is None:
+                return FusedScan
+            if self.kernels == "fused":
+                raise ValueError(f"kernels: fused ones {obstacle}; or choose plain")
+            warnings.warn(f"plain kernels are used: fused ones {obstacle}", stacklevel=3)
+        return Scan

@@ -17,8 +17,8 @@ from torch.nn.functional import leaky_relu, pad, relu
 
 from algorist.errors import unknown
 from algorist.kernels.affine import Affine, Joined, join
+from algorist.kernels.maps import ProcessMaps, Update
 from algorist.kernels.ops import Kernels
-from algorist.kernels.plain import Update
 from algorist.model.layers import LayerNorm, Linear
 from algorist.spec import Location
 
@@ -99,7 +99,7 @@ class MessagePassing(Processor):
             self.gate_state, self.gate_message = linear(2 * h, h), linear(h, h)
             self.gate = linear(h, h, bias=-3.0)
 
-    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
+    def maps(self, encoders: Encoders, *, triplets: bool) -> ProcessMaps:
         """Join all maps of the node states and fold into them what is added to edges and graph."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
         h, f = self.second.weight.shape[-1], self.triplet_features
@@ -110,12 +110,25 @@ class MessagePassing(Processor):
              self.keep.affine, *_affines([self.gate_state] if self.gated else [])]
         ).affine  # fmt: skip
         state = _with_graph(state, self._graph(), h).reading(of_node, of_graph).plus(of_edges.bias)
+        edge, triplet = of_edges.weight.split((h, 3 * f), -1)
+        return ProcessMaps(
+            state=state,
+            edge=edge,
+            first=self.first.affine,
+            second=self.second.weight,
+            triplet=triplet if f and triplets else None,
+            update=self._update(),
+        )
+
+    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
+        """Messages between nodes, with all maps composed."""
+        maps = self.maps(encoders, triplets=triplets)
+        h, f = self.second.weight.shape[-1], self.triplet_features
         sizes = (h, 3 * f, h, h, h) if self.gated else (h, 3 * f, h, h)
-        project = kernels.project(Joined(state, sizes))
-        edge_weight, triplet_weight = of_edges.weight.split((h, 3 * f), -1)
-        message = kernels.message(edge_weight, self.first.affine, self.second.weight)
-        triplet_max = kernels.triplet_max(triplet_weight) if f and triplets else None
-        renew = kernels.renew(self._update())
+        project = kernels.project(Joined(maps.state, sizes))
+        message = kernels.message(maps.edge, maps.first, maps.second)
+        triplet_max = None if maps.triplet is None else kernels.triplet_max(maps.triplet)
+        renew = kernels.renew(maps.update)
 
         def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> Stepped:
             nodes, edges, graph = (raw[location] for location in Location)

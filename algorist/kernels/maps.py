@@ -1,0 +1,86 @@
+"""The maps of one step of message passing, composed for one algorithm: what kernels are given.
+
+Inputs of nodes are the raw numbers of the node, then those of the graph, then the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from algorist.kernels.affine import Affine
+
+
+class Update(NamedTuple):
+    """What a node makes of its largest messages: new values, and a gate for them."""
+
+    of_message: Affine  # h -> h, or 2h with the gate's part
+    norm: tuple[Tensor, Tensor] | None  # scale and offset, (S, h) each
+    gate: Affine | None
+
+
+class ProcessMaps(NamedTuple):
+    """How states are renewed."""
+
+    state: Affine
+    """(nodes, graph, hidden) -> parts for receiver, triplets (three), sender, keep and gate."""
+    edge: Tensor  # (S, Fe, h)
+    first: Affine
+    second: Tensor
+    triplet: Tensor | None
+    """(S, Fe, 3f): the edges (i, j), (i, k) and (j, k); None where nobody reads triplets."""
+    update: Update
+
+
+class Pointing(NamedTuple):
+    """Decoders of pointers, P of them side by side; of one, without that axis."""
+
+    edge: Tensor  # (S, P, Fe, h)
+    triplet: Tensor  # (S, P, h, h), or with nothing in it where there are no triplets
+    score: Tensor  # (S, P, h, 1)
+    bias: Tensor  # (S, P, 1)
+
+    @property
+    def affine(self) -> Affine:
+        """The last map of one pointer."""
+        return Affine(self.score, self.bias)
+
+
+class EdgeValues(NamedTuple):
+    """Decoders of values of edges."""
+
+    edge: Tensor  # (S, Fe, C)
+    triplet: Tensor  # (S, h, C), or with nothing in it
+
+
+class Pooling(NamedTuple):
+    """Decoders of values of the graph."""
+
+    encoder: Affine  # raw numbers of a node -> h
+    pooled: Affine  # the largest encoding, old and new state over all nodes -> C
+    graph: Affine  # raw numbers of the graph -> C
+
+
+class DecodeMaps(NamedTuple):
+    """How some features are predicted."""
+
+    nodes: Affine | None
+    """(nodes, before, after) -> values of nodes; for each pointer source and target; for all values
+    of edges source, then target; for each pointer of edges source, target and pointee."""
+    node_values: int  # how many of these columns are values of nodes
+    points: Pointing | None
+    edges: EdgeValues | None
+    cubes: Pointing | None
+    graph: Pooling | None
+    widen: Affine | None  # how triplets are read, f -> h
+
+
+def tensors(maps: Sequence | None) -> list[Tensor]:
+    """All tensors of nested maps, in order."""
+    if maps is None or isinstance(maps, int):
+        return []
+    if isinstance(maps, Tensor):
+        return [maps]
+    return [tensor for part in maps for tensor in tensors(part)]

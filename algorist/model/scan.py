@@ -1,0 +1,174 @@
+"""The scan over a window, step by step: read a moment, process it, predict the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from algorist.kernels.ops import choose
+from algorist.model.decoding import Decoders, Layout, Moment, decode_maps
+from algorist.model.encoding import adjacency, dense, joint_encoder, raw_numbers
+from algorist.model.kinds import row
+from algorist.model.window import Window, expanded
+from algorist.spec import Location, Stage
+
+if TYPE_CHECKING:
+    from algorist.model.net import Net
+
+
+class Carry(NamedTuple):
+    """What one window hands to the next."""
+
+    hidden: Tensor  # (S, B, n, h)
+    hints: Mapping[str, Tensor]  # the predictions of the last step
+
+    def detach(self) -> Carry:
+        """The same values, cut off from the gradient.
+
+        They are laid out as they will be when they come back from a file: the last bit of some
+        operations depends on that.
+        """
+        hints = {name: value.detach().contiguous() for name, value in self.hints.items()}
+        return Carry(self.hidden.detach().contiguous(), hints)
+
+
+class Rollout(NamedTuple):
+    """What a net predicted over a window: raw values, logits where they stand for choices."""
+
+    hints: Mapping[str, Tensor]  # (K, S, B, ...)
+    outputs: Mapping[str, Tensor]  # (S, E, ...)
+    carry: Carry
+
+
+class Composed:
+    """The maps of a net for one algorithm, joined and folded into each other."""
+
+    def __init__(self, net: Net, algorithm: str):
+        self.spec = net.spec(algorithm)
+        encoded, decoded = net.encoded(self.spec), net.decoded(self.spec)
+        self.read_hints = [feature for feature in encoded if feature.stage == Stage.HINT]
+        self.encoders = {
+            location: joint_encoder(encoded, net.encoders[algorithm], location, net.no_code)
+            for location in Location
+        }
+        self.hints = Layout(feature for feature in decoded if feature.stage == Stage.HINT)
+        self.outputs = Layout(self.spec.outputs)
+        self.reads_edges = any("edge" in row(feature).form.reads for feature in decoded)
+        modules, widen = net.decoders[algorithm], net.processor.widen
+        self.hint_maps = decode_maps(self.hints, modules, self.encoders, widen)
+        self.output_maps = decode_maps(self.outputs, modules, self.encoders, widen)
+
+
+class Scan:
+    """The steps of one algorithm through a window."""
+
+    def __init__(self, net: Net, algorithm: str, window: Window):
+        self.net, self.window, self.maps = net, window, Composed(net, algorithm)
+        self.lanes, self.n = window.follows.shape[1:], window.inputs["pos"].shape[-1]
+        kernels, maps = choose(net.kernels, window.follows.device), self.maps
+        self.process = net.processor.prepare(maps.encoders, kernels, triplets=maps.reads_edges)
+        self.decode_hints = Decoders(maps.hint_maps, kernels)
+        self.decode_ends = Decoders(maps.output_maps, kernels)
+        inputs = dense(maps.spec.inputs, window.inputs, self.n)
+        self.raw_inputs = raw_numbers(maps.spec.inputs, inputs)
+        self.adjacent_inputs = adjacency(maps.spec.inputs, inputs)
+        self.true_hints = dense(maps.read_hints, window.hints, self.n)
+
+    def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
+        """All steps, and the outputs where trajectories end."""
+        moments, predictions = [], []
+        for k in range(self.window.steps):
+            moment = self.step(k, carry)
+            hints = self.maps.hints.predictions(
+                self.decode_hints(moment), self._ruled_out(moment), None
+            )
+            carry = Carry(moment.after, hints)
+            moments.append(moment)
+            if keep_hints:
+                predictions.append(hints)
+        assert carry is not None, "a window has at least one step"
+        names = tuple(carry.hints) if keep_hints else ()
+        stacked = {name: torch.stack([hints[name] for hints in predictions]) for name in names}
+        return Rollout(stacked, self.decode_outputs(moments), carry)
+
+    def _ruled_out(self, moment: Moment) -> Tensor | None:
+        """Which pairs decoders may choose, where the processor restricts them."""
+        return moment.adjacency if self.net.processor.rules_out_non_edges else None
+
+    def step(self, k: int, carry: Carry | None) -> Moment:
+        """Read moment k and process it."""
+        hints, hidden = self._hints(k, carry), self._hidden(k, carry)
+        raw = {
+            location: self._side_by_side(location, [self._at(k, x) for x in inputs], more)
+            for (location, inputs), more in zip(
+                self.raw_inputs.items(),
+                raw_numbers(self.maps.read_hints, hints).values(),
+                strict=True,
+            )
+        }
+        connected = self._adjacency(k, hints) if self.net.processor.needs_adjacency else None
+        after, triplets = self.process(raw, connected, hidden)
+        return Moment(*raw.values(), hidden, after, triplets, connected)
+
+    def decode_outputs(self, moments: Sequence[Moment]) -> dict[str, Tensor]:
+        """The outputs at the ends of trajectories: decoded there alone."""
+        steps, lanes = self.window.ends
+        replicas = torch.arange(len(steps), device=steps.device).unsqueeze(1)
+        at_ends = [
+            None if parts[0] is None else torch.stack(parts)[steps, replicas, lanes]
+            for parts in zip(*moments, strict=True)
+        ]
+        moment = Moment(*at_ends)
+        return self.maps.outputs.predictions(
+            self.decode_ends(moment), self._ruled_out(moment), self.window.noise
+        )
+
+    def _at(self, k: int, inputs: Tensor) -> Tensor:
+        return inputs if self.window.is_first is None else inputs[k]
+
+    def _hints(self, k: int, carry: Carry | None) -> dict[str, Tensor]:
+        """The hints that the net reads: the true ones where it is given them, else its own."""
+        truth = {name: value[k] for name, value in self.true_hints.items()}
+        if carry is None:
+            return truth
+        hard = self.net.hard_feedback
+        own = {
+            f.name: row(f).meaning.feedback(carry.hints[f.name], hard) for f in self.maps.read_hints
+        }
+        given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
+        if not given:
+            return own
+        mask = torch.stack(given).any(0)
+        return {
+            name: torch.where(expanded(mask, value), truth[name], value)
+            for name, value in own.items()
+        }
+
+    def _hidden(self, k: int, carry: Carry | None) -> Tensor:
+        if carry is None:
+            h = self.net.config.hidden
+            return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
+        if self.window.is_first is None:
+            return carry.hidden
+        return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
+
+    def _side_by_side(
+        self, location: Location, inputs: list[Tensor], hints: list[Tensor]
+    ) -> Tensor:
+        if inputs or hints:
+            return torch.cat((*inputs, *hints), -1)
+        return self.window.follows.new_zeros(*self.lanes, *location.shape(self.n), 0)
+
+    def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
+        connected = torch.eye(self.n, device=self.window.follows.device).expand(
+            *self.lanes, self.n, self.n
+        )
+        parts = [self._at(k, x) for x in self.adjacent_inputs] + adjacency(
+            self.maps.read_hints, hints
+        )
+        for part in parts:
+            connected = torch.where(part, 1.0, connected)
+        return connected
