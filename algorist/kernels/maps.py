@@ -5,8 +5,7 @@ Inputs of nodes are the raw numbers of the node, then those of the graph, then t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -77,10 +76,28 @@ class DecodeMaps(NamedTuple):
     widen: Affine | None  # how triplets are read, f -> h
 
 
-def tensors(maps: Sequence | None) -> list[Tensor]:
+Maps = Any
+"""Tensors in nested tuples, None where there is nothing, and plain numbers."""
+
+
+def tensors(maps: Maps) -> list[Tensor]:
     """All tensors of nested maps, in order."""
-    if maps is None or isinstance(maps, int):
-        return []
-    if isinstance(maps, Tensor):
-        return [maps]
-    return [tensor for part in maps for tensor in tensors(part)]
+    if isinstance(maps, tuple):
+        return [tensor for part in maps for tensor in tensors(part)]
+    return [maps] if isinstance(maps, Tensor) else []
+
+
+def detached(maps: Maps) -> Maps:
+    """The same maps, cut off from the gradient, each tensor in one piece."""
+    if isinstance(maps, tuple):
+        parts = (detached(part) for part in maps)
+        return type(maps)(*parts) if hasattr(maps, "_fields") else tuple(parts)
+    return maps.detach().contiguous() if isinstance(maps, Tensor) else maps
+
+
+def matching(maps: Maps, others: Maps) -> list[Tensor | None]:
+    """What others have for each tensor of nested maps, None where they have nothing."""
+    if isinstance(maps, tuple):
+        parts = others if others is not None else (None,) * len(maps)
+        return [x for mine, theirs in zip(maps, parts, strict=True) for x in matching(mine, theirs)]
+    return [others] if isinstance(maps, Tensor) else []

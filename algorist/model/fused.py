@@ -1,10 +1,211 @@
-"""The scan over a window by fused kernels: what they need to know of a net and an algorithm."""
+"""The scan over a window by fused kernels: how they are told of a net, an algorithm and a window."""
 
 from __future__ import annotations
 
+import importlib.util
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-class FusedScan: ...
+import torch
+from torch import Tensor
+
+from algorist.errors import unknown
+from algorist.model.decoding import Decoded
+from algorist.model.encoding import dense
+from algorist.model.kinds import Form, raw_numbers, raw_width, row
+from algorist.model.processors import MessagePassing
+from algorist.model.scan import Carry, Composed, Rollout
+from algorist.model.window import Window
+from algorist.spec import Feature, Kind, Location
+
+if TYPE_CHECKING:
+    from algorist.kernels.fused.decoding import Logits
+    from algorist.kernels.fused.scan import Previous
+    from algorist.model.net import Net
+
+PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
+"""How fused kernels round the operands of matrix products, and their names for it."""
 
 
-def obstacle_to_fusing(net, algorithm):
-    return "x"
+def obstacle_to_fusing(net: Net, algorithm: str) -> str | None:
+    """What stands in the way of fused kernels, and how to remove it."""
+    if importlib.util.find_spec("triton") is None:
+        return "need Triton: pip install 'algorist[gpu]'"
+    processor = net.processor
+    if not isinstance(processor, MessagePassing) or processor.rules_out_non_edges:
+        return f"know no {net.config.processor}"
+    odd = [x for x in (net.config.hidden, net.config.triplet_features) if x & (x - 1)]
+    if odd:
+        return f"need widths that are powers of two, got {odd[0]}"
+    if net.config.hidden < 16:
+        return f"need a hidden size of at least 16, got {net.config.hidden}"
+    from algorist.kernels.fused.begin import CLASSES, CODES
+
+    for hint in net.spec(algorithm).hints:
+        if (hint.location, hint.kind) not in CODES or hint.classes > CLASSES:
+            return f"know no hint like {hint.name!r}"
+    return None
+
+
+class Columns:
+    """Where the raw numbers of each feature stand: in x, node's then graph's, or among edges'."""
+
+    def __init__(self, inputs: Sequence[Feature], hints: Sequence[Feature]):
+        self.of: dict[str, int] = {}
+        self.ends: dict[Location, int] = {}
+        self.features = {feature.name: feature for feature in (*inputs, *hints)}
+        for start, locations in ((0, (Location.NODE, Location.GRAPH)), (0, (Location.EDGE,))):
+            for location in locations:
+                for feature in self.features.values():
+                    if row(feature).form.lands == location:
+                        self.of[feature.name] = start
+                        start += raw_width(feature)
+                self.ends[location] = start
+
+    def write(self, x: Tensor, raw: Tensor, values: Mapping[str, Tensor]) -> None:
+        """Put dense values where they belong; those of the graph at every node."""
+        for name, value in values.items():
+            feature = self.features[name]
+            numbers, into = raw_numbers(feature, value), x
+            if row(feature).form.lands == Location.EDGE:
+                into = raw
+            elif feature.location == Location.GRAPH:
+                numbers = numbers.unsqueeze(-2)
+            start = self.of[name]
+            into[..., start : start + raw_width(feature)] = numbers
+
+
+class FusedScan:
+    """The steps of one algorithm through a window."""
+
+    def __init__(self, net: Net, algorithm: str, window: Window):
+        if net.precision not in PRECISIONS:
+            raise ValueError(unknown("precision", net.precision, PRECISIONS))
+        self.net, self.window, self.algorithm = net, window, algorithm
+        self.maps = Composed(net, algorithm)
+        self.columns = Columns(self.maps.spec.inputs, self.maps.read_hints)
+        self.n = window.inputs["pos"].shape[-1]
+
+    def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
+        """All steps, and the outputs where trajectories end."""
+        from algorist.kernels.fused.scan import Reading, scan
+
+        net, maps, window = self.net, self.maps, self.window
+        fresh, given = self._beginnings(carry)
+        x, raw = self._true_numbers(carry)
+        S, B = window.follows.shape[1:]
+        only_itself = net.processor.hears == "itself"
+        eye = torch.eye(self.n, device=x.device).repeat(S, B, 1, 1) if only_itself else None
+        table, connects = net.tables(self)
+        reading = Reading(
+            x=x,
+            raw=raw,
+            of_nodes=self.columns.ends[Location.NODE],
+            table=table,
+            given=given,
+            fresh=fresh,
+            ends=window.ends,
+            previous=None if carry is None else self._previous(carry),
+            hard=net.hard_feedback,
+            heard=eye,
+            connects=connects if net.processor.needs_adjacency else None,
+            precision=PRECISIONS[net.precision],
+        )
+        process = net.processor.maps(maps.encoders, triplets=maps.reads_edges)
+        of_hints, of_outputs, hidden = scan(process, maps.hint_maps, maps.output_maps, reading)
+        hints = maps.hints.predictions(_by_form(of_hints), None, None)
+        at_ends = Decoded(*(_only(part) for part in _by_form(of_outputs)))
+        outputs = maps.outputs.predictions(at_ends, None, window.noise)
+        last = {name: value[-1] for name, value in hints.items()}
+        return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last))
+
+    def _beginnings(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
+        """(K, S, B) twice: where trajectories begin, and where the net is given true hints."""
+        window = self.window
+        fresh = window.is_first
+        if fresh is None:
+            fresh = torch.zeros_like(window.follows, dtype=torch.bool)
+        if carry is None:
+            fresh = fresh.clone()
+            fresh[0] = True
+        return fresh, fresh if window.forced is None else fresh | window.forced
+
+    def _true_numbers(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
+        """The inputs at every step, and the true hints where the net may be given them."""
+        window, maps, ends = self.window, self.maps, self.columns.ends
+        shape = (*window.follows.shape, self.n)
+        x = window.follows.new_empty(*shape, ends[Location.GRAPH] + 1)
+        raw = window.follows.new_empty(*shape, self.n, ends[Location.EDGE])
+        x[..., -1] = 1.0
+        self.columns.write(x, raw, dense(maps.spec.inputs, window.inputs, self.n))
+        if window.is_first is not None or window.forced is not None:
+            steps = window.steps
+        else:  # at the first step at most
+            steps = int(carry is None)
+        hints = {f.name: window.hints[f.name][:steps] for f in maps.read_hints}
+        self.columns.write(x[:steps], raw[:steps], dense(maps.read_hints, hints, self.n))
+        return x, raw
+
+    def _previous(self, carry: Carry) -> Previous:
+        """The carried hints, side by side as decoders leave them."""
+        from algorist.kernels.fused.decoding import Logits
+        from algorist.kernels.fused.scan import Previous
+
+        def of(form: Form) -> list[Tensor]:
+            values = ((f, carry.hints[f.name]) for f in self.maps.hints.of[form])
+            return [v if form.points or f.classes else v.unsqueeze(-1) for f, v in values]
+
+        nodes, edges, graph = (
+            torch.cat(of(form), -1) if of(form) else None
+            for form in (Form.NODE, Form.EDGE, Form.GRAPH)
+        )
+        points, cubes = (
+            torch.stack(of(form)) if of(form) else None
+            for form in (Form.POINTER, Form.EDGE_POINTER)
+        )
+        return Previous(carry.hidden.contiguous(), Logits(nodes, points, edges, cubes, graph))
+
+    def table(self) -> Tensor:
+        """The hints that are read, as fused kernels know them."""
+        from algorist.kernels.fused.begin import CODES
+
+        rows = []
+        for feature in self.maps.read_hints:
+            form = row(feature).form
+            peers = self.maps.hints.of[form]
+            place = peers.index(feature)
+            index = place if form.points else sum(self.maps.hints.widths(form)[:place])
+            code = CODES[feature.location, feature.kind]
+            column = self.columns.of[feature.name]
+            rows.append((code, column, index, feature.classes or 1, 0))
+        return torch.tensor(rows, dtype=torch.int32).reshape(-1, 5)
+
+    def connects(self) -> Tensor:
+        """Above which sum over both directions each raw number of an edge connects its nodes."""
+        limits = torch.full((self.columns.ends[Location.EDGE],), math.inf)
+        for name, feature in self.columns.features.items():
+            form = row(feature).form
+            if form == Form.EDGE and feature.kind == Kind.MASK:
+                limits[self.columns.of[name]] = 0.0
+            elif form == Form.POINTER:
+                limits[self.columns.of[name]] = 0.5
+        return limits
+
+
+def _by_form(logits: Logits) -> Decoded:
+    nodes, points, edges, cubes, graph = logits
+    return Decoded(
+        nodes=nodes,
+        points=() if points is None else points.unbind(1),
+        edges=edges,
+        cubes=() if cubes is None else cubes.unbind(1),
+        graph=graph,
+    )
+
+
+def _only(part: Tensor | Sequence[Tensor] | None) -> Tensor | Sequence[Tensor] | None:
+    """The single step of what was decoded at ends."""
+    if part is None or isinstance(part, Tensor):
+        return None if part is None else part.squeeze(0)
+    return [one.squeeze(0) for one in part]

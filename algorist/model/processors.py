@@ -102,29 +102,34 @@ class MessagePassing(Processor):
     def maps(self, encoders: Encoders, *, triplets: bool) -> ProcessMaps:
         """Join all maps of the node states and fold into them what is added to edges and graph."""
         of_node, of_edge, of_graph = (encoders[location] for location in Location)
-        h, f = self.second.weight.shape[-1], self.triplet_features
+        triplets = triplets and self.triplet_features > 0
+        h, f = self.second.weight.shape[-1], self.triplet_features if triplets else 0
         # The first outputs of the state are those that the edges and the graph add to.
-        of_edges = of_edge.then(join([self.edge.affine, *_affines(self.triplet_edges)]).affine)
+        edges = [self.edge.affine, *_affines(self.triplet_edges if triplets else ())]
+        of_edges = of_edge.then(join(edges).affine)
         state = join(
-            [self.receiver.affine, *_affines(self.triplet_nodes), self.sender.affine,
-             self.keep.affine, *_affines([self.gate_state] if self.gated else [])]
+            [self.receiver.affine, *_affines(self.triplet_nodes if triplets else ()),
+             self.sender.affine, self.keep.affine,
+             *_affines([self.gate_state] if self.gated else [])]
         ).affine  # fmt: skip
-        state = _with_graph(state, self._graph(), h).reading(of_node, of_graph).plus(of_edges.bias)
+        graph = self._graph(triplets=triplets)
+        state = _with_graph(state, graph, h).reading(of_node, of_graph).plus(of_edges.bias)
         edge, triplet = of_edges.weight.split((h, 3 * f), -1)
         return ProcessMaps(
             state=state,
             edge=edge,
             first=self.first.affine,
             second=self.second.weight,
-            triplet=triplet if f and triplets else None,
+            triplet=triplet if triplets else None,
             update=self._update(),
         )
 
     def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
         """Messages between nodes, with all maps composed."""
         maps = self.maps(encoders, triplets=triplets)
-        h, f = self.second.weight.shape[-1], self.triplet_features
-        sizes = (h, 3 * f, h, h, h) if self.gated else (h, 3 * f, h, h)
+        h = self.second.weight.shape[-1]
+        wide = 0 if maps.triplet is None else maps.triplet.shape[-1]
+        sizes = (h, wide, h, h, h) if self.gated else (h, wide, h, h)
         project = kernels.project(Joined(maps.state, sizes))
         message = kernels.message(maps.edge, maps.first, maps.second)
         triplet_max = None if maps.triplet is None else kernels.triplet_max(maps.triplet)
@@ -140,9 +145,9 @@ class MessagePassing(Processor):
 
         return step
 
-    def _graph(self) -> Affine:
+    def _graph(self, *, triplets: bool) -> Affine:
         """What the graph adds to the first outputs of the state."""
-        if not self.triplet_features:
+        if not triplets:
             return self.graph.affine
         nothing = Affine(*(torch.zeros_like(x) for x in self.triplet_graph.affine))
         return join([self.graph.affine, nothing, self.triplet_graph.affine, nothing]).affine

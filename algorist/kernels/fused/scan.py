@@ -7,55 +7,156 @@ the stacks. Several parts contribute to the same slope: each has its slot, and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-Weights = Mapping[str, Tensor]
+from algorist.kernels.fused.begin import begin, begin_backward
+from algorist.kernels.fused.decoding import Decoding, Logits
+from algorist.kernels.fused.processing import Processing
+from algorist.kernels.fused.stacks import Moments, Slots
+from algorist.kernels.maps import DecodeMaps, Maps, ProcessMaps, detached, matching, tensors
 
 
-class Size(NamedTuple):
-    """Steps, replicas, lanes, nodes, hidden size."""
+class Previous(NamedTuple):
+    """What the window before leaves."""
 
-    steps: int
-    replicas: int
-    lanes: int
-    n: int
-    hidden: int
-
-    def stack(self, like: Tensor, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Room for all steps."""
-        return like.new_empty(self.steps, self.replicas, self.lanes, *shape, dtype=dtype)
-
-    def side_by_side(self, like: Tensor, count: int, *shape: int) -> Tensor:
-        """Room for all steps, for several things of a kind."""
-        return like.new_empty(self.steps, count, self.replicas, self.lanes, *shape)
+    hidden: Tensor  # (S, B, n, h)
+    logits: Logits  # of one step
 
 
-class Moments(NamedTuple):
-    """What decoders read of each step."""
+@dataclass(frozen=True)
+class Reading:
+    """What a scan reads, beside its maps."""
 
-    x: Tensor  # (K, S, B, n, Fx): numbers of the node and of the graph, and a one
-    raw: Tensor  # (K, S, B, n, n, Fe)
-    before: Tensor  # (K, S, B, n, h)
-    after: Tensor
-    maxima: Tensor | None  # (K, S, B, n, n, T)
+    x: Tensor
+    """(K, S, B, n, Fx): the true numbers of node and graph, and a one. Predictions come in here."""
+    raw: Tensor
+    """(K, S, B, n, n, Fe): those of edges, likewise."""
+    of_nodes: int
+    """How many of the first numbers in x are the nodes' own."""
+    table: Tensor
+    """The hints, as `begin` reads them."""
+    given: Tensor
+    """(K, S, B): where the net is given the true hints."""
+    fresh: Tensor
+    """(K, S, B): where states begin anew."""
+    ends: tuple[Tensor, Tensor]
+    """(S, E) twice: the step and the lane of each end."""
+    previous: Previous | None
+    hard: bool
+    """Whether predictions are rounded before they are read."""
+    heard: Tensor | None
+    """(S, B, n, n): who hears whom, None for all."""
+    connects: Tensor | None
+    """(Fe,): above which sum over both directions a number of an edge makes nodes hear each other;
+    None where that does not matter."""
+    precision: str
 
 
-class Slots:
-    """Slopes of the moments: (K, slots, S, B, ...), a slot for each part that contributes."""
+def scan(
+    process: ProcessMaps, hints: DecodeMaps, outputs: DecodeMaps, reading: Reading
+) -> tuple[Logits, Logits, Tensor]:
+    """The predictions of hints at all steps, of outputs at all ends, and the last states."""
+    maps = (process, hints, outputs)
+    run = _Run(*detached(maps), reading, keep=torch.is_grad_enabled())
+    results = iter(_Scan.apply(run, maps, *tensors(maps)))
 
-    def __init__(self, moments: Moments, counts: Mapping[str, int]):
-        self.given = {
-            name: value.new_empty(len(value), counts[name], *value.shape[1:])
-            for name, value in moments._asdict().items()
-            if value is not None
-        }
-        self._taken = dict.fromkeys(self.given, 0)
+    def named(decoding: Decoding) -> Logits:
+        return Logits(*(None if x is None else next(results) for x in decoding.predictions))
 
-    def take(self, name: str) -> Tensor:
-        """The next free slot, (K, S, B, ...)."""
-        slot, self._taken[name] = self._taken[name], self._taken[name] + 1
-        return self.given[name][:, slot]
+    return named(run.hints), named(run.outputs), next(results)
+
+
+class _Scan(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, run: _Run, maps: Maps, *weights: Tensor) -> tuple[Tensor, ...]:
+        run.forward()
+        ctx.run, ctx.maps = run, maps
+        results = [*run.hints.predictions, *run.outputs.predictions, run.moments.after[-1]]
+        # Not the tensors that the run holds: it must not hold what leads back to it.
+        return tuple(x.view_as(x) for x in results if x is not None)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor | None) -> tuple[Tensor | None, ...]:
+        run, ctx.run = ctx.run, None
+        return None, None, *matching(ctx.maps, run.backward(iter(slopes)))
+
+
+class _Run:
+    """One pass through a window, forward and back."""
+
+    def __init__(
+        self,
+        process: ProcessMaps,
+        hints: DecodeMaps,
+        outputs: DecodeMaps,
+        reading: Reading,
+        *,
+        keep: bool,
+    ):
+        self.reading, self.keep, self.output_maps = reading, keep, outputs
+        x, raw, h = reading.x, reading.raw, process.second.shape[-1]
+        K, S, B, n, _ = x.shape
+        maxima = None
+        if process.triplet is not None:
+            maxima = x.new_empty(K, S, B, n, n, process.triplet.shape[-1] // 3)
+        states = (x.new_empty(K, S, B, n, h) for _ in range(2))
+        self.moments = Moments(x, raw, *states, maxima)
+        self.process = Processing(process, self.moments, reading, keep=keep)
+        self.hints = Decoding(hints, self.moments, reading.of_nodes, reading.precision, keep=keep)
+
+    def forward(self) -> None:
+        """Take all steps, then decode the outputs at all ends together."""
+        reading, before = self.reading, self.reading.previous
+        logits = self.hints.logits
+        for k in range(len(reading.x)):
+            if k:
+                before = Previous(self.moments.after[k - 1], logits.at(k - 1))
+            elif before is None:  # all is given: nobody reads what lies there
+                before = Previous(self.moments.after[0], logits.at(0))
+            begin(
+                reading.table, reading.x[k], reading.raw[k], self.moments.before[k],
+                reading.given[k], reading.fresh[k], *before.logits, before.hidden, reading.hard,
+            )  # fmt: skip
+            self.process.forward(k)
+            self.hints.forward(k)
+        at_ends = self.moments.at(*reading.ends)
+        self.outputs = Decoding(
+            self.output_maps, at_ends, reading.of_nodes, reading.precision, keep=self.keep
+        )
+        self.outputs.forward(0)
+
+    def backward(self, slopes: Iterator[Tensor | None]) -> Maps:
+        """The gradients of all maps, from the slopes of all predictions."""
+        of_hints, of_outputs = self.hints.read_slopes(slopes), self.outputs.read_slopes(slopes)
+        at_ends = Slots(self.outputs.moments, Counter(self.outputs.adds))
+        self.outputs.turn(at_ends, of_outputs)
+        self.outputs.backward(0)
+
+        adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
+        slots = Slots(self.moments, adds)
+        from_next = slots.take("after")
+        from_next[-1] = 0.0
+        self.hints.turn(slots, of_hints)
+        self.process.turn(slots)
+        slots.put_at(*self.reading.ends, at_ends)
+        for k in reversed(range(len(from_next))):
+            self.hints.backward(k)
+            self.process.backward(k)
+            if k:
+                self._begin_backward(k, slots, from_next[k - 1])
+        return self.process.gradients(), self.hints.gradients(), self.outputs.gradients()
+
+    def _begin_backward(self, k: int, slots: Slots, d_after: Tensor) -> None:
+        reading, slopes = self.reading, self.hints.slopes.at(k - 1)
+        cubes = self.hints.logits.at(k - 1).cubes
+        begin_backward(
+            reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k], cubes,
+            slots.all["x"][k], slots.all["raw"][k], slots.all["before"][k], *slopes, d_after,
+            reading.hard,
+        )  # fmt: skip

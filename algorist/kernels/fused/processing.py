@@ -1,0 +1,138 @@
+"""The renewal of states at all steps of a scan: projections, messages, triplets, new states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from algorist.kernels.affine import Affine
+from algorist.kernels.fused import node, pairs
+from algorist.kernels.fused.projection import Projection
+from algorist.kernels.fused.stacks import Moments, Slots, at_step, over_steps, sum_over_steps
+from algorist.kernels.maps import ProcessMaps, Update
+
+if TYPE_CHECKING:
+    from algorist.kernels.fused.scan import Reading
+
+
+class Processing:
+    """One step of message passing, at all steps; `keep` what the way back needs."""
+
+    def __init__(self, maps: ProcessMaps, moments: Moments, reading: Reading, *, keep: bool):
+        self.maps, self.moments, self.precision = maps, moments, reading.precision
+        self.state = Projection(maps.state, (moments.x, moments.before), self.precision)
+        K, S, B, n, h = moments.before.shape
+        new, gated = moments.before.new_empty, maps.update.gate is not None
+        # The columns of the state: receiver, triplets, sender, keep, gate.
+        self.triplet_column = h
+        self.keep_column = self.state.out.shape[-1] - (2 * h if gated else h)
+        self.sender_column = self.keep_column - h
+        self.columns = self.keep_column, self.keep_column + h if gated else None
+        self.heard, self.connects = reading.heard, reading.connects
+        if self.connects is not None:
+            self.heard = new(S, B, n, n)
+        self.messages = new(K, S, B, n, h)
+        self.winner = self.built = self.inner = self.triplet_winner = None
+        self.renewed: list = [None] * 3
+        if keep:
+            self.winner = new(K, S, B, n, h, dtype=torch.int16)
+            self.built, self.inner = (new(K, S, B, n, n, h) for _ in range(2))
+            self.renewed = [new(K, S, B, n, h) if gated or not i else None for i in range(3)]
+            if moments.maxima is not None:
+                self.triplet_winner = torch.empty_like(moments.maxima, dtype=torch.int16)
+
+    @property
+    def adds(self) -> list[str]:
+        """The moments whose slopes it contributes to, each as often as it does."""
+        gate = ["before"] if self.maps.update.gate else []
+        triplets = ["raw"] if self.maps.triplet is not None else []
+        return ["x", "before", "raw", *gate, *triplets]
+
+    def forward(self, k: int) -> None:
+        """The new states of step k, and its triplets."""
+        maps, (x, raw, before, after, maxima) = self.maps, self.moments.step(k)
+        self.state.forward(k)
+        if self.connects is not None:
+            pairs.connect(raw, self.connects, self.heard)
+        state = self.state.out[k]
+        pairs.message(
+            state, (0, self.sender_column), raw, self.heard, maps.edge, *maps.first, maps.second,
+            self.messages[k], *(at_step(x, k) for x in (self.winner, self.built, self.inner)),
+            precision=self.precision,
+        )  # fmt: skip
+        if maxima is not None:
+            pairs.triplet_max(
+                state, self.triplet_column, raw, maps.triplet, maxima,
+                at_step(self.triplet_winner, k),
+            )  # fmt: skip
+        kept = [at_step(x, k) for x in self.renewed]
+        node.renew(
+            state, self.columns, self.messages[k], before, maps.update, after, kept, self.precision
+        )
+
+    def turn(self, slots: Slots) -> None:
+        """Make ready for the way back."""
+        n = self.moments.before.shape[-2]
+        S, B = self.moments.before.shape[1:3]
+        self.state.turn(slots)
+        cut = pairs.message_tiles(S * B, n)
+        self.d_sender = self.state.partial(1, self.sender_column, 0, cut.blocks(n))
+        self.d_message = torch.empty_like(self.messages[0])
+        self.d_result, self.d_hidden, self.d_built = (torch.empty_like(self.built) for _ in "123")
+        # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
+        self.d_door, self.d_scale, self.d_offset = self.sums = self.messages.new_empty(
+            3, *self.messages.shape
+        )
+        self.d_raw = slots.take("raw")
+        self.d_before = slots.take("before") if self.maps.update.gate else None
+        self.d_after = slots.all["after"]
+        if self.maps.triplet is not None:
+            self.d_maxima, self.d_raw_of_triplets = slots.all["maxima"], slots.take("raw")
+            self.d_edges = self.d_maxima.new_empty(
+                *self.moments.raw.shape[:-1], self.maps.triplet.shape[-1]
+            )
+
+    def backward(self, k: int) -> None:
+        """The slopes of what step k read, from those of its states and triplets."""
+        maps, slopes = self.maps, self.state.slopes[k]
+        norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
+        node.renew_backward(
+            self.d_after[k], None, self.moments.before[k], maps.update,
+            [at_step(x, k) for x in self.renewed], slopes, self.columns, self.d_message,
+            at_step(self.d_before, k), self.d_door[k] if maps.update.gate else None, norm,
+            self.precision,
+        )  # fmt: skip
+        pairs.message_backward(
+            self.d_message, self.winner[k], self.built[k], self.inner[k], maps.edge,
+            maps.first.weight, maps.second, slopes, 0, self.d_sender[0], self.d_raw[k],
+            self.d_result[k], self.d_hidden[k], self.d_built[k], precision=self.precision,
+        )  # fmt: skip
+        if maps.triplet is not None:
+            pairs.triplet_max_backward(
+                self.d_maxima[k], None, self.triplet_winner[k], maps.triplet, slopes,
+                self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
+            )  # fmt: skip
+        self.state.backward(k)
+
+    def gradients(self) -> ProcessMaps:
+        """Of all maps."""
+        maps, raw = self.maps, self.moments.raw
+        state = self.state.gradients()
+        heard = self.state.slopes[..., self.keep_column :]
+        door, scale, offset = self.sums.flatten(3, -2).sum((1, 3))
+        gate = maps.update.gate and Affine(over_steps(self.renewed[2], self.d_door), door)
+        return ProcessMaps(
+            state=state,
+            edge=over_steps(raw, self.d_built),
+            first=Affine(over_steps(self.built, self.d_hidden), sum_over_steps(self.d_hidden)),
+            second=over_steps(self.inner, self.d_result),
+            triplet=None if maps.triplet is None else over_steps(raw, self.d_edges),
+            update=Update(
+                of_message=Affine(
+                    over_steps(self.messages, heard), state.bias[:, self.keep_column :]
+                ),
+                norm=(scale, offset) if maps.update.norm else None,
+                gate=gate,
+            ),
+        )

@@ -1,0 +1,54 @@
+"""Joined maps of nodes at all steps of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from algorist.kernels.affine import Affine
+from algorist.kernels.fused import node
+from algorist.kernels.fused.stacks import Slots, over_steps, with_ones, without_ones
+
+
+class Projection:
+    """A joined map of numbers and states of nodes, at all steps."""
+
+    def __init__(self, affine: Affine, inputs: Sequence[Tensor], precision: str):
+        """The inputs are x, states before and perhaps after."""
+        self.inputs, self.precision = inputs, precision
+        x = inputs[0]
+        own = affine.weight.shape[1] - sum(states.shape[-1] for states in inputs[1:])
+        self.split = own, x.shape[-1] - 1 - own  # numbers that are read, and that are not
+        self.weight = with_ones(affine, *self.split)
+        self.out = x.new_empty(*x.shape[:-1], self.weight.shape[-1])
+
+    def forward(self, k: int) -> None:
+        """The values of step k."""
+        node.project([x[k] for x in self.inputs], self.weight, self.out[k], self.precision)
+
+    def turn(self, slots: Slots) -> None:
+        """Make ready for the way back."""
+        self.slopes = torch.empty_like(self.out)
+        self.partials: list[node.Partial] = []
+        names = ("x", "before", "after")[: len(self.inputs)]
+        self.d_inputs = [slots.take(name) for name in names]
+
+    def partial(self, count: int, column: int, stride: int, blocks: int) -> Tensor:
+        """Room for slopes of some columns that are not yet added up over blocks."""
+        _, S, B, n, _ = self.out.shape
+        h = self.inputs[1].shape[-1]
+        room = self.out.new_empty(count, S, B, blocks, n, h)
+        self.partials.append((room, column, stride))
+        return room
+
+    def backward(self, k: int) -> None:
+        """The slopes of the inputs of step k."""
+        slopes = [slot[k] for slot in self.d_inputs]
+        node.project_backward(self.slopes[k], self.weight, self.partials, slopes, self.precision)
+
+    def gradients(self) -> Affine:
+        """Of the map."""
+        matrix = torch.cat([over_steps(x, self.slopes) for x in self.inputs], 1)
+        return without_ones(matrix, *self.split)
