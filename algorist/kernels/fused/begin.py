@@ -1,0 +1,335 @@
+"""How a step begins: predicted hints become the numbers that it reads, and states move on.
+
+A program takes one hint of one sample; one more copies the states. All that differs between
+algorithms is read from a table, so that a single compilation serves them all.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from algorist.kernels.fused.tiling import padded
+from algorist.spec import Kind, Location
+
+# What logits mean, and where they are.
+_SCALAR, _MASK, _CHOICE = (tl.constexpr(code) for code in range(3))
+_NODE, _AMONG_NODES, _GRAPH, _EDGE, _POINTER, _EDGE_POINTER = (
+    tl.constexpr(code) for code in range(0, 24, 4)
+)
+
+
+class Code(IntEnum):
+    """How the kernels call each (location, kind) of a hint."""
+
+    NODE_SCALAR = _NODE.value + _SCALAR.value
+    NODE_MASK = _NODE.value + _MASK.value
+    NODE_CLASSES = _NODE.value + _CHOICE.value
+    NODE_CHOICE = _AMONG_NODES.value + _CHOICE.value
+    GRAPH_SCALAR = _GRAPH.value + _SCALAR.value
+    GRAPH_MASK = _GRAPH.value + _MASK.value
+    GRAPH_CLASSES = _GRAPH.value + _CHOICE.value
+    EDGE_SCALAR = _EDGE.value + _SCALAR.value
+    EDGE_MASK = _EDGE.value + _MASK.value
+    EDGE_CLASSES = _EDGE.value + _CHOICE.value
+    POINTER = _POINTER.value + _CHOICE.value
+    EDGE_POINTER = _EDGE_POINTER.value + _CHOICE.value
+
+
+CODES = {
+    (Location.NODE, Kind.SCALAR): Code.NODE_SCALAR,
+    (Location.NODE, Kind.MASK): Code.NODE_MASK,
+    (Location.NODE, Kind.MASK_ONE): Code.NODE_CHOICE,
+    (Location.NODE, Kind.CATEGORICAL): Code.NODE_CLASSES,
+    (Location.NODE, Kind.POINTER): Code.POINTER,
+    (Location.EDGE, Kind.SCALAR): Code.EDGE_SCALAR,
+    (Location.EDGE, Kind.MASK): Code.EDGE_MASK,
+    (Location.EDGE, Kind.CATEGORICAL): Code.EDGE_CLASSES,
+    (Location.EDGE, Kind.POINTER): Code.EDGE_POINTER,
+    (Location.GRAPH, Kind.SCALAR): Code.GRAPH_SCALAR,
+    (Location.GRAPH, Kind.MASK): Code.GRAPH_MASK,
+    (Location.GRAPH, Kind.CATEGORICAL): Code.GRAPH_CLASSES,
+}
+"""The code of each (location, kind) that a hint may have."""
+
+CLASSES = 32
+"""The most classes that a hint may have."""
+
+_TILE, _CUBE_TILE = 1024, 4096
+"""The numbers that a program holds at once, and those of edge pointers."""
+
+
+@triton.jit
+def _layout(place, column, index, width, sample, n, Fx, Fe, C2, Ce, Cg):
+    """A hint as rows of entries: how many, then where they are among logits and among numbers.
+
+    Each where is an offset, and the steps from row to row and from entry to entry.
+    """
+    rows, entries = n, width
+    at, by_row, by_entry = sample * n * C2 + index, C2, 1
+    to, to_row, to_entry = sample * n * Fx + column, Fx, 1
+    if place == _AMONG_NODES:
+        rows, entries = 1, n
+        by_entry, to_entry = C2, Fx
+    elif place == _GRAPH:  # each node gets the same
+        at, by_row = sample * Cg + index, 0
+    elif place >= _EDGE:
+        to, to_row = sample * n * n * Fe + column, Fe
+        if place == _EDGE:
+            at, by_row = sample * n * n * Ce + index, Ce
+        else:
+            at, by_row = (index * tl.num_programs(0) + sample) * n * n, 1
+        if width > 1:
+            rows = n * n
+        else:
+            entries = n
+            by_row, by_entry = n * by_row, by_row
+            to_row, to_entry = n * Fe, Fe
+    return rows, entries, at, by_row, by_entry, to, to_row, to_entry
+
+
+@triton.jit
+def _choose(value, HARD: tl.constexpr):
+    """The softmax along the last axis, or the first largest as a one-hot vector."""
+    last: tl.constexpr = len(value.shape) - 1
+    if HARD:
+        number = tl.arange(0, value.shape[last])
+        return (number == tl.argmax(value, last, keep_dims=True)).to(tl.float32)
+    else:
+        value = tl.exp(value - tl.max(value, last, keep_dims=True))
+        return value / tl.sum(value, last, keep_dims=True)
+
+
+@triton.jit
+def _edge_choices(cube, first, n, I: tl.constexpr, N: tl.constexpr, HARD: tl.constexpr):
+    """What edges (i, j) point to, from i = `first` on: their choices, offsets, which are there."""
+    i = first + tl.arange(0, I)[:, None, None]
+    j, k = tl.arange(0, N)[None, :, None], tl.arange(0, N)[None, None, :]
+    there, offset = (i < n) & (j < n) & (k < n), (i * n + j) * n + k
+    value = tl.load(cube + offset, there, 0.0)
+    choice = _choose(tl.where(k < n, value, float("-inf")), HARD)
+    return tl.where(there, choice, 0.0), offset, there
+
+
+@triton.jit
+def _begin_edge_pointer(cube, raw, n, Fe, I: tl.constexpr, N: tl.constexpr, HARD: tl.constexpr):
+    j, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    total = tl.zeros((N, N), tl.float32)
+    for first in range(0, n, I):
+        choice, _, _ = _edge_choices(cube, first, n, I, N, HARD)
+        total += tl.sum(choice, 0)
+        i = first + tl.arange(0, I)[:, None]
+        tl.store(raw + (i * n + k) * Fe + 1, tl.sum(choice, 1) / n, (i < n) & (k < n))
+    tl.store(raw + (j * n + k) * Fe, total / n, (j < n) & (k < n))
+
+
+@triton.jit(do_not_specialize=["n", "h", "Fx", "Fe", "C2", "Ce", "Cg"])
+def _begin(
+    table, given, fresh, decoded, points, edge_values, cube, graph_values, after,  # inputs
+    x, raw, before,  # results
+    n, h, Fx, Fe, C2, Ce, Cg,
+    N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, I: tl.constexpr, TILE: tl.constexpr,
+    CUBE: tl.constexpr, HARD: tl.constexpr,
+):  # fmt: skip
+    sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    if hint == tl.num_programs(1) - 1:
+        kept = tl.where(tl.load(fresh + sample) == 0, n * h, 0)
+        for first in range(0, n * h, TILE):
+            offset = first + tl.arange(0, TILE)
+            state = tl.load(after + sample * n * h + offset, offset < kept, 0.0)
+            tl.store(before + sample * n * h + offset, state, offset < n * h)
+    elif tl.load(given + sample) == 0:
+        hint_row = table + hint * 5
+        code, column = tl.load(hint_row), tl.load(hint_row + 1)
+        index, width = tl.load(hint_row + 2), tl.load(hint_row + 3)
+        meaning, place = code % 4, code - code % 4
+        if CUBE:
+            if place == _EDGE_POINTER:
+                of_sample = cube + (index * tl.num_programs(0) + sample) * n * n * n
+                numbers = raw + sample * n * n * Fe + column
+                _begin_edge_pointer(of_sample, numbers, n, Fe, I, N, HARD)
+        if place != _EDGE_POINTER:
+            logits, numbers = decoded, x
+            if place == _GRAPH:
+                logits = graph_values
+            elif place == _EDGE:
+                logits, numbers = edge_values, raw
+            elif place == _POINTER:
+                logits, numbers = points, raw
+            rows, entries, at, by_row, by_entry, to, to_row, to_entry = _layout(
+                place, column, index, width, sample, n, Fx, Fe, C2, Ce, Cg
+            )
+            entry = tl.arange(0, W)[None, :]
+            for first in range(0, rows, R):
+                row = first + tl.arange(0, R)[:, None]
+                there = (row < rows) & (entry < entries)
+                value = tl.load(logits + at + row * by_row + entry * by_entry, there, 0.0)
+                if meaning == _CHOICE:
+                    value = _choose(tl.where(entry < entries, value, float("-inf")), HARD)
+                elif meaning == _MASK:
+                    if HARD:
+                        value = (value > 0).to(tl.float32)
+                    else:
+                        value = tl.sigmoid(value)
+                tl.store(numbers + to + row * to_row + entry * to_entry, value, there)
+
+
+@triton.jit
+def _added(slots, offset, there, size, count, SLOTS: tl.constexpr):
+    """The sum of the `count` slots, at most SLOTS, that lie `size` apart."""
+    total = tl.load(slots + offset, there, 0.0)
+    count = tl.where(there, count, 0)
+    for slot in tl.static_range(1, SLOTS):
+        total += tl.load(slots + slot * size + offset, slot < count, 0.0)
+    return total
+
+
+@triton.jit
+def _end_edge_pointer(
+    cube, d_raw, d_cube, n, Fe, size, count, I: tl.constexpr, N: tl.constexpr, SLOTS: tl.constexpr
+):
+    j, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    of_jk = _added(d_raw, (j * n + k) * Fe, (j < n) & (k < n), size, count, SLOTS)
+    for first in range(0, n, I):
+        i = first + tl.arange(0, I)[:, None]
+        of_ik = _added(d_raw, (i * n + k) * Fe + 1, (i < n) & (k < n), size, count, SLOTS)
+        choice, offset, there = _edge_choices(cube, first, n, I, N, False)
+        slope = choice * (of_jk[None, :, :] + of_ik[:, None, :]) / n
+        slope -= choice * tl.sum(slope, 2, keep_dims=True)
+        tl.store(d_cube + offset, tl.load(d_cube + offset, there, 0.0) + slope, there)
+
+
+@triton.jit(
+    do_not_specialize=[
+        "n", "h", "Fx", "Fe", "C2", "Ce", "Cg", "x_slots", "raw_slots", "before_slots"
+    ]
+)  # fmt: skip
+def _begin_backward(
+    table, given, fresh, x, raw, cube, d_x, d_raw, d_before,  # inputs
+    d_decoded, d_points, d_edge_values, d_cube, d_graph_values, d_after,  # results
+    n, h, Fx, Fe, C2, Ce, Cg, x_slots, raw_slots, before_slots,
+    N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, I: tl.constexpr, TILE: tl.constexpr,
+    CUBE: tl.constexpr, SLOTS: tl.constexpr,
+):  # fmt: skip
+    sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    nodes = n.to(tl.int64) * tl.num_programs(0)  # of all samples
+    if hint == tl.num_programs(1) - 1:
+        kept = tl.where(tl.load(fresh + sample) == 0, n * h, 0)
+        for first in range(0, n * h, TILE):
+            offset = first + tl.arange(0, TILE)
+            slots = d_before + sample * n * h
+            slope = _added(slots, offset, offset < kept, nodes * h, before_slots, SLOTS)
+            tl.store(d_after + sample * n * h + offset, slope, offset < n * h)
+    elif tl.load(given + sample) == 0:
+        hint_row = table + hint * 5
+        code, column = tl.load(hint_row), tl.load(hint_row + 1)
+        index, width = tl.load(hint_row + 2), tl.load(hint_row + 3)
+        meaning, place = code % 4, code - code % 4
+        if CUBE:
+            if place == _EDGE_POINTER:
+                skipped = (index * tl.num_programs(0) + sample) * n * n * n
+                slots = d_raw + sample * n * n * Fe + column
+                _end_edge_pointer(
+                    cube + skipped, slots, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
+                    I, N, SLOTS,
+                )  # fmt: skip
+        if place != _EDGE_POINTER:
+            logits, numbers, slots, size, count = d_decoded, x, d_x, nodes * Fx, x_slots
+            if place >= _EDGE:
+                numbers, slots, size, count = raw, d_raw, nodes * n * Fe, raw_slots
+            if place == _GRAPH:
+                logits = d_graph_values
+            elif place == _EDGE:
+                logits = d_edge_values
+            elif place == _POINTER:
+                logits = d_points
+            rows, entries, at, by_row, by_entry, to, to_row, to_entry = _layout(
+                place, column, index, width, sample, n, Fx, Fe, C2, Ce, Cg
+            )
+            entry = tl.arange(0, W)
+            total = tl.zeros((W,), tl.float32)
+            for first in range(0, rows, R):
+                row = first + tl.arange(0, R)[:, None]
+                there = (row < rows) & (entry < entries)
+                offset = row * to_row + entry * to_entry
+                slope = _added(slots + to, offset, there, size, count, SLOTS)
+                value = tl.load(numbers + to + offset, there, 0.0)
+                if meaning == _CHOICE:
+                    slope = value * (slope - tl.sum(value * slope, 1, keep_dims=True))
+                elif meaning == _MASK:
+                    slope *= value * (1.0 - value)
+                if place == _GRAPH:
+                    total += tl.sum(slope, 0)
+                else:
+                    target = logits + at + row * by_row + entry * by_entry
+                    tl.store(target, tl.load(target, there, 0.0) + slope, there)
+            if place == _GRAPH:
+                target = logits + at + entry
+                tl.store(target, tl.load(target, entry < entries, 0.0) + total, entry < entries)
+
+
+def begin(
+    table: Tensor, x: Tensor, raw: Tensor, before: Tensor, given: Tensor, fresh: Tensor,
+    decoded: Tensor, points: Tensor | None, edge_values: Tensor | None, cube: Tensor | None,
+    graph_values: Tensor | None, after: Tensor, hard: bool,
+) -> None:  # fmt: skip
+    """Put the predictions of the step before in place of the true hints, where not given.
+
+    `table` (hints, 5), int32, has for each hint: its code, its (first) column in `x` or `raw`,
+    its (first) column in its logits or the number of its pointer, its width (the number of classes,
+    else 1), and room for others. `x` (S, B, n, Fx) and `raw` (S, B, n, n, Fe) hold the truth.
+    `given` and `fresh` are (S, B). `before` becomes `after` of the step before, or 0 where fresh.
+    """
+    S, B, n, h = before.shape
+    _begin[(S * B, len(table) + 1)](
+        table, given, fresh, decoded, _any(points, x), _any(edge_values, x), _any(cube, x),
+        _any(graph_values, x), after, x, raw, before,
+        n, h, x.shape[-1], raw.shape[-1], decoded.shape[-1], _width(edge_values),
+        _width(graph_values), HARD=hard, **_tiles(n, cube is not None),
+    )  # fmt: skip
+
+
+def begin_backward(
+    table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor, cube: Tensor | None,
+    d_x: Tensor, d_raw: Tensor, d_before: Tensor, slopes: Tensor, d_points: Tensor | None,
+    d_edge_values: Tensor | None, d_cube: Tensor | None, d_graph_values: Tensor | None,
+    d_after: Tensor, hard: bool,
+) -> None:  # fmt: skip
+    """Add to the slopes of all logits of the step before; write those of its states, `d_after`.
+
+    `d_x`, `d_raw` and `d_before` have a leading axis of slots, which are added up. `x` and `raw`
+    are as the step read them; `slopes` are those of `decoded`. Hard choices pass no slope on.
+    """
+    S, B, n, h = d_after.shape
+    counts = len(d_x), len(d_raw), len(d_before)
+    _begin_backward[(S * B, 1 if hard else len(table) + 1)](
+        table, given, fresh, x, raw, _any(cube, x), d_x, d_raw, d_before,
+        slopes, _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
+        _any(d_graph_values, x), d_after,
+        n, h, x.shape[-1], raw.shape[-1], slopes.shape[-1], _width(d_edge_values),
+        _width(d_graph_values), *counts, SLOTS=triton.next_power_of_2(max(counts)),
+        **_tiles(n, d_cube is not None),
+    )  # fmt: skip
+
+
+def _any(logits: Tensor | None, other: Tensor) -> Tensor:
+    """A tensor for an argument that no hint asks for, if there is none."""
+    return other if logits is None else logits
+
+
+def _width(logits: Tensor | None) -> int:
+    return 0 if logits is None else logits.shape[-1]
+
+
+def _tiles(n: int, cube: bool) -> dict[str, int]:
+    """How the kernels are to cut what n nodes have, and among how many threads."""
+    nodes = padded(n)
+    width = max(nodes, CLASSES)
+    return {
+        "N": nodes, "R": _TILE // width, "W": width, "I": max(1, _CUBE_TILE // nodes**2),
+        "TILE": _TILE, "CUBE": cube,
+        "num_warps": (16 if nodes > 64 else 8) if cube else 4,
+    }  # fmt: skip
