@@ -146,7 +146,7 @@ def project_backward(
     d_x, d_before, d_after = (*d_parts, None)[:3]
     S, B, n, h = d_before.shape
     C, F = slopes.shape[-1], d_x.shape[-1]
-    places = tuple((first, stride, len(x), x.shape[3]) for x, first, stride in partials)
+    places = tuple((first, max(stride, h), len(x), x.shape[3]) for x, first, stride in partials)
     starts = [column for first, stride, *_ in places for column in (first, stride)]
     _project_backward[S, triton.cdiv(B * n, _TALL), triton.cdiv(weight.shape[1], _WIDE)](
         slopes, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
