@@ -106,13 +106,13 @@ def _project_backward(
             for block in tl.static_range(BLOCKS):
                 block += chunk * BLOCKS
                 at = ((sample * blocks + block) * n + row % n)[:, None] * H + c + inner
-                some += tl.load(partials[i] + at, there & (block < blocks), 0.0)
+                some += tl.load(partials[i] + at, row[:, None] < tl.where(block < blocks, rows, 0), 0.0)
             column = first + p * stride + c + inner
             down += dot(some, tl.load(turned + column[:, None], known, 0.0), PRECISION)
             # All programs of these rows sum the same; one of them writes it down. None reads it.
             total = tl.where(chunk == 0, some, total + some)
-            last = (chunk == chunks - 1) & (tl.program_id(2) == 0)
-            tl.store(slopes + line * C + column, total, there & last)
+            final = (chunk == chunks - 1) & (tl.program_id(2) == 0)
+            tl.store(slopes + line * C + column, total, row[:, None] < tl.where(final, rows, 0))
     for k in tl.range(0, C, DEEP, num_stages=4):
         column = k + inner
         own = column < C
