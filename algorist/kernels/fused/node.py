@@ -21,8 +21,8 @@ _ROWS = 16
 """The rows of a tile that holds all channels: the fewest that the matrix units take."""
 
 Partial = tuple[Tensor, int, int]
-"""Slopes that are yet to be summed over blocks, (P, S, B, blocks, n, h), the column where the first
-of the P belongs, and how many columns further each next one does."""
+"""Slopes that are yet to be summed over blocks, (P, S, B, blocks, n, h), the column where those of
+the first p begin, and how many columns further those of each next p do."""
 
 
 @triton.jit
@@ -60,7 +60,7 @@ def _project(
 
 
 def project(parts: Sequence[Tensor], weight: Tensor, out: Tensor, precision: str) -> None:
-    """out (S, B, n, C) = parts side by side @ weight; parts are x, before and perhaps after."""
+    """out (S, B, n, C) = the parts side by side @ weight; they are x, before and perhaps after."""
     x, before, after = (*parts, None)[:3]
     S, B, n, h = before.shape
     C = out.shape[-1]
@@ -106,13 +106,14 @@ def _project_backward(
             for block in tl.static_range(BLOCKS):
                 block += chunk * BLOCKS
                 at = ((sample * blocks + block) * n + row % n)[:, None] * H + c + inner
-                some += tl.load(partials[i] + at, row[:, None] < tl.where(block < blocks, rows, 0), 0.0)
+                end = tl.where(block < blocks, rows, 0)
+                some += tl.load(partials[i] + at, row[:, None] < end, 0.0)
             column = first + p * stride + c + inner
             down += dot(some, tl.load(turned + column[:, None], known, 0.0), PRECISION)
             # All programs of these rows sum the same; one of them writes it down. None reads it.
             total = tl.where(chunk == 0, some, total + some)
-            final = (chunk == chunks - 1) & (tl.program_id(2) == 0)
-            tl.store(slopes + line * C + column, total, row[:, None] < tl.where(final, rows, 0))
+            end = tl.where((chunk == chunks - 1) & (tl.program_id(2) == 0), rows, 0)
+            tl.store(slopes + line * C + column, total, row[:, None] < end)
     for k in tl.range(0, C, DEEP, num_stages=4):
         column = k + inner
         own = column < C
@@ -240,9 +241,7 @@ def _renew_backward(
     line = (replica * rows + row)[:, None]
     place = line * H + channel
     wide: tl.constexpr = H if gate is None else 2 * H
-    # All weights are transposed. They are asked for long before they are needed.
-    if gate is not None:
-        gates = tl.load(gate + (replica * H + channel)[None, :] * H + channel[:, None])
+    # All weights are transposed, and asked for before they are needed.
     turned = weight + (replica * H + channel)[None, :] * wide + channel[:, None]
     of_value = tl.load(turned)
     value = tl.load(pre + place, there, 0.0)
@@ -268,9 +267,6 @@ def _renew_backward(
         d_gate = down * (new - old) * door * (1.0 - door)
         tl.store(d_door + place, d_gate, there)
         down *= door
-        d_gate = dot(d_gate, gates, PRECISION)
-        d_gate = tl.where(tl.load(door_inner + place, there, 0.0) > 0, d_gate, 0.0)
-        tl.store(slopes + line * C + gate_column + channel, d_gate, there)
     if scale is not None:
         tl.store(d_value + place, down, there)
         tl.store(d_normal + place, down * value, there)
@@ -278,11 +274,17 @@ def _renew_backward(
         mean = tl.sum(down, 1)[:, None] / H
         tilt = tl.sum(down * value, 1)[:, None] / H
         down = inverse * (down - mean - value * tilt)
+    if gate is not None:
+        gates = tl.load(gate + (replica * H + channel)[None, :] * H + channel[:, None])
     down = tl.where(alive, down, 0.0)
     tl.store(slopes + line * C + keep_column + channel, down, there)
     down = dot(down, of_value, PRECISION)
     if gate is not None:
-        down += dot(d_gate, tl.load(turned + H), PRECISION)
+        of_gate = tl.load(turned + H)
+        d_gate = dot(d_gate, gates, PRECISION)
+        d_gate = tl.where(tl.load(door_inner + place, there, 0.0) > 0, d_gate, 0.0)
+        tl.store(slopes + line * C + gate_column + channel, d_gate, there)
+        down += dot(d_gate, of_gate, PRECISION)
     tl.store(d_message + place, down, there)
 
 
@@ -385,9 +387,10 @@ def pool(
     kept: tuple[Tensor, Tensor] | None,
     precision: str,
 ) -> None:
-    """out (S, B, Cg) = the largest encoding, old and new state of a sample @ weight, and x[0] @ graph_weight.
+    """out (S, B, Cg) = what is largest of x @ encoder, before, after @ weight + x[0] @ graph_weight.
 
-    kept are the largest, pooled (S, B, 3h), and the nodes that have them, winners (S, B, 3, h).
+    kept are the largest, pooled (S, B, 3h), and the first nodes that have them, winners
+    (S, B, 3, h); None keeps nothing.
     """
     S, B, n, h = before.shape
     F, Cg = graph_weight.shape[1:]
@@ -447,7 +450,7 @@ def pool_backward(
     d_encoded: Tensor,
     precision: str,
 ) -> None:
-    """The slopes of what `pool` reads, from those of its result; d_encoded are those of x @ encoder."""
+    """The slopes of what `pool` reads, from those of its result; d_encoded is of x @ encoder."""
     S, B, n, h = d_before.shape
     F, Cg = graph_weight.shape[1:]
     _pool_backward[(S * B,)](
