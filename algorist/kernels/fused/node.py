@@ -387,7 +387,7 @@ def pool(
     kept: tuple[Tensor, Tensor] | None,
     precision: str,
 ) -> None:
-    """out (S, B, Cg) = what is largest of x @ encoder, before, after @ weight + x[0] @ graph_weight.
+    """out (S, B, Cg) = the largest of x @ encoder, before, after @ weight + x[0] @ graph_weight.
 
     kept are the largest, pooled (S, B, 3h), and the first nodes that have them, winners
     (S, B, 3, h); None keeps nothing.
