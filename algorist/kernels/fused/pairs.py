@@ -41,23 +41,20 @@ def _message(
 ):  # fmt: skip
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
-    to, frm, channel = block * R + tl.arange(0, R), tl.arange(0, N), tl.arange(0, H)
+    row, channel = tl.arange(0, R * N), tl.arange(0, H)
+    to, frm = block * R + row // N, row % N
+    there = ((to < n) & (frm < n))[:, None]
     node = sample * n
+    pair = ((node + frm) * n + to)[:, None]
     receiver = state + (node + to)[:, None] * STRIDE + RECEIVER + channel
     sender = state + (node + frm)[:, None] * STRIDE + SENDER + channel
-    receiver = tl.load(receiver, (to < n)[:, None], 0.0)
-    sender = tl.load(sender, (frm < n)[:, None], 0.0)
-    message = receiver[:, None, :] + sender[None, :, :]
-    there = (to < n)[:, None] & (frm < n)[None, :]
-    pair = (node + frm)[None, :] * n + to[:, None]
+    message = tl.load(receiver, there, 0.0) + tl.load(sender, there, 0.0)
     for f in tl.static_range(F):
         number = tl.load(raw + pair * F + f, there, 0.0)
-        weight = tl.load(edge + (replica * F + f) * H + channel)
-        message += number[:, :, None] * weight[None, None, :]
-    message = tl.reshape(tl.maximum(message, 0.0), (R * N, H))
-    pair, there = tl.reshape(pair, (R * N,)), tl.reshape(there, (R * N,))[:, None]
+        message += number * tl.load(edge + (replica * F + f) * H + channel)
+    message = tl.maximum(message, 0.0)
     if KEEP:
-        tl.store(built + pair[:, None] * H + channel, message, there)
+        tl.store(built + pair * H + channel, message, there)
     first += replica * H * H + channel[:, None] * in_stride
     second += replica * H * H + channel[None, :] * out_stride
     result = tl.zeros((R * N, H), tl.float32)
@@ -66,16 +63,20 @@ def _message(
         hidden = dot(message, tl.load(first + part[None, :] * out_stride), PRECISION)
         hidden = tl.maximum(hidden + tl.load(bias + replica * H + part), 0.0)
         if KEEP:
-            tl.store(inner + pair[:, None] * H + part, hidden, there)
+            tl.store(inner + pair * H + part, hidden, there)
         result += dot(hidden, tl.load(second + part[:, None] * in_stride), PRECISION)
     if MASKED:
-        listens = tl.load(heard + pair[:, None], there, 0.0) > 0
+        listens = tl.load(heard + pair, there, 0.0) > 0
         result = tl.where(listens, result, -1.0e6)
     result = tl.where(there, result, -3.0e38)
-    best, which = tl.max(tl.reshape(result, (R, N, H)), 1, return_indices=True)
+    cube = tl.reshape(result, (R, N, H))
+    best = tl.max(cube, 1)
+    to = block * R + tl.arange(0, R)
     place = (node + to)[:, None] * H + channel
     tl.store(messages + place, best, (to < n)[:, None])
     if KEEP:
+        among = tl.arange(0, N)[None, :, None]
+        which = tl.min(tl.where(cube == best[:, None, :], among, N), 1)
         if MASKED:  # who hears nobody learns from nobody
             which = tl.where(best == -1.0e6, -1, which)
         tl.store(winner + place, which.to(tl.int16), (to < n)[:, None])
@@ -105,7 +106,7 @@ def message(
         messages, winner, built, inner, B, n, first.stride(1), first.stride(2),
         RECEIVER=columns[0], SENDER=columns[1], STRIDE=state.shape[-1], F=raw.shape[-1],
         H=h, C=min(h, CHUNK), R=cut.receivers, N=cut.senders, MASKED=heard is not None,
-        KEEP=winner is not None, PRECISION=precision, num_warps=_warps(cut), num_stages=2,
+        KEEP=winner is not None, PRECISION=precision, num_warps=_warps(cut), num_stages=3,
     )  # fmt: skip
 
 
@@ -119,37 +120,37 @@ def _message_backward(
 ):  # fmt: skip
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
-    to, frm, channel = block * R + tl.arange(0, R), tl.arange(0, N), tl.arange(0, H)
+    row, channel = tl.arange(0, R * N), tl.arange(0, H)
+    to, frm = block * R + row // N, row % N
+    there = ((to < n) & (frm < n))[:, None]
     node = sample * n
-    place = (node + to)[:, None] * H + channel
-    slope = tl.load(d_messages + place, (to < n)[:, None], 0.0)
-    won = tl.load(winner + place, (to < n)[:, None], -1)
-    slope = tl.where(won[:, None, :] == frm[None, :, None], slope[:, None, :], 0.0)
-    slope = tl.reshape(slope, (R * N, H))
-    pair = tl.reshape((node + frm)[None, :] * n + to[:, None], (R * N,))
-    there = tl.reshape((to < n)[:, None] & (frm < n)[None, :], (R * N,))
-    place = pair[:, None] * H + channel
-    tl.store(d_result + place, slope, there[:, None])
+    pair = ((node + frm) * n + to)[:, None]
+    at_receiver = (node + to)[:, None] * H + channel
+    won = tl.load(winner + at_receiver, there, -1) == frm[:, None]
+    slope = tl.where(won, tl.load(d_messages + at_receiver, there, 0.0), 0.0)
+    place = pair * H + channel
+    tl.store(d_result + place, slope, there)
     first += replica * H * H + channel[None, :] * H
     second += replica * H * H + channel[:, None]
     total = tl.zeros((R * N, H), tl.float32)
     for start in range(0, H, C):  # in chunks, as forward
         part = start + tl.arange(0, C)
         hidden = dot(slope, tl.load(second + part[None, :] * H), PRECISION)
-        at_part = pair[:, None] * H + part
-        hidden = tl.where(tl.load(inner + at_part, there[:, None], 0.0) > 0, hidden, 0.0)
-        tl.store(d_hidden + at_part, hidden, there[:, None])
+        at_part = pair * H + part
+        hidden = tl.where(tl.load(inner + at_part, there, 0.0) > 0, hidden, 0.0)
+        tl.store(d_hidden + at_part, hidden, there)
         total += dot(hidden, tl.load(first + part[:, None]), PRECISION)
-    total = tl.where(tl.load(built + place, there[:, None], 0.0) > 0, total, 0.0)
-    tl.store(d_built + place, total, there[:, None])
+    total = tl.where(tl.load(built + place, there, 0.0) > 0, total, 0.0)
+    tl.store(d_built + place, total, there)
     cube = tl.reshape(total, (R, N, H))
+    to, frm = block * R + tl.arange(0, R), tl.arange(0, N)
     place = (node + to)[:, None] * STRIDE + RECEIVER + channel
     tl.store(d_state + place, tl.sum(cube, 1), (to < n)[:, None])
     place = ((sample * tl.num_programs(1) + block) * n + frm)[:, None] * H + channel
     tl.store(d_sender + place, tl.sum(cube, 0), (frm < n)[:, None])
     for f in tl.static_range(F):
         weight = tl.load(edge + (replica * F + f) * H + channel)
-        tl.store(d_raw + pair * F + f, tl.sum(total * weight, 1), there)
+        tl.store(d_raw + pair * F + f, tl.sum(total * weight, 1, keep_dims=True), there)
 
 
 def message_backward(
@@ -178,7 +179,7 @@ def message_backward(
         d_state, d_sender, d_raw, d_result, d_hidden, d_built, B, n,
         RECEIVER=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1],
         H=h, C=min(h, CHUNK), R=cut.receivers, N=cut.senders, PRECISION=precision,
-        num_warps=_warps(cut), num_stages=2,
+        num_warps=_warps(cut), num_stages=3,
     )  # fmt: skip
 
 
