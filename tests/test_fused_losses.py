@@ -1,0 +1,206 @@
+"""The fused losses of hints agree with the model's objective, and their slopes with autograd."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+pytest.importorskip("triton")
+from algorist.kernels.fused import losses as fused
+from algorist.kernels.fused.begin import Code
+from algorist.kernels.fused.losses import Hint, Stacks, hint_losses, hint_table, packed
+from algorist.model import objective
+from algorist.model.net import Rollout
+from algorist.model.window import Window
+from algorist.spec import MASKED, Kind, Spec, edge, graph, node
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+CASES = [(4, 1, 1), (4, 3, 3), (7, 3, 1), (16, 1, 3), (20, 1, 1)]  # n, K, S
+if DEVICE == "cuda":
+    CASES += [(n, K, S) for n in (4, 7, 11, 13, 16, 20, 64, 80) for K in (1, 3) for S in (1, 3)]
+MORE = 5
+"""Columns of `decoded` that are no values of nodes."""
+
+EVERY_KIND = {
+    "scalar": (node.scalar, Hint(Code.NODE_SCALAR, 4)),
+    "where": (node.pointer, Hint(Code.POINTER, 1)),
+    "mask": (node.mask, Hint(Code.NODE_MASK, 0)),
+    "choice": (node.mask_one, Hint(Code.NODE_CHOICE, 5)),
+    "classes": (node.categorical(3), Hint(Code.NODE_CLASSES, 1, 3)),
+    "whence": (node.pointer, Hint(Code.POINTER, 0)),
+    "edge_pointer": (edge.pointer, Hint(Code.EDGE_POINTER, 0)),
+    "edge_classes": (edge.categorical(4), Hint(Code.EDGE_CLASSES, 1, 4)),
+    "edge_scalar": (edge.scalar, Hint(Code.EDGE_SCALAR, 5)),
+    "edge_mask": (edge.mask, Hint(Code.EDGE_MASK, 0)),
+    "another_edge_pointer": (edge.pointer, Hint(Code.EDGE_POINTER, 1)),
+    "graph_mask": (graph.mask, Hint(Code.GRAPH_MASK, 3)),
+    "graph_scalar": (graph.scalar, Hint(Code.GRAPH_SCALAR, 4)),
+    "graph_classes": (graph.categorical(3), Hint(Code.GRAPH_CLASSES, 0, 3)),
+}
+
+
+@dataclass
+class Problem:
+    """Predictions and truths of some hints, as the objective and as the kernels take them."""
+
+    hints: dict
+    truths: dict[str, Tensor]  # moments 0 to K
+    follows: Tensor
+    logits: Stacks
+
+    def expected(self) -> tuple[Tensor, Stacks]:
+        """Losses and slopes, from the objective and autograd."""
+        spec = Spec.of(inputs={}, hints={k: v for k, (v, _) in self.hints.items()}, outputs={})
+        leaves = [None if x is None else x.clone().requires_grad_() for x in self.logits]
+        views = {name: view(Stacks(*leaves), hint) for name, (_, hint) in self.hints.items()}
+        empty = torch.empty(0)
+        window = Window({}, self.truths, {}, self.follows, (empty, empty), empty)
+        parts = objective.losses(spec, Rollout(views, {}, None), window)
+        objective.total(parts).sum().backward()
+        return torch.stack(list(parts.values())).detach(), Stacks(
+            *(None if x is None else x.grad for x in leaves)
+        )
+
+    def fused(self, **options) -> tuple[Tensor, Stacks]:
+        """Losses and slopes from the kernels, into stacks that hold nothing yet."""
+        hints = [hint for _, hint in self.hints.values()]
+        stack = next(x for x in self.logits if x is not None)
+        table = hint_table(hints, stack.shape[-2], DEVICE)
+        truths = packed(hints, [self.truths[name][1:] for name in self.hints], DEVICE)
+        slopes = Stacks(
+            *(None if x is None else torch.full_like(x, torch.nan) for x in self.logits)
+        )
+        losses, given = hint_losses(
+            table, self.logits, truths, self.follows, slopes=slopes, **options
+        )
+        assert given is slopes
+        return losses, slopes
+
+
+def view(stacks: Stacks, hint: Hint) -> Tensor:
+    """The logits of one hint, as a decoder returns them."""
+    if hint.code == Code.POINTER:
+        return stacks.points[:, hint.column]
+    if hint.code == Code.EDGE_POINTER:
+        return stacks.cube[:, hint.column]
+    location = hint.code.name.split("_")[0]
+    stack = {"NODE": stacks.decoded, "EDGE": stacks.edge_values, "GRAPH": stacks.graph_values}
+    values = stack[location][..., hint.column : hint.column + hint.width]
+    return values if hint.width > 1 else values.squeeze(-1)
+
+
+def draw_truth(kind, shape, n, generator) -> Tensor:
+    """A truth as batches hold it, some of it masked where the kind allows."""
+    shape = (*shape, *kind.location.shape(n))
+    if kind.kind == Kind.SCALAR:
+        return torch.randn(shape, generator=generator)
+    if kind.kind == Kind.MASK:
+        return torch.randint(MASKED, 2, shape, generator=generator, dtype=torch.int8)
+    if kind.kind == Kind.POINTER:
+        return torch.randint(n, shape, generator=generator, dtype=torch.int16)
+    if kind.kind == Kind.MASK_ONE:
+        which = torch.randint(n, shape[:-1], generator=generator)
+        return torch.nn.functional.one_hot(which, n).to(torch.int8)
+    which = torch.randint(MASKED, kind.classes, shape, generator=generator)
+    truth = torch.nn.functional.one_hot(which.clamp(min=0), kind.classes).to(torch.int8)
+    truth[which == MASKED] = 0
+    truth[..., -1][which == MASKED] = MASKED
+    return truth
+
+
+def problem(K, S, B, n, names=tuple(EVERY_KIND), seed=0, spread=3.0) -> Problem:
+    generator = torch.Generator().manual_seed(seed)
+    hints = {name: EVERY_KIND[name] for name in names}
+    truths = {
+        name: draw_truth(kind, (K + 1, S, B), n, generator).to(DEVICE)
+        for name, (kind, _) in hints.items()
+    }
+    follows = (torch.rand(K, S, B, generator=generator) < 0.7).float()
+    follows[0, :, 0] = 1.0
+    shapes = Stacks(
+        (K, S, B, n, 6 + MORE), (K, 2, S, B, n, n), (K, S, B, n, n, 6), (K, 2, S, B, n, n, n),
+        (K, S, B, 5),
+    )  # fmt: skip
+    logits = (spread * torch.randn(shape, generator=generator) for shape in shapes)
+    return Problem(hints, truths, follows.to(DEVICE), Stacks(*(x.to(DEVICE) for x in logits)))
+
+
+def assert_agree(made: Problem, atol: float = 1e-7):
+    losses, slopes = made.fused()
+    expected_losses, expected_slopes = made.expected()
+    torch.testing.assert_close(losses, expected_losses, rtol=2e-6, atol=1e-6)
+    for name, slope, expected in zip(Stacks._fields, slopes, expected_slopes, strict=True):
+        if slope is None:
+            continue
+        if name == "decoded":
+            assert slope[..., -MORE:].isnan().all(), "columns that are no values of hints"
+            slope, expected = slope[..., :-MORE], expected[..., :-MORE]
+        torch.testing.assert_close(slope, expected, rtol=1e-5, atol=atol)
+
+
+@pytest.mark.parametrize(("n", "K", "S"), CASES)
+def test_losses_and_slopes_of_every_kind_agree_with_the_objective(n, K, S):
+    assert_agree(problem(K, S, B=1 if n == 16 else 2, n=n))
+
+
+def test_programs_may_take_several_steps_of_a_lane(monkeypatch):
+    monkeypatch.setattr(fused, "_PARTS", 4)
+    assert_agree(problem(K=3, S=1, B=2, n=4))
+
+
+def test_there_may_be_more_lanes_than_partial_sums_are_added_up_at_once(monkeypatch):
+    monkeypatch.setattr(fused, "_CHUNK", 16)
+    alone = problem(K=2, S=1, B=20, n=4, names=["graph_mask"])
+    alone.logits = Stacks(graph_values=alone.logits.graph_values[..., 3:4].contiguous())
+    alone.hints = {"graph_mask": (graph.mask, Hint(Code.GRAPH_MASK, 0))}
+    assert_agree(alone)
+
+
+def test_what_an_algorithm_lacks_is_none():
+    alone = problem(K=2, S=2, B=2, n=5, names=["where", "whence"])
+    alone.logits = Stacks(points=alone.logits.points)
+    assert_agree(alone)
+
+
+def test_more_classes_than_nodes():
+    made = problem(K=2, S=1, B=2, n=4, names=["classes"])
+    kind = node.categorical(19)
+    made.hints = {"classes": (kind, Hint(Code.NODE_CLASSES, 0, 19))}
+    generator = torch.Generator().manual_seed(1)
+    made.truths = {"classes": draw_truth(kind, (3, 1, 2), 4, generator).to(DEVICE)}
+    decoded = torch.randn(2, 1, 2, 4, 19 + MORE, generator=generator)
+    made.logits = Stacks(decoded=decoded.to(DEVICE))
+    assert_agree(made)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in exp")  # of the interpreter's sigmoid
+def test_logits_far_from_zero_neither_overflow_nor_vanish():
+    assert_agree(problem(K=1, S=1, B=2, n=4, spread=100.0), atol=1e-6)
+
+
+def test_a_replica_where_nothing_counts_loses_nothing():
+    made = problem(K=1, S=2, B=1, n=4)
+    made.follows[:, 1] = 0.0
+    losses, slopes = made.fused()
+    assert (losses[:, 1] == 0).all()
+    assert (slopes.points[:, :, 1] == 0).all()
+    assert (slopes.cube[:, :, 1] == 0).all()
+    assert (slopes.points[:, :, 0] != 0).all()
+
+
+def test_slopes_are_scaled_by_replica():
+    made = problem(K=1, S=2, B=1, n=4)
+    scale = torch.tensor([2.0, -0.5], device=DEVICE)
+    (losses, slopes), (same, scaled) = made.fused(), made.fused(scale=scale)
+    torch.testing.assert_close(same, losses, rtol=0, atol=0)
+    torch.testing.assert_close(scaled.cube, slopes.cube * scale.view(-1, 1, 1, 1, 1))
+    torch.testing.assert_close(scaled.graph_values, slopes.graph_values * scale.view(-1, 1, 1))
+
+
+def test_two_runs_are_the_same_bit_for_bit():
+    made = problem(K=2, S=1, B=2, n=4)
+    (losses, slopes), (again, same) = made.fused(), made.fused()
+    assert torch.equal(losses, again)
+    for slope, other in zip(slopes, same, strict=True):
+        assert torch.equal(slope.nan_to_num(7.0), other.nan_to_num(7.0))
