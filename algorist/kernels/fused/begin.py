@@ -285,9 +285,9 @@ def begin(
     """
     S, B, n, h = before.shape
     _begin[(S * B, len(table) + 1)](
-        table, given, fresh, decoded, _any(points, x), _any(edge_values, x), _any(cube, x),
+        table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x), _any(cube, x),
         _any(graph_values, x), after, x, raw, before,
-        n, h, x.shape[-1], raw.shape[-1], decoded.shape[-1], _width(edge_values),
+        n, h, x.shape[-1], raw.shape[-1], _width(decoded), _width(edge_values),
         _width(graph_values), HARD=hard, **_tiles(n, cube is not None),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.fused.tiling import dot, padded
-from algorist.kernels.plain import Update
+from algorist.kernels.maps import Update
 
 _TALL, _WIDE, _DEEP = 32, 64, 32
 """The rows and columns of a tile of a projection, and how many products are summed at a time."""

@@ -1,0 +1,220 @@
+"""How strongly each node points to each other: all pointers of a step in one kernel.
+
+A row is a pair (target, source). What backward needs of the rows is kept: writing it costs less
+than computing it again. The gradients of the weights are products over all rows of all steps, made
+once at the end by whoever keeps the stacks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from algorist.kernels.fused.tiling import ROWS, dot, padded, tiles
+
+# Products are made turned, weights x rows: a product's second operand lies in shared memory, while
+# a first one that was computed would take up registers twice. Weights are read along their rows.
+
+# These change from algorithm to algorithm: one compilation serves all of their values. Then, too,
+# a branch on one of them stays a branch, and the compiler plans the product inside it by itself.
+COUNTS = ["B", "n", "F", "P"]
+
+
+class Widening(NamedTuple):
+    """How decoders read triplets: relu(maxima W + b)."""
+
+    weight: Tensor  # (S, T, h)
+    bias: Tensor  # (S, h)
+
+
+class Pointing(NamedTuple):
+    """The weights of some decoders of pointers, side by side."""
+
+    edge: Tensor  # (S, P, F, h)
+    score: Tensor  # (S, P, h)
+    score_bias: Tensor  # (S, P)
+    triplet: Tensor | None = None  # (S, P, h, h), for backward; None without triplets
+    turned: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
+
+
+@triton.jit
+def widened(
+    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr, M: tl.constexpr
+):  # fmt: skip
+    """The triplets of M pairs as decoders read them, (M, H)."""
+    channel = tl.arange(0, H)
+    wide = tl.zeros((M, H), tl.float32) + tl.load(widen_bias + channel)
+    for t in range(T):
+        number = tl.load(maxima + pair * T + t, there, 0.0)
+        wide += number[:, None] * tl.load(widen + t * H + channel)
+    return tl.maximum(wide, 0.0)
+
+
+@triton.jit
+def spread_maxima(
+    d_wide, widen, d_maxima, pair, there,
+    H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Store the slopes of the maxima that rows of slopes of the widened triplets make."""
+    TP: tl.constexpr = max(16, T)
+    channel, feature = tl.arange(0, H), tl.arange(0, TP)
+    exists = (feature < T)[:, None]
+    weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
+    slope = dot(weight, tl.trans(d_wide), PRECISION)
+    tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _forward(
+    decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
+    points, wide, larger,  # results
+    column, width, B, n, F, P,
+    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    replica, pairs = tl.program_id(0).to(tl.int64), B * n * n
+    pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
+    there = pair < pairs
+    source, target = pair // (n * n) * n + pair % n, pair // n  # nodes of all lanes
+    place = source * n + target % n
+    square = channel[:, None] * H + channel
+    decoded += replica * B * n * width + column
+    raw += replica * pairs * F
+    if T > 0:
+        maxima += replica * pairs * T
+        widen += replica * T * H
+        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T, M)
+        if KEEP:
+            wide += replica * pairs * H
+            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
+    for p in range(P):
+        pointer, slot = replica * P + p, (p * tl.num_programs(0) + replica) * pairs
+        of_node = decoded + 2 * H * p + channel
+        value = tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
+        other = tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
+        for f in range(F):
+            number = tl.load(raw + pair * F + f, there, 0.0)
+            value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
+        if T > 0:
+            weight = tl.load(turned + pointer * H * H + square)
+            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
+        value = tl.maximum(value, other)
+        if KEEP:
+            tl.store(larger + slot * H + pair[:, None] * H + channel, value, there[:, None])
+        total = tl.sum(value * tl.load(score + pointer * H + channel), 1)
+        tl.store(points + slot + place, total + tl.load(score_bias + pointer), there)
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _backward(
+    d_points, decoded, larger, wide, edge, triplet, score, widen,  # inputs
+    d_decoded, d_source, d_excess, d_wide, d_raw, d_maxima,  # results
+    column, width, B, n, F, P,
+    H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    samples, blocks = tl.num_programs(0), tl.num_programs(1)
+    row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
+    target, source = block * R + row // N, row % N
+    targets, sources = block * R + tl.arange(0, R), tl.arange(0, N)
+    there = (target < n) & (source < n)
+    pair = target * n + source
+    place, square = pair[:, None] * H + channel, channel[:, None] * H + channel
+    decoded += sample * n * width + column
+    d_decoded += sample * n * width + column
+    d_turned = tl.zeros((H, R * N), tl.float32)
+    d_numbers = tl.zeros((R * N, FP), tl.float32)
+    for p in range(P):
+        pointer, slot = sample // B * P + p, p * samples + sample
+        down = tl.load(d_points + slot * n * n + source * n + target, there, 0.0)
+        both = down[:, None] * tl.load(score + pointer * H + channel)
+        of_node, of_pair = decoded + 2 * H * p, slot * n * n * H
+        other = tl.load(of_node + source[:, None] * width + channel, there[:, None], 0.0)
+        exceeds = tl.load(larger + of_pair + place, there[:, None], 0.0) > other
+        slope = tl.where(exceeds, both, 0.0)
+        tl.store(d_excess + of_pair + place, slope, there[:, None])
+        of_target = d_decoded + 2 * H * p + H + targets[:, None] * width + channel
+        total = tl.sum(tl.reshape(slope, (R, N, H)), 1)
+        tl.store(of_target, total, (targets < n)[:, None])
+        of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + channel
+        total = tl.sum(tl.reshape(both - slope, (R, N, H)), 0)
+        tl.store(of_source, total, (sources < n)[:, None])
+        for f in range(F):
+            part = tl.sum(slope * tl.load(edge + (pointer * F + f) * H + channel), 1)
+            d_numbers += tl.where(number == f, part[:, None], 0.0)
+        if T > 0:
+            weight = tl.load(triplet + pointer * H * H + square)
+            d_turned += dot(weight, tl.trans(slope), PRECISION)
+    at = d_raw + sample * n * n * F + pair[:, None] * F + number
+    tl.store(at, d_numbers, there[:, None] & (number < F)[None, :])
+    if T > 0:
+        wide += sample * n * n * H
+        d_wide += sample * n * n * H
+        d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, tl.trans(d_turned), 0.0)
+        tl.store(d_wide + place, d_third, there[:, None])
+        d_maxima += sample * n * n * T
+        widen += sample // B * T * H
+        spread_maxima(d_third, widen, d_maxima, pair, there, H, T, PRECISION)
+
+
+def points(
+    decoded: Tensor,  # (S, B, n, C), from `column` on: source h, target h of each pointer
+    column: int,
+    raw: Tensor,  # (S, B, n, n, F), from target to source
+    maxima: Tensor | None,  # (S, B, n, n, T), likewise
+    maps: Pointing,
+    widening: Widening | None,
+    scores: Tensor,  # (P, S, B, n, n), to be written: [pointer, ..., source, target]
+    wide: Tensor | None = None,  # (S, B, n, n, h), to be written and kept for backward
+    larger: Tensor | None = None,  # (P, S, B, n, n, h), likewise
+    *,
+    precision: str,
+) -> None:
+    """Score max(source, target + edge + triplets) for all pairs; without `larger` keep nothing."""
+    S, B, n, width = decoded.shape
+    widen = widening or (None, None)
+    _forward[(S, triton.cdiv(B * n * n, ROWS))](
+        decoded, raw, maxima, maps.edge, maps.turned, maps.score, maps.score_bias, *widen,
+        scores, wide, larger,
+        column, width, B, n, raw.shape[-1], len(scores),
+        H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=larger is not None,
+        PRECISION=precision, num_warps=8,
+    )  # fmt: skip
+
+
+def points_backward(
+    d_scores: Tensor,  # (P, S, B, n, n)
+    decoded: Tensor,
+    column: int,
+    maps: Pointing,
+    widening: Widening | None,
+    wide: Tensor | None,
+    larger: Tensor,
+    d_decoded: Tensor,  # (S, B, n, C), the columns of the targets are written
+    d_source: Tensor,  # (P, S, B, blocks, n, h), to be added up over blocks
+    d_excess: Tensor,  # (P, S, B, n, n, h), the slopes of target + edge + triplets
+    d_wide: Tensor | None,  # (S, B, n, n, h), of what is cut at zero: maxima W + b
+    d_raw: Tensor,  # (S, B, n, n, F)
+    d_maxima: Tensor | None,  # (S, B, n, n, T)
+    *,
+    precision: str,
+) -> None:
+    """The slopes of all that `points` read."""
+    S, B, n, width = decoded.shape
+    cut, F = tiles(n), d_raw.shape[-1]
+    _backward[(S * B, cut.blocks(n))](
+        d_scores, decoded, larger, wide, maps.edge, maps.triplet, maps.score,
+        widening and widening.weight, d_decoded, d_source, d_excess, d_wide, d_raw, d_maxima,
+        column, width, B, n, F, len(d_scores),
+        H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
+        PRECISION=precision, num_warps=8,
+    )  # fmt: skip
+
+
+def features(maxima: Tensor | None) -> int:
+    """How many numbers triplets have, 0 where there are none."""
+    return 0 if maxima is None else maxima.shape[-1]
