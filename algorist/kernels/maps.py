@@ -66,14 +66,19 @@ class DecodeMaps(NamedTuple):
     """How some features are predicted."""
 
     nodes: Affine | None
-    """(nodes, before, after) -> values of nodes; for each pointer source and target; for all values
-    of edges source, then target; for each pointer of edges source, target and pointee."""
+    """(nodes, before, after) -> values of nodes; for all values of edges source, then target; for
+    each pointer source and target; for each pointer of edges source, target and pointee."""
     node_values: int  # how many of these columns are values of nodes
     points: Pointing | None
     edges: EdgeValues | None
     cubes: Pointing | None
     graph: Pooling | None
     widen: Affine | None  # how triplets are read, f -> h
+
+    @property
+    def narrow(self) -> int:
+        """How many columns of nodes come before those of pointers."""
+        return self.node_values + (2 * self.edges.edge.shape[-1] if self.edges else 0)
 
 
 Maps = Any

@@ -138,9 +138,9 @@ def decode_maps(
 
     groups = [
         maps(Form.NODE, "value"),
-        *zip(maps(Form.POINTER, "source"), targets(Form.POINTER), strict=True),
         maps(Form.EDGE, "source"),
         targets(Form.EDGE),
+        *zip(maps(Form.POINTER, "source"), targets(Form.POINTER), strict=True),
         *zip(
             maps(Form.EDGE_POINTER, "source"),
             targets(Form.EDGE_POINTER),
@@ -178,8 +178,8 @@ class Decoders:
     def _joined(self, nodes: Affine) -> Joined:
         """The map of nodes, and the sizes of its parts."""
         maps, sizes = self.maps, [self.maps.node_values]
-        sizes += [pointer.edge.shape[-1] for pointer in _each(maps.points) for _ in range(2)]
         sizes += [maps.edges.edge.shape[-1]] * 2 if maps.edges else []
+        sizes += [pointer.edge.shape[-1] for pointer in _each(maps.points) for _ in range(2)]
         sizes += [pointer.edge.shape[-1] for pointer in _each(maps.cubes) for _ in range(3)]
         return Joined(nodes, tuple(sizes))
 
@@ -192,10 +192,11 @@ class Decoders:
         if self._project:
             parts = iter(self._project(moment.nodes, moment.before, moment.after))
         nodes = next(parts, None)
+        edges = _pairs(next(parts), next(parts), raw, wide, maps.edges) if maps.edges else None
         return Decoded(
             nodes=nodes if maps.node_values else None,
+            edges=edges,
             points=[score(next(parts), next(parts), raw, wide) for score in self._pointers],
-            edges=_pairs(next(parts), next(parts), raw, wide, maps.edges) if maps.edges else None,
             cubes=[
                 plain.edge_pointer_scores(
                     _pairs(next(parts), next(parts), raw, wide, one), next(parts), one.affine

@@ -15,29 +15,25 @@ from torch import Tensor
 from algorist.kernels.fused.tiling import padded
 from algorist.spec import Kind, Location
 
-# What logits mean, and where they are.
-_SCALAR, _MASK, _CHOICE = (tl.constexpr(code) for code in range(3))
-_NODE, _AMONG_NODES, _GRAPH, _EDGE, _POINTER, _EDGE_POINTER = (
-    tl.constexpr(code) for code in range(0, 24, 4)
-)
-
 
 class Code(IntEnum):
-    """How the kernels call each (location, kind) of a hint."""
+    """How the kernels call each (location, kind) of a hint.
 
-    NODE_SCALAR = _NODE.value + _SCALAR.value
-    NODE_MASK = _NODE.value + _MASK.value
-    NODE_CLASSES = _NODE.value + _CHOICE.value
-    NODE_CHOICE = _AMONG_NODES.value + _CHOICE.value
-    GRAPH_SCALAR = _GRAPH.value + _SCALAR.value
-    GRAPH_MASK = _GRAPH.value + _MASK.value
-    GRAPH_CLASSES = _GRAPH.value + _CHOICE.value
-    EDGE_SCALAR = _EDGE.value + _SCALAR.value
-    EDGE_MASK = _EDGE.value + _MASK.value
-    EDGE_CLASSES = _EDGE.value + _CHOICE.value
-    POINTER = _POINTER.value + _CHOICE.value
-    EDGE_POINTER = _EDGE_POINTER.value + _CHOICE.value
+    A multiple of 4 says where the logits are; 0, 1 or 2 more whether they mean a number, a mask or
+    a choice.
+    """
 
+    NODE_SCALAR, NODE_MASK, NODE_CLASSES = range(3)
+    NODE_CHOICE = 6  # one of all nodes
+    GRAPH_SCALAR, GRAPH_MASK, GRAPH_CLASSES = range(8, 11)
+    EDGE_SCALAR, EDGE_MASK, EDGE_CLASSES = range(12, 15)
+    POINTER = 18
+    EDGE_POINTER = 22
+
+
+_MASK, _CHOICE = tl.constexpr(1), tl.constexpr(2)
+_AMONG_NODES, _GRAPH, _EDGE = tl.constexpr(4), tl.constexpr(8), tl.constexpr(12)
+_POINTER, _EDGE_POINTER = tl.constexpr(16), tl.constexpr(20)
 
 CODES = {
     (Location.NODE, Kind.SCALAR): Code.NODE_SCALAR,
@@ -60,6 +56,17 @@ CLASSES = 32
 
 _TILE, _CUBE_TILE = 1024, 4096
 """The numbers that a program holds at once, and those of edge pointers."""
+
+# No argument may lead to another compilation by its value or alignment, unless it is a constexpr.
+_ARGUMENTS, _BACKWARD_ARGUMENTS = range(19), range(25)
+
+
+@triton.jit
+def _row(table, hint):
+    """What the table says of a hint: place, meaning, column, index, width."""
+    row = table + hint * 5
+    code = tl.load(row)
+    return code - code % 4, code % 4, tl.load(row + 1), tl.load(row + 2), tl.load(row + 3)
 
 
 @triton.jit
@@ -104,9 +111,9 @@ def _choose(value, HARD: tl.constexpr):
 
 
 @triton.jit
-def _edge_choices(cube, first, n, I: tl.constexpr, N: tl.constexpr, HARD: tl.constexpr):
+def _edge_choices(cube, first, n, N: tl.constexpr, LAYERS: tl.constexpr, HARD: tl.constexpr):
     """What edges (i, j) point to, from i = `first` on: their choices, offsets, which are there."""
-    i = first + tl.arange(0, I)[:, None, None]
+    i = first + tl.arange(0, LAYERS)[:, None, None]
     j, k = tl.arange(0, N)[None, :, None], tl.arange(0, N)[None, None, :]
     there, offset = (i < n) & (j < n) & (k < n), (i * n + j) * n + k
     value = tl.load(cube + offset, there, 0.0)
@@ -115,23 +122,23 @@ def _edge_choices(cube, first, n, I: tl.constexpr, N: tl.constexpr, HARD: tl.con
 
 
 @triton.jit
-def _begin_edge_pointer(cube, raw, n, Fe, I: tl.constexpr, N: tl.constexpr, HARD: tl.constexpr):
+def _edge_pointer(cube, raw, n, Fe, N: tl.constexpr, LAYERS: tl.constexpr, HARD: tl.constexpr):
     j, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
     total = tl.zeros((N, N), tl.float32)
-    for first in range(0, n, I):
-        choice, _, _ = _edge_choices(cube, first, n, I, N, HARD)
+    for first in range(0, n, LAYERS):
+        choice, _, _ = _edge_choices(cube, first, n, N, LAYERS, HARD)
         total += tl.sum(choice, 0)
-        i = first + tl.arange(0, I)[:, None]
+        i = first + tl.arange(0, LAYERS)[:, None]
         tl.store(raw + (i * n + k) * Fe + 1, tl.sum(choice, 1) / n, (i < n) & (k < n))
     tl.store(raw + (j * n + k) * Fe, total / n, (j < n) & (k < n))
 
 
-@triton.jit(do_not_specialize=["n", "h", "Fx", "Fe", "C2", "Ce", "Cg"])
+@triton.jit(do_not_specialize=_ARGUMENTS)
 def _begin(
     table, given, fresh, decoded, points, edge_values, cube, graph_values, after,  # inputs
     x, raw, before,  # results
     n, h, Fx, Fe, C2, Ce, Cg,
-    N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, I: tl.constexpr, TILE: tl.constexpr,
+    N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, HARD: tl.constexpr,
 ):  # fmt: skip
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
@@ -142,16 +149,12 @@ def _begin(
             state = tl.load(after + sample * n * h + offset, offset < kept, 0.0)
             tl.store(before + sample * n * h + offset, state, offset < n * h)
     elif tl.load(given + sample) == 0:
-        hint_row = table + hint * 5
-        code, column = tl.load(hint_row), tl.load(hint_row + 1)
-        index, width = tl.load(hint_row + 2), tl.load(hint_row + 3)
-        meaning, place = code % 4, code - code % 4
-        if CUBE:
-            if place == _EDGE_POINTER:
-                of_sample = cube + (index * tl.num_programs(0) + sample) * n * n * n
-                numbers = raw + sample * n * n * Fe + column
-                _begin_edge_pointer(of_sample, numbers, n, Fe, I, N, HARD)
-        if place != _EDGE_POINTER:
+        place, meaning, column, index, width = _row(table, hint)
+        if CUBE and place == _EDGE_POINTER:
+            of_sample = cube + (index * tl.num_programs(0) + sample) * n * n * n
+            numbers = raw + sample * n * n * Fe + column
+            _edge_pointer(of_sample, numbers, n, Fe, N, LAYERS, HARD)
+        else:
             logits, numbers = decoded, x
             if place == _GRAPH:
                 logits = graph_values
@@ -188,30 +191,27 @@ def _added(slots, offset, there, size, count, SLOTS: tl.constexpr):
 
 
 @triton.jit
-def _end_edge_pointer(
-    cube, d_raw, d_cube, n, Fe, size, count, I: tl.constexpr, N: tl.constexpr, SLOTS: tl.constexpr
-):
+def _edge_pointer_backward(
+    cube, d_raw, d_cube, n, Fe, size, count,
+    N: tl.constexpr, LAYERS: tl.constexpr, SLOTS: tl.constexpr,
+):  # fmt: skip
     j, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
     of_jk = _added(d_raw, (j * n + k) * Fe, (j < n) & (k < n), size, count, SLOTS)
-    for first in range(0, n, I):
-        i = first + tl.arange(0, I)[:, None]
+    for first in range(0, n, LAYERS):
+        i = first + tl.arange(0, LAYERS)[:, None]
         of_ik = _added(d_raw, (i * n + k) * Fe + 1, (i < n) & (k < n), size, count, SLOTS)
-        choice, offset, there = _edge_choices(cube, first, n, I, N, False)
+        choice, offset, there = _edge_choices(cube, first, n, N, LAYERS, False)
         slope = choice * (of_jk[None, :, :] + of_ik[:, None, :]) / n
         slope -= choice * tl.sum(slope, 2, keep_dims=True)
         tl.store(d_cube + offset, tl.load(d_cube + offset, there, 0.0) + slope, there)
 
 
-@triton.jit(
-    do_not_specialize=[
-        "n", "h", "Fx", "Fe", "C2", "Ce", "Cg", "x_slots", "raw_slots", "before_slots"
-    ]
-)  # fmt: skip
+@triton.jit(do_not_specialize=_BACKWARD_ARGUMENTS)
 def _begin_backward(
     table, given, fresh, x, raw, cube, d_x, d_raw, d_before,  # inputs
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values, d_after,  # results
     n, h, Fx, Fe, C2, Ce, Cg, x_slots, raw_slots, before_slots,
-    N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, I: tl.constexpr, TILE: tl.constexpr,
+    N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
@@ -224,19 +224,15 @@ def _begin_backward(
             slope = _added(slots, offset, offset < kept, nodes * h, before_slots, SLOTS)
             tl.store(d_after + sample * n * h + offset, slope, offset < n * h)
     elif tl.load(given + sample) == 0:
-        hint_row = table + hint * 5
-        code, column = tl.load(hint_row), tl.load(hint_row + 1)
-        index, width = tl.load(hint_row + 2), tl.load(hint_row + 3)
-        meaning, place = code % 4, code - code % 4
-        if CUBE:
-            if place == _EDGE_POINTER:
-                skipped = (index * tl.num_programs(0) + sample) * n * n * n
-                slots = d_raw + sample * n * n * Fe + column
-                _end_edge_pointer(
-                    cube + skipped, slots, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
-                    I, N, SLOTS,
-                )  # fmt: skip
-        if place != _EDGE_POINTER:
+        place, meaning, column, index, width = _row(table, hint)
+        if CUBE and place == _EDGE_POINTER:
+            skipped = (index * tl.num_programs(0) + sample) * n * n * n
+            slots = d_raw + sample * n * n * Fe + column
+            _edge_pointer_backward(
+                cube + skipped, slots, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
+                N, LAYERS, SLOTS,
+            )  # fmt: skip
+        else:
             logits, numbers, slots, size, count = d_decoded, x, d_x, nodes * Fx, x_slots
             if place >= _EDGE:
                 numbers, slots, size, count = raw, d_raw, nodes * n * Fe, raw_slots
@@ -273,7 +269,7 @@ def _begin_backward(
 
 def begin(
     table: Tensor, x: Tensor, raw: Tensor, before: Tensor, given: Tensor, fresh: Tensor,
-    decoded: Tensor, points: Tensor | None, edge_values: Tensor | None, cube: Tensor | None,
+    decoded: Tensor | None, points: Tensor | None, edge_values: Tensor | None, cube: Tensor | None,
     graph_values: Tensor | None, after: Tensor, hard: bool,
 ) -> None:  # fmt: skip
     """Put the predictions of the step before in place of the true hints, where not given.
@@ -294,7 +290,7 @@ def begin(
 
 def begin_backward(
     table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor, cube: Tensor | None,
-    d_x: Tensor, d_raw: Tensor, d_before: Tensor, slopes: Tensor, d_points: Tensor | None,
+    d_x: Tensor, d_raw: Tensor, d_before: Tensor, slopes: Tensor | None, d_points: Tensor | None,
     d_edge_values: Tensor | None, d_cube: Tensor | None, d_graph_values: Tensor | None,
     d_after: Tensor, hard: bool,
 ) -> None:  # fmt: skip
@@ -307,9 +303,9 @@ def begin_backward(
     counts = len(d_x), len(d_raw), len(d_before)
     _begin_backward[(S * B, 1 if hard else len(table) + 1)](
         table, given, fresh, x, raw, _any(cube, x), d_x, d_raw, d_before,
-        slopes, _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
+        _any(slopes, x), _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
         _any(d_graph_values, x), d_after,
-        n, h, x.shape[-1], raw.shape[-1], slopes.shape[-1], _width(d_edge_values),
+        n, h, x.shape[-1], raw.shape[-1], _width(slopes), _width(d_edge_values),
         _width(d_graph_values), *counts, SLOTS=triton.next_power_of_2(max(counts)),
         **_tiles(n, d_cube is not None),
     )  # fmt: skip
@@ -329,7 +325,7 @@ def _tiles(n: int, cube: bool) -> dict[str, int]:
     nodes = padded(n)
     width = max(nodes, CLASSES)
     return {
-        "N": nodes, "R": _TILE // width, "W": width, "I": max(1, _CUBE_TILE // nodes**2),
+        "N": nodes, "R": _TILE // width, "W": width, "LAYERS": max(1, _CUBE_TILE // nodes**2),
         "TILE": _TILE, "CUBE": cube,
         "num_warps": (16 if nodes > 64 else 8) if cube else 4,
     }  # fmt: skip

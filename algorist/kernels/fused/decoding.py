@@ -165,17 +165,19 @@ class Decoding:
         self, maps: DecodeMaps, moments: Moments, of_nodes: int, precision: str, *, keep: bool
     ):
         x, _, before, after, _ = moments
-        h, column = before.shape[-1], maps.node_values
+        h = before.shape[-1]
         self.maps, self.moments, self.node_values = maps, moments, maps.node_values
-        self.nodes = maps.nodes and Projection(maps.nodes, (x, before, after), precision)
+        self.nodes = maps.nodes and Projection(
+            maps.nodes, (x, before, after), precision, narrow=maps.narrow
+        )
+        column = self.nodes.wide if self.nodes else 0
         self.points = self.edges = self.cubes = self.graph = None
         among = (maps.widen, moments, self.nodes)
+        if maps.edges:
+            self.edges = Edges(maps.edges, *among, maps.node_values, keep=keep)
         if maps.points:
             self.points = Points(maps.points, *among, column, keep=keep)
             column += 2 * h * maps.points.edge.shape[1]
-        if maps.edges:
-            self.edges = Edges(maps.edges, *among, column, keep=keep)
-            column += 2 * maps.edges.edge.shape[-1]
         if maps.cubes:
             self.cubes = Cubes(maps.cubes, *among, column, keep=keep)
         if maps.graph:
