@@ -1,0 +1,148 @@
+"""Fused pointers of nodes against plain PyTorch: values and all slopes."""
+
+from itertools import product
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
+
+from algorist.kernels.affine import Affine
+from algorist.kernels.fused.points import Pointing, Widening, points, points_backward
+from algorist.kernels.fused.tiling import tiles
+from algorist.kernels.ops import Triplets
+from algorist.kernels.plain import pointer_scores
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+H, T, COLUMN, SPARE = 16, 8, 3, 2
+SIZES = (4, 7, 11, 13, 16, 20, 64, 80) if DEVICE.type == "cuda" else (1, 4, 7, 16, 20)
+CASES = [
+    (replicas, n, pointers, numbers)
+    for (replicas, pointers, numbers), n in zip(
+        product((1, 3), (1, 3), (0, 2)), SIZES * 2, strict=False
+    )
+]
+
+
+def draw(*shape):
+    return torch.randn(*shape, device=DEVICE)
+
+
+def blank(*shape):
+    """Not yet written: an entry that stays so shows."""
+    return torch.full(shape, torch.nan, device=DEVICE)
+
+
+class Problem:
+    """Random numbers, the twin's scores and slopes of them, and room for those of the kernels."""
+
+    def __init__(self, S, n, P, F, triplets, B=2):
+        torch.manual_seed(1000 * S + n)
+        width = COLUMN + 2 * H * P + SPARE
+        self.decoded, self.raw = draw(S, B, n, width), draw(S, B, n, n, F)
+        self.maxima = draw(S, B, n, n, T) if triplets else None
+        self.maps = Pointing(
+            draw(S, P, F, H), draw(S, P, H, H) / 4 if triplets else None, draw(S, P, H), draw(S, P)
+        )
+        self.widening = Widening(draw(S, T, H), draw(S, H)) if triplets else None
+        self.scores = blank(P, S, B, n, n)
+        self.wide, self.larger = blank(S, B, n, n, H), blank(P, S, B, n, n, H)
+        self.slopes = draw(P, S, B, n, n)
+
+    def leaves(self):
+        parts = (self.decoded, self.raw, self.maxima, *self.maps, *(self.widening or ()))
+        return [x.requires_grad_() for x in parts if x is not None]
+
+    def expected(self):
+        edge, triplet, score, bias = self.maps
+        wide = Triplets(self.maxima, Affine(*self.widening)).wide if self.widening else None
+        scores = []
+        for p in range(len(self.scores)):
+            source, target = self.decoded[..., COLUMN + 2 * H * p :][..., : 2 * H].chunk(2, -1)
+            maps = edge[:, p], triplet[:, p] if wide is not None else None
+            scoring = Affine(score[:, p].unsqueeze(-1), bias[:, p : p + 1])
+            scores.append(pointer_scores(source, target, self.raw, wide, *maps, scoring))
+        return torch.stack(scores)
+
+    def run(self, keep=True):
+        kept = (self.wide, self.larger) if keep else ()
+        points(
+            self.decoded, COLUMN, self.raw, self.maxima, self.maps, self.widening, self.scores,
+            *kept, precision="ieee",
+        )  # fmt: skip
+
+    def run_backward(self):
+        P, S, B, n, _ = self.scores.shape
+        results = {
+            "d_decoded": blank(*self.decoded.shape),
+            "d_source": blank(P, S, B, tiles(n).blocks(n), n, H),
+            "d_excess": blank(P, S, B, n, n, H),
+            "d_wide": blank(S, B, n, n, H),
+            "d_raw": blank(*self.raw.shape),
+            "d_maxima": None if self.maxima is None else blank(*self.maxima.shape),
+        }
+        points_backward(
+            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.wide, self.larger,
+            **results, precision="ieee",
+        )  # fmt: skip
+        return results
+
+
+def close(got, expected):
+    torch.testing.assert_close(got, expected, rtol=2e-5, atol=2e-5)
+
+
+by_case = pytest.mark.parametrize(("S", "n", "P", "F"), CASES)
+with_and_without_triplets = pytest.mark.parametrize("triplets", [True, False])
+
+
+@by_case
+@with_and_without_triplets
+def test_scores_are_those_of_the_plain_twin(S, n, P, F, triplets):
+    problem = Problem(S, n, P, F, triplets)
+    problem.run(keep=False)
+    close(problem.scores, problem.expected())
+    assert problem.larger.isnan().all()
+
+
+@by_case
+@with_and_without_triplets
+def test_slopes_are_those_of_the_plain_twin(S, n, P, F, triplets):
+    problem = Problem(S, n, P, F, triplets)
+    problem.run()
+    got = problem.run_backward()
+    leaves = problem.leaves()
+    (problem.expected() * problem.slopes).sum().backward()
+    with torch.no_grad():
+        _check_columns(problem, got)
+        close(got["d_raw"], problem.raw.grad)
+        _check_weights(problem, got)
+        if triplets:
+            close(got["d_maxima"], problem.maxima.grad)
+    assert all(leaf.grad is not None for leaf in leaves)
+
+
+def _check_columns(problem, got):
+    """Targets lie in their columns, sources in parts; nothing else is touched."""
+    d_decoded = got["d_decoded"]
+    for p, d_source in enumerate(got["d_source"].sum(3)):
+        start = COLUMN + 2 * H * p
+        assert d_decoded[..., start : start + H].isnan().all()
+        d_decoded[..., start : start + H] = d_source
+    close(d_decoded[..., COLUMN:-SPARE], problem.decoded.grad[..., COLUMN:-SPARE])
+    assert d_decoded[..., :COLUMN].isnan().all()
+    assert d_decoded[..., -SPARE:].isnan().all()
+
+
+def _check_weights(problem, got):
+    """What is kept makes up the slopes of the weights."""
+    edge, triplet, score, bias = problem.maps
+    sums = torch.einsum
+    close(sums("sbijf,psbijh->spfh", problem.raw, got["d_excess"]), edge.grad)
+    close(sums("psbji,psbijh->sph", problem.slopes, problem.larger), score.grad)
+    close(problem.slopes.sum((2, 3, 4)).T, bias.grad)
+    if triplet is not None:
+        widen, widen_bias = problem.widening
+        close(sums("sbijh,psbijc->sphc", problem.wide, got["d_excess"]), triplet.grad)
+        close(sums("sbijt,sbijh->sth", problem.maxima, got["d_wide"]), widen.grad)
+        close(got["d_wide"].sum((1, 2, 3)), widen_bias.grad)
