@@ -38,32 +38,30 @@ class Pointing(NamedTuple):
 
 @triton.jit
 def widened(
-    maxima, widen, widen_bias, pair, there, replica,
-    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr,
+    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr, M: tl.constexpr
 ):  # fmt: skip
     """The triplets of M pairs as decoders read them, (M, H)."""
     channel = tl.arange(0, H)
-    wide = tl.zeros((M, H), tl.float32) + tl.load(widen_bias + replica * H + channel)
-    for t in tl.static_range(T):
+    wide = tl.zeros((M, H), tl.float32) + tl.load(widen_bias + channel)
+    for t in range(T):
         number = tl.load(maxima + pair * T + t, there, 0.0)
-        wide += number[:, None] * tl.load(widen + (replica * T + t) * H + channel)
+        wide += number[:, None] * tl.load(widen + t * H + channel)
     return tl.maximum(wide, 0.0)
 
 
 @triton.jit
 def spread_maxima(
-    d_wide, widen, d_maxima, pair, there, replica,
+    d_wide, widen, d_maxima, pair, there,
     H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Store the slopes of the maxima that M rows of slopes of the widened triplets make."""
+    """Store the slopes of the maxima that rows of slopes of the widened triplets make."""
     TP: tl.constexpr = max(16, T)
     channel, feature = tl.arange(0, H), tl.arange(0, TP)
-    turned = (replica * T + feature)[None, :] * H + channel[:, None]
+    turned = feature[None, :] * H + channel[:, None]
     weight = tl.load(widen + turned, (feature < T)[None, :], 0.0)
-    place = pair[:, None] * T + feature
-    tl.store(
-        d_maxima + place, dot(d_wide, weight, PRECISION), there[:, None] & (feature < T)[None, :]
-    )
+    place = d_maxima + pair[:, None] * T + feature
+    slope = dot(d_wide, weight, PRECISION)
+    tl.store(place, slope, there[:, None] & (feature < T)[None, :])
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -75,35 +73,35 @@ def _forward(
     PRECISION: tl.constexpr,
 ):  # fmt: skip
     replica, pairs = tl.program_id(0).to(tl.int64), B * n * n
-    row, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
-    there = row < pairs
-    pair = replica * pairs + row
-    lane, pointing = replica * B + row // (n * n), row % n
-    source = (lane * n + pointing)[:, None] * width + column + channel
-    target = (pair // n)[:, None] * width + column + H + channel
-    score_place = (lane * n + pointing) * n + row // n % n
+    pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
+    there = pair < pairs
+    source, target = pair // (n * n) * n + pair % n, pair // n  # nodes of all lanes
+    place = source * n + target % n
+    decoded += replica * B * n * width + column
+    raw += replica * pairs * F
     if T > 0:
-        third = widened(maxima, widen, widen_bias, pair, there, replica, H, T, M)
+        maxima += replica * pairs * T
+        widen += replica * T * H
+        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T, M)
         if KEEP:
+            wide += replica * pairs * H
             tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
     for p in range(P):
-        pointer = replica * P + p
-        value = tl.load(decoded + target, there[:, None], 0.0)
-        other = tl.load(decoded + source, there[:, None], 0.0)
+        pointer, slot = replica * P + p, (p * tl.num_programs(0) + replica) * pairs
+        of_node = decoded + 2 * H * p + channel
+        value = tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
+        other = tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
         if T > 0:
-            square = pointer * H * H + channel[:, None] * H + channel
-            value += dot(third, tl.load(triplet + square), PRECISION)
+            square = triplet + pointer * H * H + channel[:, None] * H + channel
+            value += dot(third, tl.load(square), PRECISION)
         value = tl.maximum(value, other)
-        slot = p * tl.num_programs(0) * pairs
         if KEEP:
-            tl.store(larger + (slot + pair)[:, None] * H + channel, value, there[:, None])
+            tl.store(larger + slot * H + pair[:, None] * H + channel, value, there[:, None])
         total = tl.sum(value * tl.load(score + pointer * H + channel), 1)
-        tl.store(points + slot + score_place, total + tl.load(score_bias + pointer), there)
-        source += 2 * H
-        target += 2 * H
+        tl.store(points + slot + place, total + tl.load(score_bias + pointer), there)
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -116,48 +114,48 @@ def _backward(
 ):  # fmt: skip
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     samples, blocks = tl.num_programs(0), tl.num_programs(1)
-    replica = sample // B
     row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
-    pointed, pointing = block * R + row // N, row % N
+    target, source = block * R + row // N, row % N
     targets, sources = block * R + tl.arange(0, R), tl.arange(0, N)
-    there = (pointed < n) & (pointing < n)
-    pair = (sample * n + pointed) * n + pointing
-    score_place = (sample * n + pointing) * n + pointed
-    source = (sample * n + pointing)[:, None] * width + column + channel
-    target = (sample * n + targets)[:, None] * width + column + H + channel
+    there = (target < n) & (source < n)
+    pair = target * n + source
+    place = pair[:, None] * H + channel
+    decoded += sample * n * width + column
+    d_decoded += sample * n * width + column
     d_third = tl.zeros((R * N, H), tl.float32)
     d_numbers = tl.zeros((R * N, FP), tl.float32)
     for p in range(P):
-        pointer, slot = replica * P + p, p * samples
-        place = (slot * n * n + pair)[:, None] * H + channel
-        down = tl.load(d_points + slot * n * n + score_place, there, 0.0)
+        pointer, slot = sample // B * P + p, p * samples + sample
+        down = tl.load(d_points + slot * n * n + source * n + target, there, 0.0)
         both = down[:, None] * tl.load(score + pointer * H + channel)
-        exceeds = tl.load(larger + place, there[:, None], 0.0) > tl.load(
-            decoded + source, there[:, None], 0.0
-        )
+        of_node, of_pair = decoded + 2 * H * p, slot * n * n * H
+        other = tl.load(of_node + source[:, None] * width + channel, there[:, None], 0.0)
+        exceeds = tl.load(larger + of_pair + place, there[:, None], 0.0) > other
         slope = tl.where(exceeds, both, 0.0)
-        tl.store(d_excess + place, slope, there[:, None])
+        tl.store(d_excess + of_pair + place, slope, there[:, None])
+        of_target = d_decoded + 2 * H * p + H + targets[:, None] * width + channel
         total = tl.sum(tl.reshape(slope, (R, N, H)), 1)
-        tl.store(d_decoded + target, total, (targets < n)[:, None])
+        tl.store(of_target, total, (targets < n)[:, None])
+        of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + channel
         total = tl.sum(tl.reshape(both - slope, (R, N, H)), 0)
-        at = (((slot + sample) * blocks + block) * n + sources)[:, None] * H + channel
-        tl.store(d_source + at, total, (sources < n)[:, None])
+        tl.store(of_source, total, (sources < n)[:, None])
         if F > 0:
-            turned = (pointer * F + number)[None, :] * H + channel[:, None]
-            weight = tl.load(edge + turned, (number < F)[None, :], 0.0)
+            numbers = edge + pointer * F * H + number[None, :] * H + channel[:, None]
+            weight = tl.load(numbers, (number < F)[None, :], 0.0)
             d_numbers += dot(slope, weight, PRECISION)
         if T > 0:
-            turned = pointer * H * H + channel[None, :] * H + channel[:, None]
-            d_third += dot(slope, tl.load(triplet + turned), PRECISION)
-        source += 2 * H
-        target += 2 * H
-    at = pair[:, None] * F + number
-    tl.store(d_raw + at, d_numbers, there[:, None] & (number < F)[None, :])
+            turned = triplet + pointer * H * H + channel[None, :] * H + channel[:, None]
+            d_third += dot(slope, tl.load(turned), PRECISION)
+    at = d_raw + sample * n * n * F + pair[:, None] * F + number
+    tl.store(at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
-        place = pair[:, None] * H + channel
+        wide += sample * n * n * H
+        d_wide += sample * n * n * H
         d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
         tl.store(d_wide + place, d_third, there[:, None])
-        spread_maxima(d_third, widen, d_maxima, pair, there, replica, H, T, PRECISION)
+        d_maxima += sample * n * n * T
+        widen += sample // B * T * H
+        spread_maxima(d_third, widen, d_maxima, pair, there, H, T, PRECISION)
 
 
 def points(
