@@ -41,20 +41,22 @@ class Problem:
         width = COLUMN + 2 * H * P + SPARE
         self.decoded, self.raw = draw(S, B, n, width), draw(S, B, n, n, F)
         self.maxima = draw(S, B, n, n, T) if triplets else None
-        self.maps = Pointing(
-            draw(S, P, F, H), draw(S, P, H, H) / 4 if triplets else None, draw(S, P, H), draw(S, P)
-        )
-        self.widening = Widening(draw(S, T, H), draw(S, H)) if triplets else None
+        self.maps = Pointing(draw(S, P, F, H), draw(S, P, H), draw(S, P))
+        self.widening = None
+        if triplets:
+            triplet = draw(S, P, H, H) / 4
+            self.maps = self.maps._replace(triplet=triplet, turned=triplet.mT.contiguous())
+            self.widening = Widening(draw(S, T, H), draw(S, H))
         self.scores = blank(P, S, B, n, n)
         self.wide, self.larger = blank(S, B, n, n, H), blank(P, S, B, n, n, H)
         self.slopes = draw(P, S, B, n, n)
 
     def leaves(self):
-        parts = (self.decoded, self.raw, self.maxima, *self.maps, *(self.widening or ()))
+        parts = (self.decoded, self.raw, self.maxima, *self.maps[:4], *(self.widening or ()))
         return [x.requires_grad_() for x in parts if x is not None]
 
     def expected(self):
-        edge, triplet, score, bias = self.maps
+        edge, score, bias, triplet, _ = self.maps
         wide = Triplets(self.maxima, Affine(*self.widening)).wide if self.widening else None
         scores = []
         for p in range(len(self.scores)):
@@ -136,7 +138,7 @@ def _check_columns(problem, got):
 
 def _check_weights(problem, got):
     """What is kept makes up the slopes of the weights."""
-    edge, triplet, score, bias = problem.maps
+    edge, score, bias, triplet, _ = problem.maps
     sums = torch.einsum
     close(sums("sbijf,psbijh->spfh", problem.raw, got["d_excess"]), edge.grad)
     close(sums("psbji,psbijh->sph", problem.slopes, problem.larger), score.grad)

@@ -15,6 +15,9 @@ from torch import Tensor
 
 from algorist.kernels.fused.tiling import ROWS, dot, padded, tiles
 
+# Products are made turned, weights x rows: a product's second operand lies in shared memory, while
+# a first one that was computed would take up registers twice. Weights are read along their rows.
+
 # These change from algorithm to algorithm: one compilation serves all of their values. Then, too,
 # a branch on one of them stays a branch, and the compiler plans the product inside it by itself.
 COUNTS = ["B", "n", "F", "P"]
@@ -31,9 +34,10 @@ class Pointing(NamedTuple):
     """The weights of some decoders of pointers, side by side."""
 
     edge: Tensor  # (S, P, F, h)
-    triplet: Tensor | None  # (S, P, h, h), None without triplets
     score: Tensor  # (S, P, h)
     score_bias: Tensor  # (S, P)
+    triplet: Tensor | None = None  # (S, P, h, h), for backward; None without triplets
+    turned: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
 
 
 @triton.jit
@@ -57,16 +61,15 @@ def spread_maxima(
     """Store the slopes of the maxima that rows of slopes of the widened triplets make."""
     TP: tl.constexpr = max(16, T)
     channel, feature = tl.arange(0, H), tl.arange(0, TP)
-    turned = feature[None, :] * H + channel[:, None]
-    weight = tl.load(widen + turned, (feature < T)[None, :], 0.0)
-    place = d_maxima + pair[:, None] * T + feature
-    slope = dot(d_wide, weight, PRECISION)
-    tl.store(place, slope, there[:, None] & (feature < T)[None, :])
+    exists = (feature < T)[:, None]
+    weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
+    slope = dot(weight, tl.trans(d_wide), PRECISION)
+    tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
 
 
 @triton.jit(do_not_specialize=COUNTS)
 def _forward(
-    decoded, raw, maxima, edge, triplet, score, score_bias, widen, widen_bias,  # inputs
+    decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
     points, wide, larger,  # results
     column, width, B, n, F, P,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
@@ -77,6 +80,7 @@ def _forward(
     there = pair < pairs
     source, target = pair // (n * n) * n + pair % n, pair // n  # nodes of all lanes
     place = source * n + target % n
+    square = channel[:, None] * H + channel
     decoded += replica * B * n * width + column
     raw += replica * pairs * F
     if T > 0:
@@ -95,8 +99,8 @@ def _forward(
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
         if T > 0:
-            square = triplet + pointer * H * H + channel[:, None] * H + channel
-            value += dot(third, tl.load(square), PRECISION)
+            weight = tl.load(turned + pointer * H * H + square)
+            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
         value = tl.maximum(value, other)
         if KEEP:
             tl.store(larger + slot * H + pair[:, None] * H + channel, value, there[:, None])
@@ -119,10 +123,10 @@ def _backward(
     targets, sources = block * R + tl.arange(0, R), tl.arange(0, N)
     there = (target < n) & (source < n)
     pair = target * n + source
-    place = pair[:, None] * H + channel
+    place, square = pair[:, None] * H + channel, channel[:, None] * H + channel
     decoded += sample * n * width + column
     d_decoded += sample * n * width + column
-    d_third = tl.zeros((R * N, H), tl.float32)
+    d_turned = tl.zeros((H, R * N), tl.float32)
     d_numbers = tl.zeros((R * N, FP), tl.float32)
     for p in range(P):
         pointer, slot = sample // B * P + p, p * samples + sample
@@ -139,19 +143,18 @@ def _backward(
         of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + channel
         total = tl.sum(tl.reshape(both - slope, (R, N, H)), 0)
         tl.store(of_source, total, (sources < n)[:, None])
-        if F > 0:
-            numbers = edge + pointer * F * H + number[None, :] * H + channel[:, None]
-            weight = tl.load(numbers, (number < F)[None, :], 0.0)
-            d_numbers += dot(slope, weight, PRECISION)
+        for f in range(F):
+            part = tl.sum(slope * tl.load(edge + (pointer * F + f) * H + channel), 1)
+            d_numbers += tl.where(number == f, part[:, None], 0.0)
         if T > 0:
-            turned = triplet + pointer * H * H + channel[None, :] * H + channel[:, None]
-            d_third += dot(slope, tl.load(turned), PRECISION)
+            weight = tl.load(triplet + pointer * H * H + square)
+            d_turned += dot(weight, tl.trans(slope), PRECISION)
     at = d_raw + sample * n * n * F + pair[:, None] * F + number
     tl.store(at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
         wide += sample * n * n * H
         d_wide += sample * n * n * H
-        d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
+        d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, tl.trans(d_turned), 0.0)
         tl.store(d_wide + place, d_third, there[:, None])
         d_maxima += sample * n * n * T
         widen += sample // B * T * H
@@ -175,7 +178,8 @@ def points(
     S, B, n, width = decoded.shape
     widen = widening or (None, None)
     _forward[(S, triton.cdiv(B * n * n, ROWS))](
-        decoded, raw, maxima, *maps, *widen, scores, wide, larger,
+        decoded, raw, maxima, maps.edge, maps.turned, maps.score, maps.score_bias, *widen,
+        scores, wide, larger,
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=larger is not None,
         PRECISION=precision, num_warps=8,
