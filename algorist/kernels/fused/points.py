@@ -42,11 +42,12 @@ class Pointing(NamedTuple):
 
 @triton.jit
 def widened(
-    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr, M: tl.constexpr
+    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr
 ):  # fmt: skip
-    """The triplets of M pairs as decoders read them, (M, H)."""
+    """The triplets of some pairs as decoders read them, a row each."""
     channel = tl.arange(0, H)
-    wide = tl.zeros((M, H), tl.float32) + tl.load(widen_bias + channel)
+    # Loaded for each row: so the rows lie in registers as those of large tensors do.
+    wide = tl.load(widen_bias + channel[None, :], there[:, None], 0.0)
     for t in range(T):
         number = tl.load(maxima + pair * T + t, there, 0.0)
         wide += number[:, None] * tl.load(widen + t * H + channel)
@@ -86,21 +87,23 @@ def _forward(
     if T > 0:
         maxima += replica * pairs * T
         widen += replica * T * H
-        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T, M)
+        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
         if KEEP:
             wide += replica * pairs * H
             tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
     for p in range(P):
         pointer, slot = replica * P + p, (p * tl.num_programs(0) + replica) * pairs
+        value = tl.zeros((M, H), tl.float32)
+        if T > 0:
+            weight = tl.load(turned + pointer * H * H + square)
+            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
+        # What is loaded after the product has its say in how all of this lies in registers.
         of_node = decoded + 2 * H * p + channel
-        value = tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
+        value += tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
         other = tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
-        if T > 0:
-            weight = tl.load(turned + pointer * H * H + square)
-            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
         value = tl.maximum(value, other)
         if KEEP:
             tl.store(larger + slot * H + pair[:, None] * H + channel, value, there[:, None])
