@@ -55,17 +55,29 @@ def widened(
 
 
 @triton.jit
-def spread_maxima(
-    d_wide, widen, d_maxima, pair, there,
+def spread_to_triplets(
+    d_third, wide, widen, d_wide, d_maxima, pair, there,
     H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Store the slopes of the maxima that rows of slopes of the widened triplets make."""
+    """Cut the slopes of widened triplets where these are zero, and take them on to the maxima."""
     TP: tl.constexpr = max(16, T)
     channel, feature = tl.arange(0, H), tl.arange(0, TP)
-    exists = (feature < T)[:, None]
+    place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
+    d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
+    tl.store(d_wide + place, d_third, there[:, None])
     weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
-    slope = dot(weight, tl.trans(d_wide), PRECISION)
+    slope = dot(weight, tl.trans(d_third), PRECISION)
     tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
+
+
+@triton.jit
+def add_numbers(total, slope, edge, F, H: tl.constexpr, FP: tl.constexpr):
+    """Add to the slopes of the raw numbers what rows of slopes of their sums make."""
+    channel, number = tl.arange(0, H), tl.arange(0, FP)
+    for f in range(F):
+        part = tl.sum(slope * tl.load(edge + f * H + channel), 1)
+        total += tl.where(number == f, part[:, None], 0.0)
+    return total
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -146,9 +158,7 @@ def _backward(
         of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + channel
         total = tl.sum(tl.reshape(both - slope, (R, N, H)), 0)
         tl.store(of_source, total, (sources < n)[:, None])
-        for f in range(F):
-            part = tl.sum(slope * tl.load(edge + (pointer * F + f) * H + channel), 1)
-            d_numbers += tl.where(number == f, part[:, None], 0.0)
+        d_numbers = add_numbers(d_numbers, slope, edge + pointer * F * H, F, H, FP)
         if T > 0:
             weight = tl.load(triplet + pointer * H * H + square)
             d_turned += dot(weight, tl.trans(slope), PRECISION)
@@ -157,11 +167,11 @@ def _backward(
     if T > 0:
         wide += sample * n * n * H
         d_wide += sample * n * n * H
-        d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, tl.trans(d_turned), 0.0)
-        tl.store(d_wide + place, d_third, there[:, None])
         d_maxima += sample * n * n * T
         widen += sample // B * T * H
-        spread_maxima(d_third, widen, d_maxima, pair, there, H, T, PRECISION)
+        spread_to_triplets(
+            tl.trans(d_turned), wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION
+        )
 
 
 def points(
