@@ -42,11 +42,12 @@ class Pointing(NamedTuple):
 
 @triton.jit
 def widened(
-    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr, M: tl.constexpr
+    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr
 ):  # fmt: skip
-    """The triplets of M pairs as decoders read them, (M, H)."""
+    """The triplets of some pairs as decoders read them, a row each."""
     channel = tl.arange(0, H)
-    wide = tl.zeros((M, H), tl.float32) + tl.load(widen_bias + channel)
+    # Loaded for each row: so the rows lie in registers as those of large tensors do.
+    wide = tl.load(widen_bias + channel[None, :], there[:, None], 0.0)
     for t in range(T):
         number = tl.load(maxima + pair * T + t, there, 0.0)
         wide += number[:, None] * tl.load(widen + t * H + channel)
@@ -54,17 +55,29 @@ def widened(
 
 
 @triton.jit
-def spread_maxima(
-    d_wide, widen, d_maxima, pair, there,
+def spread_to_triplets(
+    d_third, wide, widen, d_wide, d_maxima, pair, there,
     H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Store the slopes of the maxima that rows of slopes of the widened triplets make."""
+    """Cut the slopes of widened triplets where these are zero, and take them on to the maxima."""
     TP: tl.constexpr = max(16, T)
     channel, feature = tl.arange(0, H), tl.arange(0, TP)
-    exists = (feature < T)[:, None]
+    place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
+    d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
+    tl.store(d_wide + place, d_third, there[:, None])
     weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
-    slope = dot(weight, tl.trans(d_wide), PRECISION)
+    slope = dot(weight, tl.trans(d_third), PRECISION)
     tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
+
+
+@triton.jit
+def add_numbers(total, slope, edge, F, H: tl.constexpr, FP: tl.constexpr):
+    """Add to the slopes of the raw numbers what rows of slopes of their sums make."""
+    channel, number = tl.arange(0, H), tl.arange(0, FP)
+    for f in range(F):
+        part = tl.sum(slope * tl.load(edge + f * H + channel), 1)
+        total += tl.where(number == f, part[:, None], 0.0)
+    return total
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -86,21 +99,23 @@ def _forward(
     if T > 0:
         maxima += replica * pairs * T
         widen += replica * T * H
-        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T, M)
+        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
         if KEEP:
             wide += replica * pairs * H
             tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
     for p in range(P):
         pointer, slot = replica * P + p, (p * tl.num_programs(0) + replica) * pairs
+        value = tl.zeros((M, H), tl.float32)
+        if T > 0:
+            weight = tl.load(turned + pointer * H * H + square)
+            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
+        # What is loaded after the product has its say in how all of this lies in registers.
         of_node = decoded + 2 * H * p + channel
-        value = tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
+        value += tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
         other = tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
-        if T > 0:
-            weight = tl.load(turned + pointer * H * H + square)
-            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
         value = tl.maximum(value, other)
         if KEEP:
             tl.store(larger + slot * H + pair[:, None] * H + channel, value, there[:, None])
@@ -143,9 +158,7 @@ def _backward(
         of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + channel
         total = tl.sum(tl.reshape(both - slope, (R, N, H)), 0)
         tl.store(of_source, total, (sources < n)[:, None])
-        for f in range(F):
-            part = tl.sum(slope * tl.load(edge + (pointer * F + f) * H + channel), 1)
-            d_numbers += tl.where(number == f, part[:, None], 0.0)
+        d_numbers = add_numbers(d_numbers, slope, edge + pointer * F * H, F, H, FP)
         if T > 0:
             weight = tl.load(triplet + pointer * H * H + square)
             d_turned += dot(weight, tl.trans(slope), PRECISION)
@@ -154,11 +167,11 @@ def _backward(
     if T > 0:
         wide += sample * n * n * H
         d_wide += sample * n * n * H
-        d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, tl.trans(d_turned), 0.0)
-        tl.store(d_wide + place, d_third, there[:, None])
         d_maxima += sample * n * n * T
         widen += sample // B * T * H
-        spread_maxima(d_third, widen, d_maxima, pair, there, H, T, PRECISION)
+        spread_to_triplets(
+            tl.trans(d_turned), wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION
+        )
 
 
 def points(

@@ -1,0 +1,306 @@
+"""Values of edges, and how strongly each edge points to each node ("cube").
+
+A row is a pair (source, target). As for pointers of nodes, what backward needs is kept, and the
+gradients of the weights are left to whoever keeps the stacks.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from algorist.kernels.fused.points import (
+    Pointing,
+    Widening,
+    add_numbers,
+    features,
+    spread_to_triplets,
+    widened,
+)
+from algorist.kernels.fused.tiling import ROWS, dot, padded, tiles
+
+COUNTS = ["B", "n", "F", "C", "Q"]
+"""One compilation serves all values of these."""
+COLUMNS = tl.constexpr(16)
+"""The pointees whose scores are stored together."""
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _values(
+    decoded, raw, maxima, edge, triplet, widen, widen_bias,  # inputs
+    values, wide,  # results
+    column, width, B, n, F, C,
+    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
+):  # fmt: skip
+    replica, pairs = tl.program_id(0).to(tl.int64), B * n * n
+    pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
+    there = pair < pairs
+    source, target = pair // n, pair // (n * n) * n + pair % n  # nodes of all lanes
+    decoded += replica * B * n * width + column
+    raw += replica * pairs * F
+    edge += replica * F * C
+    if T > 0:
+        maxima += replica * pairs * T
+        widen += replica * T * H
+        triplet += replica * H * C
+        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
+        if KEEP:
+            wide += replica * pairs * H
+            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
+    for c in range(C):
+        value = tl.load(decoded + source * width + c, there, 0.0)
+        value += tl.load(decoded + target * width + C + c, there, 0.0)
+        for f in range(F):
+            value += tl.load(raw + pair * F + f, there, 0.0) * tl.load(edge + f * C + c)
+        if T > 0:
+            value += tl.sum(third * tl.load(triplet + channel * C + c), 1)
+        tl.store(values + replica * pairs * C + pair * C + c, value, there)
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _values_backward(
+    d_values, wide, edge, triplet, widen,  # inputs
+    d_decoded, d_wide, d_raw, d_maxima,  # results
+    column, width, B, n, F, C,
+    H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    replica = sample // B
+    row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
+    node, other = block * R + row // N, row % N
+    nodes = block * R + tl.arange(0, R)
+    there = (node < n) & (other < n)
+    pair = node * n + other
+    d_values += sample * n * n * C
+    d_decoded += (sample * n + nodes) * width + column
+    edge += replica * F * C
+    d_third = tl.zeros((R * N, H), tl.float32)
+    d_numbers = tl.zeros((R * N, FP), tl.float32)
+    for c in range(C):
+        down = tl.load(d_values + pair * C + c, there, 0.0)
+        back = tl.load(d_values + (other * n + node) * C + c, there, 0.0)
+        tl.store(d_decoded + c, tl.sum(tl.reshape(down, (R, N)), 1), nodes < n)
+        tl.store(d_decoded + C + c, tl.sum(tl.reshape(back, (R, N)), 1), nodes < n)
+        d_numbers += down[:, None] * tl.load(edge + number * C + c, number < F, 0.0)
+        if T > 0:
+            d_third += down[:, None] * tl.load(triplet + (replica * H + channel) * C + c)
+    d_raw += sample * n * n * F
+    at = pair[:, None] * F + number
+    tl.store(d_raw + at, d_numbers, there[:, None] & (number < F)[None, :])
+    if T > 0:
+        wide += sample * n * n * H
+        d_wide += sample * n * n * H
+        d_maxima += sample * n * n * T
+        widen += replica * T * H
+        spread_to_triplets(d_third, wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION)
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _cube(
+    decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
+    cube, wide, pairs,  # results
+    column, width, B, n, F, Q,
+    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    sample, samples = tl.program_id(0).to(tl.int64), tl.num_programs(0)
+    pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
+    there = pair < n * n
+    decoded += sample * n * width + column
+    raw += sample * n * n * F
+    if T > 0:
+        maxima += sample * n * n * T
+        widen += sample // B * T * H
+        third = widened(maxima, widen, widen_bias + sample // B * H, pair, there, H, T)
+        if KEEP_WIDE:
+            wide += sample * n * n * H
+            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
+    for q in range(Q):
+        pointer, slot = sample // B * Q + q, (q * samples + sample) * n * n
+        of_node = decoded + 3 * H * q + channel
+        value = tl.load(of_node + (pair // n)[:, None] * width, there[:, None], 0.0)
+        value += tl.load(of_node + H + (pair % n)[:, None] * width, there[:, None], 0.0)
+        for f in range(F):
+            number = tl.load(raw + pair * F + f, there, 0.0)
+            value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
+        if T > 0:
+            square = turned + pointer * H * H + channel[None, :] * H + channel[:, None]
+            value += dot(third, tl.load(square), PRECISION)
+        if KEEP:
+            tl.store(pairs + slot * H + pair[:, None] * H + channel, value, there[:, None])
+        weight = tl.load(score + pointer * H + channel)
+        bias = tl.load(score_bias + pointer)
+        for start in range(0, n, COLUMNS):
+            pointee = start + tl.arange(0, COLUMNS)
+            totals = tl.zeros((M, COLUMNS), tl.float32) + bias
+            for k in range(start, min(start + COLUMNS, n)):
+                larger = tl.maximum(value, tl.load(of_node + 2 * H + k * width))
+                totals += tl.where(pointee == k, tl.sum(larger * weight, 1)[:, None], 0.0)
+            at = cube + slot * n + pair[:, None] * n + pointee
+            tl.store(at, totals, there[:, None] & (pointee < n)[None, :])
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _cube_backward(
+    d_cube, decoded, pairs, wide, edge, triplet, score, widen,  # inputs
+    d_decoded, d_target, d_pointee, d_pair, d_score, d_wide, d_raw, d_maxima,  # results
+    column, width, B, n, F, Q,
+    H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    samples, blocks = tl.num_programs(0), tl.num_programs(1)
+    row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
+    source, target = block * R + row // N, row % N
+    sources, targets = block * R + tl.arange(0, R), tl.arange(0, N)
+    there = (source < n) & (target < n)
+    pair = source * n + target
+    place, square = pair[:, None] * H + channel, channel[:, None] * H + channel
+    decoded += sample * n * width + column
+    d_decoded += sample * n * width + column
+    d_turned = tl.zeros((H, R * N), tl.float32)
+    d_numbers = tl.zeros((R * N, FP), tl.float32)
+    for q in range(Q):
+        pointer, slot = sample // B * Q + q, q * samples + sample
+        weight = tl.load(score + pointer * H + channel)
+        value = tl.load(pairs + slot * n * n * H + place, there[:, None], 0.0)
+        won = tl.zeros_like(value)  # the sum of the slopes of the scores that the pair decided
+        of_score = tl.zeros((H,), tl.float32)
+        for k in range(n):
+            pointee = tl.load(decoded + (3 * q + 2) * H + k * width + channel)
+            down = tl.load(d_cube + (slot * n * n + pair) * n + k, there, 0.0)
+            exceeds = value > pointee
+            won += tl.where(exceeds, down[:, None], 0.0)
+            lost = tl.sum(tl.where(exceeds, 0.0, down[:, None]), 0)
+            of_score += lost * pointee
+            at = d_pointee + ((slot * blocks + block) * n + k) * H + channel
+            tl.store(at, lost * weight)
+        of_score += tl.sum(won * value, 0)
+        tl.store(d_score + (slot * blocks + block) * H + channel, of_score)
+        slope = won * weight
+        tl.store(d_pair + slot * n * n * H + place, slope, there[:, None])
+        of_source = d_decoded + 3 * H * q + sources[:, None] * width + channel
+        total = tl.sum(tl.reshape(slope, (R, N, H)), 1)
+        tl.store(of_source, total, (sources < n)[:, None])
+        of_target = d_target + (slot * blocks + block) * n * H + targets[:, None] * H + channel
+        total = tl.sum(tl.reshape(slope, (R, N, H)), 0)
+        tl.store(of_target, total, (targets < n)[:, None])
+        d_numbers = add_numbers(d_numbers, slope, edge + pointer * F * H, F, H, FP)
+        if T > 0:
+            of_triplet = tl.load(triplet + pointer * H * H + square)
+            d_turned += dot(of_triplet, tl.trans(slope), PRECISION)
+    d_raw += sample * n * n * F
+    at_number = pair[:, None] * F + number
+    tl.store(d_raw + at_number, d_numbers, there[:, None] & (number < F)[None, :])
+    if T > 0:
+        wide += sample * n * n * H
+        d_wide += sample * n * n * H
+        d_maxima += sample * n * n * T
+        widen += sample // B * T * H
+        spread_to_triplets(
+            tl.trans(d_turned), wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION
+        )
+
+
+def edge_values(
+    decoded: Tensor,  # (S, B, n, width), from `column` on: source C, target C
+    column: int,
+    raw: Tensor,  # (S, B, n, n, F)
+    maxima: Tensor | None,  # (S, B, n, n, T)
+    edge: Tensor,  # (S, F, C)
+    triplet: Tensor | None,  # (S, h, C)
+    widening: Widening | None,
+    values: Tensor,  # (S, B, n, n, C), to be written
+    wide: Tensor | None = None,  # (S, B, n, n, h), written unless None
+) -> None:
+    """The values source + target + edge + triplets of all pairs (source, target)."""
+    S, B, n, width = decoded.shape
+    _values[(S, triton.cdiv(B * n * n, ROWS))](
+        decoded, raw, maxima, edge, triplet, *(widening or (None, None)), values, wide,
+        column, width, B, n, raw.shape[-1], values.shape[-1],
+        H=16 if widening is None else widening.bias.shape[-1], T=features(maxima), M=ROWS,
+        KEEP=wide is not None, num_warps=8,
+    )  # fmt: skip
+
+
+def edge_values_backward(
+    d_values: Tensor,  # (S, B, n, n, C)
+    column: int,
+    edge: Tensor,
+    triplet: Tensor | None,
+    widening: Widening | None,
+    wide: Tensor | None,  # (S, B, n, n, h), as the forward pass of any decoder wrote it
+    d_decoded: Tensor,  # (S, B, n, width), all columns of the values are written
+    d_wide: Tensor | None,  # (S, B, n, n, h), of what is cut at zero: maxima W + b
+    d_raw: Tensor,  # (S, B, n, n, F)
+    d_maxima: Tensor | None,  # (S, B, n, n, T)
+    *,
+    precision: str,
+) -> None:
+    """The slopes of all that `edge_values` read."""
+    S, B, n, width = d_decoded.shape
+    cut, F = tiles(n), d_raw.shape[-1]
+    _values_backward[(S * B, cut.blocks(n))](
+        d_values, wide, edge, triplet, widening and widening.weight,
+        d_decoded, d_wide, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
+        H=16 if widening is None else widening.bias.shape[-1], T=features(d_maxima), FP=padded(F),
+        R=cut.receivers, N=cut.senders, PRECISION=precision, num_warps=8,
+    )  # fmt: skip
+
+
+def cube(
+    decoded: Tensor,  # (S, B, n, width), from `column` on: source, target, pointee of each pointer
+    column: int,
+    raw: Tensor,  # (S, B, n, n, F)
+    maxima: Tensor | None,  # (S, B, n, n, T)
+    maps: Pointing,  # of Q pointers
+    widening: Widening | None,
+    scores: Tensor,  # (Q, S, B, n, n, n), to be written: [pointer, ..., source, target, pointee]
+    wide: Tensor | None = None,  # (S, B, n, n, h), written unless None
+    pairs: Tensor | None = None,  # (Q, S, B, n, n, h), likewise: source + target + edge + triplets
+    *,
+    precision: str,
+) -> None:
+    """Score max(pair, pointee) for all pairs and pointees."""
+    S, B, n, width = decoded.shape
+    _cube[(S * B, triton.cdiv(n * n, ROWS))](
+        decoded, raw, maxima, maps.edge, maps.turned, maps.score, maps.score_bias,
+        *(widening or (None, None)), scores, wide, pairs,
+        column, width, B, n, raw.shape[-1], len(scores),
+        H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
+        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=4,
+    )  # fmt: skip
+
+
+def cube_backward(
+    d_scores: Tensor,  # (Q, S, B, n, n, n)
+    decoded: Tensor,
+    column: int,
+    maps: Pointing,
+    widening: Widening | None,
+    wide: Tensor | None,
+    pairs: Tensor,
+    d_decoded: Tensor,  # (S, B, n, width), the columns of the sources are written
+    d_target: Tensor,  # (Q, S, B, blocks, n, h), to be added up over blocks
+    d_pointee: Tensor,  # (Q, S, B, blocks, n, h), likewise
+    d_pair: Tensor,  # (Q, S, B, n, n, h)
+    d_score: Tensor,  # (Q, S, B, blocks, h), to be added up over samples and blocks
+    d_wide: Tensor | None,  # (S, B, n, n, h), of what is cut at zero: maxima W + b
+    d_raw: Tensor,  # (S, B, n, n, F)
+    d_maxima: Tensor | None,  # (S, B, n, n, T)
+    *,
+    precision: str,
+) -> None:
+    """The slopes of all that `cube` read, and those of the scores' weights."""
+    S, B, n, width = decoded.shape
+    cut, F = tiles(n), d_raw.shape[-1]
+    _cube_backward[(S * B, cut.blocks(n))](
+        d_scores, decoded, pairs, wide, maps.edge, maps.triplet, maps.score,
+        widening and widening.weight,
+        d_decoded, d_target, d_pointee, d_pair, d_score, d_wide, d_raw, d_maxima,
+        column, width, B, n, F, len(d_scores),
+        H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
+        PRECISION=precision, num_warps=8,
+    )  # fmt: skip

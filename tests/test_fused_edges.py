@@ -1,0 +1,196 @@
+"""Fused values and pointers of edges against plain PyTorch: values and all slopes."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
+
+from algorist.kernels.affine import Affine
+from algorist.kernels.fused.edges import cube, cube_backward, edge_values, edge_values_backward
+from algorist.kernels.fused.points import Pointing, Widening
+from algorist.kernels.fused.tiling import tiles
+from algorist.kernels.ops import Triplets
+from algorist.kernels.plain import edge_pointer_scores
+from algorist.model.kinds import EdgeMap, Evidence, Projections, _decode_edge_classes
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+H, T, COLUMN, SPARE = 16, 8, 3, 2
+BIG = DEVICE.type == "cuda"
+CASES = [
+    (1, 1, 1, 2),
+    (3, 4, 2, 0),
+    (3, 7, 1, 3),
+    (1, 16, 3, 1),
+    (1, 20, 1, 2),
+    *((2, n, 2, 5) for n in (11, 13, 64, 80) if BIG),
+]
+by_case = pytest.mark.parametrize(("S", "n", "count", "F"), CASES)
+with_and_without_triplets = pytest.mark.parametrize("triplets", [True, False])
+
+
+def draw(*shape):
+    return torch.randn(*shape, device=DEVICE)
+
+
+def blank(*shape):
+    """Not yet written: an entry that stays so shows."""
+    return torch.full(shape, torch.nan, device=DEVICE)
+
+
+def blank_like(x):
+    return None if x is None else blank(*x.shape)
+
+
+def close(got, expected):
+    torch.testing.assert_close(got, expected, rtol=5e-5, atol=5e-5)
+
+
+def watch(*tensors):
+    for x in tensors:
+        if x is not None:
+            x.requires_grad_()
+
+
+class Problem:
+    """What both decoders of edges read, and room for what they keep."""
+
+    def __init__(self, S, n, width, F, triplets, B=2):
+        torch.manual_seed(1000 * S + n)
+        self.shape = S, B, n
+        self.decoded = draw(S, B, n, COLUMN + width + SPARE)
+        self.raw, self.d_raw = draw(S, B, n, n, F), blank(S, B, n, n, F)
+        self.maxima = draw(S, B, n, n, T) if triplets else None
+        self.widening = Widening(draw(S, T, H), draw(S, H)) if triplets else None
+        self.wide = blank(S, B, n, n, H) if triplets else None
+        self.d_decoded, self.d_maxima = blank_like(self.decoded), blank_like(self.maxima)
+        self.d_wide = blank_like(self.wide)
+
+    def watch(self, *more):
+        watch(self.decoded, self.raw, self.maxima, *(self.widening or ()), *more)
+
+    def pairs(self, source, target, edge, triplet):
+        """The twin's sums for all pairs."""
+        triplets = self.widening and Triplets(self.maxima, Affine(*self.widening))
+        projections = Projections(
+            {"source": source, "target": target}, EdgeMap(edge, triplet, None), None, None
+        )
+        return _decode_edge_classes(projections, Evidence(self.raw, triplets, None, None))
+
+    def check_slopes(self):
+        """Of all that both decoders read, once the columns of `d_decoded` are complete."""
+        close(self.d_decoded[..., COLUMN:-SPARE], self.decoded.grad[..., COLUMN:-SPARE])
+        assert self.d_decoded[..., :COLUMN].isnan().all()
+        assert self.d_decoded[..., -SPARE:].isnan().all()
+        close(self.d_raw, self.raw.grad)
+        if self.widening is not None:
+            widen, bias = self.widening
+            close(self.d_maxima, self.maxima.grad)
+            close(torch.einsum("sbijt,sbijh->sth", self.maxima, self.d_wide), widen.grad)
+            close(self.d_wide.sum((1, 2, 3)), bias.grad)
+
+
+@by_case
+@with_and_without_triplets
+def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, count, F, triplets):
+    problem = Problem(S, n, 2 * count, F, triplets)
+    edge, triplet = draw(S, F, count), draw(S, H, count) if triplets else None
+    values, slopes = blank(*problem.raw.shape[:-1], count), draw(*problem.raw.shape[:-1], count)
+    edge_values(
+        problem.decoded, COLUMN, problem.raw, problem.maxima, edge, triplet, problem.widening,
+        values, problem.wide,
+    )  # fmt: skip
+    edge_values_backward(
+        slopes, COLUMN, edge, triplet, problem.widening, problem.wide, problem.d_decoded,
+        problem.d_wide, problem.d_raw, problem.d_maxima, precision="ieee",
+    )  # fmt: skip
+    problem.watch(edge, triplet)
+    ends = problem.decoded[..., COLUMN:-SPARE].chunk(2, -1)
+    expected = problem.pairs(*ends, edge, triplet)
+    close(values, expected.detach())
+    (expected * slopes).sum().backward()
+    with torch.no_grad():
+        problem.check_slopes()
+        close(torch.einsum("sbijf,sbijc->sfc", problem.raw, slopes), edge.grad)
+        if triplets:
+            close(torch.einsum("sbijh,sbijc->shc", problem.wide, slopes), triplet.grad)
+
+
+class Pointers(Problem):
+    """Pointers of edges, the twin's scores, and room for the kernels' results."""
+
+    def __init__(self, S, n, Q, F, triplets):
+        super().__init__(S, n, 3 * H * Q, F, triplets)
+        self.maps = Pointing(draw(S, Q, F, H), draw(S, Q, H), draw(S, Q))
+        if triplets:
+            triplet = draw(S, Q, H, H) / 4
+            self.maps = self.maps._replace(triplet=triplet, turned=triplet.mT.contiguous())
+        B, blocks = self.shape[1], tiles(n).blocks(n)
+        self.scores, self.slopes = blank(Q, S, B, n, n, n), draw(Q, S, B, n, n, n)
+        self.kept_pairs, self.d_pair = blank(Q, S, B, n, n, H), blank(Q, S, B, n, n, H)
+        self.d_target, self.d_pointee = (blank(Q, S, B, blocks, n, H) for _ in range(2))
+        self.d_score = blank(Q, S, B, blocks, H)
+
+    def expected(self):
+        edge, score, bias, triplet, _ = self.maps
+        scores = []
+        for q in range(len(self.scores)):
+            source, target, pointee = self.columns(self.decoded, q)
+            pairs = self.pairs(
+                source, target, edge[:, q], None if triplet is None else triplet[:, q]
+            )
+            scoring = Affine(score[:, q].unsqueeze(-1), bias[:, q : q + 1])
+            scores.append(edge_pointer_scores(pairs, pointee, scoring))
+        return torch.stack(scores)
+
+    def columns(self, x, q):
+        return x[..., COLUMN + 3 * H * q :][..., : 3 * H].chunk(3, -1)
+
+    def run(self, *kept):
+        cube(
+            self.decoded, COLUMN, self.raw, self.maxima, self.maps, self.widening, self.scores,
+            *kept, precision="ieee",
+        )  # fmt: skip
+
+    def run_backward(self):
+        cube_backward(
+            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.wide,
+            self.kept_pairs, self.d_decoded, self.d_target, self.d_pointee, self.d_pair,
+            self.d_score, self.d_wide, self.d_raw, self.d_maxima, precision="ieee",
+        )  # fmt: skip
+
+    def complete(self):
+        """Add up what comes in parts; sources alone are complete."""
+        for q in range(len(self.scores)):
+            _, target, pointee = self.columns(self.d_decoded, q)
+            assert target.isnan().all()
+            assert pointee.isnan().all()
+            target[:], pointee[:] = self.d_target[q].sum(2), self.d_pointee[q].sum(2)
+
+
+@by_case
+@with_and_without_triplets
+def test_scores_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, triplets):
+    pointers = Pointers(S, n, count, F, triplets)
+    pointers.run()
+    close(pointers.scores, pointers.expected())
+    assert pointers.kept_pairs.isnan().all()
+
+
+@by_case
+@with_and_without_triplets
+def test_slopes_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, triplets):
+    pointers = Pointers(S, n, count, F, triplets)
+    pointers.run(pointers.wide, pointers.kept_pairs)
+    pointers.run_backward()
+    pointers.watch(*pointers.maps[:4])
+    (pointers.expected() * pointers.slopes).sum().backward()
+    with torch.no_grad():
+        pointers.complete()
+        pointers.check_slopes()
+        edge, score, bias, triplet, _ = pointers.maps
+        close(torch.einsum("sbijf,qsbijh->sqfh", pointers.raw, pointers.d_pair), edge.grad)
+        close(pointers.d_score.sum((2, 3)).transpose(0, 1), score.grad)
+        close(pointers.slopes.sum((2, 3, 4, 5)).T, bias.grad)
+        if triplets:
+            sums = torch.einsum("sbijh,qsbijc->sqhc", pointers.wide, pointers.d_pair)
+            close(sums, triplet.grad)
