@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused import node, pairs
+from algorist.kernels.fused import message, node, triplet
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.stacks import Moments, Slots, at_step, over_steps, sum_over_steps
 from algorist.kernels.maps import ProcessMaps, Update
@@ -54,15 +54,15 @@ class Processing:
         maps, (x, raw, before, after, maxima) = self.maps, self.moments.step(k)
         self.state.forward(k)
         if self.connects is not None:
-            pairs.connect(raw, self.connects, self.heard)
+            message.connect(raw, self.connects, self.heard)
         state = self.state.out[k]
-        pairs.message(
+        message.message(
             state, (0, self.sender_column), raw, self.heard, maps.edge, *maps.first, maps.second,
             self.messages[k], *(at_step(x, k) for x in (self.winner, self.built, self.inner)),
             precision=self.precision,
         )  # fmt: skip
         if maxima is not None:
-            pairs.triplet_max(
+            triplet.triplet_max(
                 state, self.triplet_column, raw, maps.triplet, maxima,
                 at_step(self.triplet_winner, k),
             )  # fmt: skip
@@ -76,7 +76,7 @@ class Processing:
         n = self.moments.before.shape[-2]
         S, B = self.moments.before.shape[1:3]
         self.state.turn(slots)
-        cut = pairs.message_tiles(S * B, n)
+        cut = message.message_tiles(S * B, n)
         self.d_sender = self.state.partial(1, self.sender_column, 0, cut.blocks(n))
         self.d_message = torch.empty_like(self.messages[0])
         self.d_result, self.d_hidden, self.d_built = (torch.empty_like(self.built) for _ in "123")
@@ -103,13 +103,13 @@ class Processing:
             at_step(self.d_before, k), self.d_door[k] if maps.update.gate else None, norm,
             self.precision,
         )  # fmt: skip
-        pairs.message_backward(
+        message.message_backward(
             self.d_message, self.winner[k], self.built[k], self.inner[k], maps.edge,
             maps.first.weight, maps.second, slopes, 0, self.d_sender[0], self.d_raw[k],
             self.d_result[k], self.d_hidden[k], self.d_built[k], precision=self.precision,
         )  # fmt: skip
         if maps.triplet is not None:
-            pairs.triplet_max_backward(
+            triplet.triplet_max_backward(
                 self.d_maxima[k], None, self.triplet_winner[k], maps.triplet, slopes,
                 self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
             )  # fmt: skip

@@ -1,0 +1,79 @@
+"""Fused triplet maxima against their plain twin: values and all slopes."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from algorist.kernels import plain
+from algorist.kernels.affine import product
+
+pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
+
+from algorist.kernels.fused import triplet
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+T, SPARE = 8, 4  # triplet features, columns of the state that nobody reads here
+
+SHAPES = [(1, 2, 1, 2), (3, 2, 4, 3), (1, 2, 7, 0), (3, 1, 16, 1), (1, 1, 20, 2)]  # S, B, n, F
+if torch.cuda.is_available():
+    SHAPES += [(3, 5, n, 3) for n in (4, 7, 11, 13, 16, 20, 64, 80)]
+by_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda x: "S{}-B{}-n{}-F{}".format(*x))
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(1)
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(*shape, device=DEVICE)
+
+
+def unwritten(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Where results go: an entry that is not written shows."""
+    return torch.full(shape, -99 if dtype == torch.int16 else torch.nan, dtype=dtype, device=DEVICE)
+
+
+def assert_close(got: Tensor, expected: Tensor, precision: float = 1e-5) -> None:
+    scale = expected.abs().max() if expected.numel() else 1.0
+    torch.testing.assert_close(got, expected, rtol=0, atol=float(precision * scale))
+
+
+@by_shape
+@pytest.mark.parametrize(("slots", "more"), [(1, False), (3, True)], ids=["one", "several"])
+def test_triplet_maxima_and_all_their_slopes(shape, slots, more):
+    S, B, n, F = shape
+    state, raw, edge = draw(S, B, n, SPARE + 3 * T), draw(S, B, n, n, F), draw(S, F, 3 * T)
+    maxima, winner = unwritten(S, B, n, n, T), unwritten(S, B, n, n, T, dtype=torch.int16)
+    read = [x.clone().requires_grad_() for x in (state[..., SPARE:], raw, edge)]
+    expected = plain.triplet_maxima(*read)
+    triplet.triplet_max(state, SPARE, raw, edge, maxima, winner)
+    assert_close(maxima, expected.detach())
+
+    d_maxima, extra = draw(slots, S, B, n, n, T), draw(S, B, n, n, T) if more else None
+    d_state, d_raw = unwritten(*state.shape), unwritten(*raw.shape)
+    d_edges = unwritten(S, B, n, n, 3 * T)
+    triplet.triplet_max_backward(d_maxima, extra, winner, edge, d_state, SPARE, d_edges, d_raw)
+    slope = d_maxima.sum(0) + (0 if extra is None else extra)
+    of_nodes, of_raw, of_edge = torch.autograd.grad(expected, read, slope)
+    assert d_state[..., :SPARE].isnan().all()
+    assert_close(d_state[..., SPARE:], of_nodes)
+    assert_close(d_raw, of_raw)
+    assert_close(raw.flatten(1, 3).mT @ d_edges.flatten(1, 3), of_edge)
+    assert_close(product(d_edges, edge.mT.contiguous()), of_raw)
+
+
+@pytest.mark.parametrize("n", [4, 20])
+def test_triplet_maxima_when_nothing_is_kept(n):
+    state, raw, edge = draw(1, 1, n, 3 * T), draw(1, 1, n, n, 1), draw(1, 1, 3 * T)
+    maxima = unwritten(1, 1, n, n, T)
+    triplet.triplet_max(state, 0, raw, edge, maxima, None)
+    assert_close(maxima, plain.triplet_maxima(state, raw, edge))
+
+
+def test_the_first_of_equal_triplets_wins():
+    n = 20
+    state, raw, edge = 0 * draw(1, 1, n, 3 * T), draw(1, 1, n, n, 0), draw(1, 0, 3 * T)
+    winner = unwritten(1, 1, n, n, T, dtype=torch.int16)
+    triplet.triplet_max(state, 0, raw, edge, unwritten(1, 1, n, n, T), winner)
+    assert not winner.any()
