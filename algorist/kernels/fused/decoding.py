@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused import node, points
+from algorist.kernels.fused import edges, node, points
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.stacks import (
     Moments,
@@ -26,7 +26,7 @@ from algorist.kernels.fused.stacks import (
     without_ones,
 )
 from algorist.kernels.fused.tiling import tiles
-from algorist.kernels.maps import DecodeMaps, Pointing, Pooling
+from algorist.kernels.maps import DecodeMaps, EdgeValues, Pointing, Pooling
 
 
 class Logits(NamedTuple):
@@ -43,64 +43,188 @@ class Logits(NamedTuple):
         return Logits(*(None if stack is None else stack[k] for stack in self))
 
 
-class Points:
-    """Pointers of nodes."""
-
-    adds = ("raw", "maxima")
+class Shared:
+    """What the decoders of pairs of nodes share."""
 
     def __init__(
-        self, maps: Pointing, widen: Affine | None, moments: Moments, projection: Projection,
-        column: int, *, keep: bool,
-    ):  # fmt: skip
-        turned = maps.triplet.mT.contiguous() if widen else None
-        self.maps = points.Pointing(maps.edge, maps.score, maps.bias, maps.triplet, turned)
-        self.widen = widen and points.Widening(*widen)
-        self.moments, self.projection, self.column = moments, projection, column
-        self.precision = projection.precision
-        K, S, B, n, h = moments.before.shape
-        new, P = moments.before.new_empty, maps.edge.shape[1]
+        self, moments: Moments, projection: Projection, widen: Affine | None, *, keep: bool
+    ):
+        self.moments, self.projection, self.keep = moments, projection, keep
+        self.widen = points.Widening(*widen) if widen else None
+        *shape, h = moments.before.shape
+        self.wide = moments.x.new_empty(*shape, shape[-1], h) if keep and widen else None
+
+
+class _OfPairs:
+    """What decoders of pairs of nodes have in common."""
+
+    adds = ("raw", "maxima")
+    first = False  # whether it comes first, and writes the triplets as all of them read them
+
+    def __init__(self, shared: Shared, column: int):
+        """Its columns in what nodes are projected to begin at `column`."""
+        self.shared, self.column = shared, column
+        self.moments, self.projection, self.widen = shared.moments, shared.projection, shared.widen
+        self.precision = shared.projection.precision
+
+    def _read(self, k: int) -> tuple[Tensor, int, Tensor, Tensor | None]:
+        maxima = at_step(self.moments.maxima, k)
+        return self.projection.out[k], self.column, self.moments.raw[k], maxima
+
+    def _wide(self, k: int) -> Tensor | None:
+        """Where the widened triplets are to be written, if at all."""
+        return at_step(self.shared.wide, k) if self.first else None
+
+    def turn(self, slots: Slots, slopes: Tensor) -> None:
+        """Make ready for the way back."""
+        self.slopes = slopes
+        wide = self.shared.wide
+        self.d_wide = None if wide is None else torch.empty_like(wide)
+        self.d_raw, self.d_maxima = slots.take("raw"), slots.take_if("maxima")
+
+    def _partial(self, count: int, column: int, stride: int) -> Tensor:
+        n = self.moments.before.shape[-2]
+        return self.projection.partial(count, column, stride, tiles(n).blocks(n))
+
+    def _slopes(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
+        return at_step(self.d_wide, k), self.d_raw[k], at_step(self.d_maxima, k)
+
+    def _of_triplets(self, slopes: Tensor) -> Tensor | None:
+        """The gradient of the weights of widened triplets, from slopes of what they add to."""
+        wide = self.shared.wide
+        return None if wide is None else each_over_steps(wide, slopes)
+
+    def widening_gradient(self) -> Affine | None:
+        """Of how triplets are widened."""
+        if self.d_wide is None:
+            return None
+        return Affine(over_steps(self.moments.maxima, self.d_wide), sum_over_steps(self.d_wide))
+
+
+class Points(_OfPairs):
+    """Pointers of nodes."""
+
+    def __init__(self, maps: Pointing, shared: Shared, column: int):
+        super().__init__(shared, column)
+        self.maps = _with_turned(maps, self.widen)
+        K, S, B, n, h = self.moments.before.shape
+        new, P = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
-        self.larger = new(K, P, S, B, n, n, h) if keep else None
-        self.wide = new(K, S, B, n, n, h) if keep and widen else None
+        self.larger = new(K, P, S, B, n, n, h) if shared.keep else None
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
         points.points(
-            self.projection.out[k], self.column, self.moments.raw[k],
-            at_step(self.moments.maxima, k), self.maps, self.widen, self.out[k], at_step(self.wide, k), at_step(self.larger, k),
-            precision=self.precision,
+            *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
+            at_step(self.larger, k), precision=self.precision,
         )  # fmt: skip
 
     def turn(self, slots: Slots, slopes: Tensor) -> None:
         """Make ready for the way back."""
-        n, h = self.moments.before.shape[-2:]
-        self.slopes = slopes
-        self.d_source = self.projection.partial(
-            self.out.shape[1], self.column, 2 * h, tiles(n).blocks(n)
-        )
+        super().turn(slots, slopes)
+        h = self.moments.before.shape[-1]
+        self.d_source = self._partial(self.out.shape[1], self.column, 2 * h)
         self.d_excess = torch.empty_like(self.larger)
-        self.d_wide = None if self.wide is None else torch.empty_like(self.wide)
-        self.d_raw, self.d_maxima = slots.take("raw"), slots.take_if("maxima")
 
     def backward(self, k: int) -> None:
         """The slopes of what step k read."""
         points.points_backward(
             self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
-            at_step(self.wide, k), self.larger[k], self.projection.slopes[k], self.d_source,
-            self.d_excess[k], at_step(self.d_wide, k), self.d_raw[k], at_step(self.d_maxima, k),
-            precision=self.precision,
+            at_step(self.shared.wide, k), self.larger[k], self.projection.slopes[k], self.d_source,
+            self.d_excess[k], *self._slopes(k), precision=self.precision,
         )  # fmt: skip
 
-    def gradients(self) -> tuple[Pointing, Affine | None]:
-        """Of the maps and of the widening of triplets."""
+    def gradients(self) -> Pointing:
+        """Of the maps."""
         turned = self.slopes.mT.unsqueeze(-1)  # rows are (target, source)
-        maps = Pointing(
+        return Pointing(
             edge=each_over_steps(self.moments.raw, self.d_excess),
-            triplet=None if self.wide is None else each_over_steps(self.wide, self.d_excess),
+            triplet=self._of_triplets(self.d_excess),
             score=each_over_steps(self.larger, turned),
             bias=self.slopes.sum((0, 3, 4, 5)).mT.unsqueeze(-1),
         )
-        return maps, _widening(self.moments, self.d_wide)
+
+
+class Edges(_OfPairs):
+    """Values of edges."""
+
+    def __init__(self, maps: EdgeValues, shared: Shared, column: int):
+        super().__init__(shared, column)
+        self.maps = EdgeValues(maps.edge, maps.triplet if self.widen else None)
+        raw = self.moments.raw
+        self.out = raw.new_empty(*raw.shape[:-1], maps.edge.shape[-1])
+
+    def forward(self, k: int) -> None:
+        """The values of step k."""
+        edges.edge_values(*self._read(k), *self.maps, self.widen, self.out[k], self._wide(k))
+
+    def backward(self, k: int) -> None:
+        """The slopes of what step k read."""
+        edges.edge_values_backward(
+            self.slopes[k], self.column, *self.maps, self.widen, at_step(self.shared.wide, k),
+            self.projection.slopes[k], *self._slopes(k), precision=self.precision,
+        )  # fmt: skip
+
+    def gradients(self) -> EdgeValues:
+        """Of the maps."""
+        triplet = self._of_triplets(self.slopes.unsqueeze(1))
+        return EdgeValues(
+            edge=over_steps(self.moments.raw, self.slopes),
+            triplet=None if triplet is None else triplet.squeeze(1),
+        )
+
+
+class Cubes(_OfPairs):
+    """Pointers of edges."""
+
+    def __init__(self, maps: Pointing, shared: Shared, column: int):
+        super().__init__(shared, column)
+        self.maps = _with_turned(maps, self.widen)
+        K, S, B, n, h = self.moments.before.shape
+        new, Q = self.moments.before.new_empty, maps.edge.shape[1]
+        self.out = new(K, Q, S, B, n, n, n)
+        self.pairs = new(K, Q, S, B, n, n, h) if shared.keep else None
+
+    def forward(self, k: int) -> None:
+        """The scores of step k."""
+        edges.cube(
+            *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
+            at_step(self.pairs, k), precision=self.precision,
+        )  # fmt: skip
+
+    def turn(self, slots: Slots, slopes: Tensor) -> None:
+        """Make ready for the way back."""
+        super().turn(slots, slopes)
+        K, S, B, n, h = self.moments.before.shape
+        Q = self.out.shape[1]
+        self.d_target = self._partial(Q, self.column + h, 3 * h)
+        self.d_pointee = self._partial(Q, self.column + 2 * h, 3 * h)
+        self.d_pair = torch.empty_like(self.pairs)
+        self.d_score = self.out.new_empty(K, Q, S, B, tiles(n).blocks(n), h)
+
+    def backward(self, k: int) -> None:
+        """The slopes of what step k read."""
+        edges.cube_backward(
+            self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
+            at_step(self.shared.wide, k), self.pairs[k], self.projection.slopes[k], self.d_target,
+            self.d_pointee, self.d_pair[k], self.d_score[k], *self._slopes(k),
+            precision=self.precision,
+        )  # fmt: skip
+
+    def gradients(self) -> Pointing:
+        """Of the maps."""
+        return Pointing(
+            edge=each_over_steps(self.moments.raw, self.d_pair),
+            triplet=self._of_triplets(self.d_pair),
+            score=self.d_score.sum((0, 3, 4)).transpose(0, 1).unsqueeze(-1),
+            bias=self.slopes.sum((0, 3, 4, 5, 6)).mT.unsqueeze(-1),
+        )
+
+
+def _with_turned(maps: Pointing, widen: points.Widening | None) -> points.Pointing:
+    """The maps as kernels take them: those of triplets, if any are read, in both directions."""
+    triplets = (maps.triplet, maps.triplet.mT.contiguous()) if widen else (None, None)
+    return points.Pointing(maps.edge, maps.score, maps.bias, *triplets)
 
 
 class Pool:
@@ -172,17 +296,20 @@ class Decoding:
         )
         column = self.nodes.wide if self.nodes else 0
         self.points = self.edges = self.cubes = self.graph = None
-        among = (maps.widen, moments, self.nodes)
+        shared = Shared(moments, self.nodes, maps.widen, keep=keep)
         if maps.edges:
-            self.edges = Edges(maps.edges, *among, maps.node_values, keep=keep)
+            self.edges = Edges(maps.edges, shared, maps.node_values)
         if maps.points:
-            self.points = Points(maps.points, *among, column, keep=keep)
+            self.points = Points(maps.points, shared, column)
             column += 2 * h * maps.points.edge.shape[1]
         if maps.cubes:
-            self.cubes = Cubes(maps.cubes, *among, column, keep=keep)
+            self.cubes = Cubes(maps.cubes, shared, column)
+        self.of_pairs = [p for p in (self.points, self.edges, self.cubes) if p]
+        for part in self.of_pairs[:1]:
+            part.first = True
         if maps.graph:
             self.graph = Pool(maps.graph, moments, of_nodes, precision, keep=keep)
-        self.parts = [p for p in (self.points, self.edges, self.cubes, self.graph) if p]
+        self.parts = self.of_pairs + ([self.graph] if self.graph else [])
 
     @property
     def adds(self) -> list[str]:
@@ -243,26 +370,13 @@ class Decoding:
 
     def gradients(self) -> DecodeMaps:
         """Of all maps."""
-        of_pairs = {
-            name: getattr(self, name).gradients()
-            for name in ("points", "edges", "cubes")
-            if getattr(self, name)
-        }
-        widen = [widen for _, widen in of_pairs.values() if widen]
+        widen = [x for part in self.of_pairs if (x := part.widening_gradient())]
         return DecodeMaps(
             nodes=self.nodes and self.nodes.gradients(),
             node_values=self.node_values,
+            points=self.points and self.points.gradients(),
+            edges=self.edges and self.edges.gradients(),
+            cubes=self.cubes and self.cubes.gradients(),
             graph=self.graph and self.graph.gradients(),
             widen=Affine(*map(sum, zip(*widen, strict=True))) if widen else None,
-            **{
-                name: of_pairs[name][0] if name in of_pairs else None
-                for name in ("points", "edges", "cubes")
-            },
         )
-
-
-def _widening(moments: Moments, d_wide: Tensor | None) -> Affine | None:
-    """The gradient of how triplets are widened."""
-    if d_wide is None:
-        return None
-    return Affine(over_steps(moments.maxima, d_wide), sum_over_steps(d_wide))

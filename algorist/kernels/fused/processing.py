@@ -29,6 +29,8 @@ class Processing:
         self.keep_column = self.state.out.shape[-1] - (2 * h if gated else h)
         self.sender_column = self.keep_column - h
         self.columns = self.keep_column, self.keep_column + h if gated else None
+        # Forward products read weights along their inputs, backward ones along their outputs.
+        self.first, self.second = (w.mT.contiguous().mT for w in (maps.first.weight, maps.second))
         self.heard, self.connects = reading.heard, reading.connects
         if self.connects is not None:
             self.heard = new(S, B, n, n)
@@ -57,7 +59,7 @@ class Processing:
             message.connect(raw, self.connects, self.heard)
         state = self.state.out[k]
         message.message(
-            state, (0, self.sender_column), raw, self.heard, maps.edge, *maps.first, maps.second,
+            state, (0, self.sender_column), raw, self.heard, maps.edge, self.first, maps.first.bias, self.second,
             self.messages[k], *(at_step(x, k) for x in (self.winner, self.built, self.inner)),
             precision=self.precision,
         )  # fmt: skip
