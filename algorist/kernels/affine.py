@@ -32,14 +32,14 @@ class Affine(NamedTuple):
 
     def reading(self, *encoders: Affine) -> Affine:
         """This map, with its first inputs read as the raw numbers that encoders make them of."""
-        weights, bias, start = [], self.bias, 0
-        for encoder in encoders:
-            stop = start + encoder.weight.shape[-1]
-            part = Affine(self.weight[:, start:stop], bias)
-            folded = encoder.then(part)
-            weights.append(folded.weight)
-            bias, start = folded.bias, stop
-        return Affine(torch.cat((*weights, self.weight[:, start:]), 1), bias)
+        sizes = [encoder.weight.shape[-1] for encoder in encoders]
+        # Cut at once: the gradients of the parts are then joined at once, too.
+        *parts, rest = self.weight.split((*sizes, self.weight.shape[1] - sum(sizes)), 1)
+        weights, bias = [], self.bias
+        for encoder, part in zip(encoders, parts, strict=True):
+            weight, bias = encoder.then(Affine(part, bias))
+            weights.append(weight)
+        return Affine(torch.cat((*weights, rest), 1), bias)
 
     def plus(self, bias: Tensor) -> Affine:
         """This map with a constant more for its first outputs."""

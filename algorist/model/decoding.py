@@ -79,6 +79,12 @@ class Layout:
         """The widths of the features of a form."""
         return [width(feature) for feature in self.of[form]]
 
+    def place(self, feature: Feature) -> int:
+        """Its first column among those of its form; of pointers, which one it is."""
+        form = row(feature).form
+        before = self.of[form].index(feature)
+        return before if form.points else sum(self.widths(form)[:before])
+
     def predictions(
         self, decoded: Decoded, allowed: Tensor | None, noise: Tensor | None
     ) -> dict[str, Tensor]:
@@ -109,25 +115,27 @@ def decode_maps(
     def maps(form: Form, name: str) -> list[Affine]:
         return [modules[f.name][name].affine for f in layout.of[form]]
 
-    def edge_maps(form: Form) -> list[tuple[Tensor, Tensor, Tensor]]:
-        return [_edge_map(affine, encoders[Location.EDGE]) for affine in maps(form, "edge")]
+    edge_maps = {
+        form: [_edge_map(affine, encoders[Location.EDGE]) for affine in maps(form, "edge")]
+        for form in (Form.EDGE, Form.POINTER, Form.EDGE_POINTER)
+    }
 
     def targets(form: Form) -> list[Affine]:
         """What is constant for edges is added at their targets."""
-        found = zip(maps(form, "target"), edge_maps(form), strict=True)
+        found = zip(maps(form, "target"), edge_maps[form], strict=True)
         return [target.plus(bias) for target, (_, _, bias) in found]
 
     def pointing(form: Form) -> Pointing | None:
         if not layout.of[form]:
             return None
-        edge, triplet, _ = zip(*edge_maps(form), strict=True)
+        edge, triplet, _ = zip(*edge_maps[form], strict=True)
         weight, bias = zip(*maps(form, "score"), strict=True)
         return Pointing(*(torch.stack(x, 1) for x in (edge, triplet, weight, bias)))
 
     def edge_values() -> EdgeValues | None:
         if not layout.of[Form.EDGE]:
             return None
-        edge, triplet, _ = zip(*edge_maps(Form.EDGE), strict=True)
+        edge, triplet, _ = zip(*edge_maps[Form.EDGE], strict=True)
         return EdgeValues(torch.cat(edge, -1), torch.cat(triplet, -1))
 
     def pooling() -> Pooling | None:
@@ -163,8 +171,9 @@ def decode_maps(
 def _edge_map(affine: Affine, encoder: Affine) -> tuple[Tensor, Tensor, Tensor]:
     """A map of (edge, triplets): weights of raw numbers and of triplets, and what is constant."""
     hidden = encoder.weight.shape[-1]
-    of_edge = encoder.then(Affine(affine.weight[:, :hidden], affine.bias))
-    return of_edge.weight, affine.weight[:, hidden:], of_edge.bias
+    own, triplet = affine.weight.split((hidden, affine.weight.shape[1] - hidden), 1)
+    of_edge = encoder.then(Affine(own, affine.bias))
+    return of_edge.weight, triplet, of_edge.bias
 
 
 class Decoders:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -76,6 +77,40 @@ class Columns:
             into[..., start : start + raw_width(feature)] = numbers
 
 
+class Tables:
+    """What fused kernels look up about the features of an algorithm, on n nodes of a device."""
+
+    def __init__(self, maps: Composed, n: int, device: torch.device):
+        from algorist.kernels.fused.begin import CODES
+        from algorist.kernels.fused.losses import Hint, hint_table
+
+        self.columns = Columns(maps.spec.inputs, maps.read_hints)
+        self.hints = [
+            Hint(CODES[f.location, f.kind], maps.hints.place(f), f.classes or 1)
+            for f in maps.hints.features
+        ]
+        self.losses = hint_table(self.hints, n, device)
+        known = dict(zip((f.name for f in maps.hints.features), self.hints, strict=True))
+        read = [
+            (hint.code, self.columns.of[f.name], hint.column, hint.width, 0)
+            for f in maps.read_hints
+            if (hint := known[f.name])
+        ]
+        self.begin = torch.tensor(read, dtype=torch.int32, device=device).view(-1, 5)
+        self.connects = self._limits().to(device)
+
+    def _limits(self) -> Tensor:
+        """Above which sum over both directions each raw number of an edge connects its nodes."""
+        limits = torch.full((self.columns.ends[Location.EDGE],), math.inf)
+        for name, feature in self.columns.features.items():
+            form = row(feature).form
+            if form == Form.EDGE and feature.kind == Kind.MASK:
+                limits[self.columns.of[name]] = 0.0
+            elif form == Form.POINTER:
+                limits[self.columns.of[name]] = 0.5
+        return limits
+
+
 class FusedScan:
     """The steps of one algorithm through a window."""
 
@@ -84,8 +119,12 @@ class FusedScan:
             raise ValueError(unknown("precision", net.precision, PRECISIONS))
         self.net, self.window, self.algorithm = net, window, algorithm
         self.maps = Composed(net, algorithm)
-        self.columns = Columns(self.maps.spec.inputs, self.maps.read_hints)
         self.n = window.inputs["pos"].shape[-1]
+        place = (algorithm, self.n, net.device)
+        if place not in net.tables:
+            net.tables[place] = Tables(self.maps, self.n, net.device)
+        self.tables = net.tables[place]
+        self.columns = self.tables.columns
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
@@ -97,19 +136,18 @@ class FusedScan:
         S, B = window.follows.shape[1:]
         only_itself = net.processor.hears == "itself"
         eye = torch.eye(self.n, device=x.device).repeat(S, B, 1, 1) if only_itself else None
-        table, connects = net.tables(self)
         reading = Reading(
             x=x,
             raw=raw,
             of_nodes=self.columns.ends[Location.NODE],
-            table=table,
+            table=self.tables.begin,
             given=given,
             fresh=fresh,
             ends=window.ends,
             previous=None if carry is None else self._previous(carry),
             hard=net.hard_feedback,
             heard=eye,
-            connects=connects if net.processor.needs_adjacency else None,
+            connects=self.tables.connects if net.processor.needs_adjacency else None,
             precision=PRECISIONS[net.precision],
         )
         process = net.processor.maps(maps.encoders, triplets=maps.reads_edges)
@@ -118,7 +156,18 @@ class FusedScan:
         at_ends = Decoded(*(_only(part) for part in _by_form(of_outputs)))
         outputs = maps.outputs.predictions(at_ends, None, window.noise)
         last = {name: value[-1] for name, value in hints.items()}
-        return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last))
+        losses = partial(self._hint_losses, of_hints) if hints else None
+        return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last), losses)
+
+    def _hint_losses(self, logits: Logits, window: Window) -> dict[str, Tensor]:
+        """The losses of all hints at once."""
+        from algorist.kernels.fused.losses import hint_losses, packed
+
+        features, tables = self.maps.hints.features, self.tables
+        truths = [window.hints[f.name][1:] for f in features]
+        truth = packed(tables.hints, truths, self.net.device)
+        losses = hint_losses(tables.losses, logits, truth, window.follows)
+        return {f.name: loss for f, loss in zip(features, losses.unbind(0), strict=True)}
 
     def _beginnings(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
         """(K, S, B) twice: where trajectories begin, and where the net is given true hints."""
@@ -165,32 +214,6 @@ class FusedScan:
             for form in (Form.POINTER, Form.EDGE_POINTER)
         )
         return Previous(carry.hidden.contiguous(), Logits(nodes, points, edges, cubes, graph))
-
-    def table(self) -> Tensor:
-        """The hints that are read, as fused kernels know them."""
-        from algorist.kernels.fused.begin import CODES
-
-        rows = []
-        for feature in self.maps.read_hints:
-            form = row(feature).form
-            peers = self.maps.hints.of[form]
-            place = peers.index(feature)
-            index = place if form.points else sum(self.maps.hints.widths(form)[:place])
-            code = CODES[feature.location, feature.kind]
-            column = self.columns.of[feature.name]
-            rows.append((code, column, index, feature.classes or 1, 0))
-        return torch.tensor(rows, dtype=torch.int32).reshape(-1, 5)
-
-    def connects(self) -> Tensor:
-        """Above which sum over both directions each raw number of an edge connects its nodes."""
-        limits = torch.full((self.columns.ends[Location.EDGE],), math.inf)
-        for name, feature in self.columns.features.items():
-            form = row(feature).form
-            if form == Form.EDGE and feature.kind == Kind.MASK:
-                limits[self.columns.of[name]] = 0.0
-            elif form == Form.POINTER:
-                limits[self.columns.of[name]] = 0.5
-        return limits
 
 
 def _by_form(logits: Logits) -> Decoded:

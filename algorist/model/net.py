@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from algorist.errors import unknown
 from algorist.model import processors
 from algorist.model.decoding import decoder
 from algorist.model.encoding import encoder
-from algorist.model.fused import FusedScan, obstacle_to_fusing
+from algorist.model.fused import FusedScan, Tables, obstacle_to_fusing
 from algorist.model.scan import Carry, Rollout, Scan
 from algorist.model.window import Window
 from algorist.spec import Feature, Spec
@@ -98,7 +98,7 @@ class Net(nn.Module):
                 for name, spec in specs.items()
             }
         )
-        self._tables: dict[tuple[str, torch.device], tuple[Tensor, Tensor]] = {}
+        self.tables: dict[tuple[str, int, torch.device], Tables] = {}
         self.register_buffer("no_code", torch.zeros(replicas, h), persistent=False)
         for replica, seed in enumerate(seeds):
             self.reset(replica, seed)
@@ -145,13 +145,6 @@ class Net(nn.Module):
         """
         scan = self._scan_type(algorithm)(self, algorithm, window)
         return scan.run(carry, keep_hints=keep_hints)
-
-    def tables(self, scan: FusedScan) -> tuple[Tensor, Tensor]:
-        """What fused kernels know of the features of an algorithm, made once for a device."""
-        place = (scan.algorithm, self.device)
-        if place not in self._tables:
-            self._tables[place] = (scan.table().to(self.device), scan.connects().to(self.device))
-        return self._tables[place]
 
     def _scan_type(self, algorithm: str) -> type[Scan] | type[FusedScan]:
         """How a window is computed: step by step in PyTorch, or by fused kernels."""

@@ -25,6 +25,8 @@ def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
         name = feature.name
         loss, counts = row(feature).meaning.loss(rollout.outputs[name], window.outputs[name])
         parts[name] = _mean(loss, counts, window.end_weights, replica_axis=0)
+    if rollout.hint_losses is not None:
+        return {**parts, **rollout.hint_losses(window)}
     for name, prediction in rollout.hints.items():
         truth = window.hints[name][1:]
         loss, counts = row(spec[name]).meaning.loss(prediction, truth)

@@ -182,7 +182,8 @@ def _affines(linears: Iterable[Linear]) -> list[Affine]:
 def _with_graph(state: Affine, graph: Affine, hidden: int) -> Affine:
     """A map of (node, graph, hidden) made of one of (node, hidden) and one of the graph."""
     spread = pad(graph.weight, (0, state.weight.shape[-1] - graph.weight.shape[-1]))
-    weight = torch.cat((state.weight[:, :hidden], spread, state.weight[:, hidden:]), 1)
+    of_node, of_hidden = state.weight.split(hidden, 1)
+    weight = torch.cat((of_node, spread, of_hidden), 1)
     return Affine(weight, state.bias).plus(graph.bias)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -41,6 +41,8 @@ class Rollout(NamedTuple):
     hints: Mapping[str, Tensor]  # (K, S, B, ...)
     outputs: Mapping[str, Tensor]  # (S, E, ...)
     carry: Carry
+    hint_losses: Callable[[Window], Mapping[str, Tensor]] | None = None
+    """A quicker way to the losses of the hints than from the hints themselves."""
 
 
 class Composed:

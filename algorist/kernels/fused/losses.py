@@ -7,7 +7,7 @@ every algorithm of a size. A program takes one hint of one lane and a few steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -15,6 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.fused.begin import Code
+from algorist.kernels.fused.decoding import Logits
 from algorist.kernels.fused.tiling import padded
 from algorist.spec import MASKED
 
@@ -44,16 +45,6 @@ class Hint(NamedTuple):
     """In its logits; of pointers, which of the pointers it is."""
     width: int = 1
     """The number of classes."""
-
-
-class Stacks(NamedTuple):
-    """The predictions of all steps, or their slopes; None for what an algorithm lacks."""
-
-    decoded: Tensor | None = None  # (K, S, B, n, C2)
-    points: Tensor | None = None  # (K, P, S, B, n, n)
-    edge_values: Tensor | None = None  # (K, S, B, n, n, Ce)
-    cube: Tensor | None = None  # (K, Q, S, B, n, n, n)
-    graph_values: Tensor | None = None  # (K, S, B, Cg)
 
 
 class Truths(NamedTuple):
@@ -131,7 +122,7 @@ def _sum(parts, count, CHUNK: tl.constexpr):
 
 @triton.jit
 def _numbers(
-    logits, slopes, numbers, marks, meaning, rows, stride, factor,
+    logits, slopes, numbers, marks, meaning, rows, stride, slope_stride, factor,
     TILE: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip
     """Squared errors of scalars or cross entropies of masks, added up, and how many count."""
@@ -148,7 +139,7 @@ def _numbers(
             loss = tl.maximum(x, 0.0) - x * mark + tl.log(1.0 + tl.exp(-tl.abs(x)))
             slope, counts = tl.sigmoid(x) - mark, (mark != _MASKED).to(tl.float32)
         if LAST:
-            tl.store(slopes + row * stride, factor * counts * slope, there)
+            tl.store(slopes + row * slope_stride, factor * counts * slope, there)
         else:
             lost += tl.sum(counts * loss, 0)
             counted += tl.sum(counts, 0)
@@ -157,7 +148,8 @@ def _numbers(
 
 @triton.jit
 def _choices(
-    logits, slopes, marks, targets, place, rows, stride, width, between, factor,
+    logits, slopes, marks, targets, place, rows, stride, slope_stride, width, between,
+    slope_between, factor,
     R: tl.constexpr, N: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip
     """Cross entropies of rows of logits, added up, and how many count: those with a target."""
@@ -179,6 +171,7 @@ def _choices(
         total = tl.sum(power, 1)
         if LAST:
             slope = counts[:, None] * power / total[:, None] - chosen
+            at = row * slope_stride + column * slope_between
             tl.store(slopes + at, factor * slope, there)
         else:
             score = tl.sum(tl.where(chosen > 0, x, 0.0), 1)
@@ -188,19 +181,20 @@ def _choices(
 
 
 _SIZES = (
-    "K", "B", "n", "P", "Q", "C2", "Ce", "Cg", "of_numbers", "of_marks", "of_targets", "steps"
+    "K", "B", "n", "P", "Q", "C2", "D2", "Ce", "Cg", "of_numbers", "of_marks", "of_targets",
+    "steps",
 )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=_SIZES)
 def _pass(
-    table, follows, scale,  # (hints, 5), (K, S, B), (S)
+    table, follows, scale,  # (hints, 5), (K, S, B), (hints, S)
     decoded, points, edge_values, cube, graph_values, numbers, marks, targets,  # inputs
-    d_decoded, d_points, d_edge_values, d_cube, d_graph_values, losses,  # results, last pass
+    d_decoded, d_points, d_edge_values, d_cube, d_graph_values,  # results, last pass
     sums,  # result of the first pass, input of the last: (hints, S, 2, parts)
-    K, B, n, P, Q, C2, Ce, Cg, of_numbers, of_marks, of_targets, steps,
+    K, B, n, P, Q, C2, D2, Ce, Cg, of_numbers, of_marks, of_targets, steps,
     R: tl.constexpr, N: tl.constexpr, CHUNK: tl.constexpr,
-    LAST: tl.constexpr, SCALED: tl.constexpr,
+    LAST: tl.constexpr,
 ):  # fmt: skip
     part, replica, hint = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     parts, S = tl.num_programs(0), tl.num_programs(1)
@@ -221,36 +215,37 @@ def _pass(
         logits, slopes, heads, rows, stride = cube, d_cube, Q, n * n, n
     if place >= _POINTER:
         head, column, width = column, 0, n
-    size = rows * stride
+    size, slope_stride, slope_between = rows * stride, stride, 1
+    slope_size = size
+    if place <= _AMONG_NODES:
+        slope_stride, slope_size = D2, n * D2
     if place == _AMONG_NODES:  # all nodes together are one row
-        rows, width, between = 1, n, C2
+        rows, width, between, slope_between = 1, n, C2, D2
 
     sums += (hint * S + replica) * 2 * parts
     factor = 1.0
     if LAST:
         total = tl.maximum(_sum(sums + parts, parts, CHUNK), _ALMOST_NOTHING)
-        if part == 0:
-            tl.store(losses + hint * S + replica, _sum(sums, parts, CHUNK) / total)
-        factor /= total
-        if SCALED:
-            factor *= tl.load(scale + replica)
+        factor = tl.load(scale + hint * S + replica) / total
 
     lost, counted = 0.0, 0.0
     lane, first = part % B, part // B * steps
     for k in range(first, tl.minimum(first + steps, K)):
         sample = (k * S + replica).to(tl.int64) * B + lane
-        at = (((k * heads + head) * S + replica).to(tl.int64) * B + lane) * size + column
+        line = ((k * heads + head) * S + replica).to(tl.int64) * B + lane
+        at, slope_at = line * size + column, line * slope_size + column
         at_mark = marks + sample * of_marks + truth_column
         weight = tl.load(follows + sample)
         if meaning <= _MASK:
             loss, counts = _numbers(
-                logits + at, slopes + at, numbers + sample * of_numbers + truth_column, at_mark,
-                meaning, rows, stride, factor * weight, R * N, LAST,
+                logits + at, slopes + slope_at, numbers + sample * of_numbers + truth_column, at_mark,
+                meaning, rows, stride, slope_stride, factor * weight, R * N, LAST,
             )  # fmt: skip
         else:
             loss, counts = _choices(
-                logits + at, slopes + at, at_mark, targets + sample * of_targets + truth_column,
-                place, rows, stride, width, between, factor * weight, R, N, LAST,
+                logits + at, slopes + slope_at, at_mark, targets + sample * of_targets + truth_column,
+                place, rows, stride, slope_stride, width, between, slope_between,
+                factor * weight, R, N, LAST,
             )  # fmt: skip
         lost += weight * loss
         counted += weight * counts
@@ -259,38 +254,70 @@ def _pass(
         tl.store(sums + parts + part, counted)
 
 
-def hint_losses(
-    table: Table, logits: Stacks, truths: Truths, follows: Tensor, *,
-    slopes: Stacks | None = None, scale: Tensor | None = None,
-) -> tuple[Tensor, Stacks]:  # fmt: skip
-    """The loss (hints, S) of each hint of a window, and the slopes of what the replicas lose.
+def hint_losses(table: Table, logits: Logits, truths: Truths, follows: Tensor) -> Tensor:
+    """The loss of each hint of a window, (hints, S): the mean over all that counts.
 
-    A loss is the mean over all that counts, where `follows` (K, S, B) is 1. The slopes, times
-    `scale` (S), go into `slopes` where given, of `decoded` into the columns of hints alone.
+    Steps count where `follows` (K, S, B) is 1.
     """
-    if slopes is None:
-        slopes = Stacks(*(None if x is None else torch.empty_like(x) for x in logits))
-    K, S, B = follows.shape
-    n = next((x.shape[-2] for x in logits[:-1] if x is not None), 1)
-    steps = triton.cdiv(K, max(1, _PARTS // B))
-    parts = triton.cdiv(K, steps) * B
-    sums = follows.new_empty(len(table.rows), S, 2, parts)
-    losses = follows.new_empty(len(table.rows), S)
-    nothing = follows.new_empty(0)
-    columns = padded(max(n, table.widest))
-    rows = max(1, min(16, 1024 // columns))
-    for last in (False, True):
-        _pass[(parts, S, len(table.rows))](
-            table.rows, follows, follows if scale is None else scale,
-            *(nothing if x is None else x for x in logits), *truths,
-            *(nothing if x is None else x for x in slopes), losses, sums,
-            K, B, n, _size(logits.points, 1), _size(logits.cube, 1),
-            _size(logits.decoded), _size(logits.edge_values), _size(logits.graph_values),
-            *(x.shape[-1] for x in truths), steps, R=rows, N=columns, CHUNK=_CHUNK,
-            LAST=last, SCALED=scale is not None, num_warps=max(1, min(4, rows * columns // 256)),
+    return _HintLosses.apply(table, truths, follows, *logits)
+
+
+class _HintLosses(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, table: Table, truths: Truths, follows: Tensor, *logits: Tensor | None
+    ) -> Tensor:
+        ctx.run = _Run(table, truths, follows, Logits(*logits))
+        return ctx.run.losses()
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, None, *ctx.run.slopes(scale)
+
+
+class _Run:
+    """Both passes over a window."""
+
+    def __init__(self, table: Table, truths: Truths, follows: Tensor, logits: Logits):
+        self.table, self.truths, self.follows, self.logits = table, truths, follows, logits
+        K, S, B = follows.shape
+        self.steps = triton.cdiv(K, max(1, _PARTS // B))
+        self.parts = triton.cdiv(K, self.steps) * B
+        self.sums = follows.new_empty(len(table.rows), S, 2, self.parts)
+
+    def losses(self) -> Tensor:
+        """The first pass: what is lost, and how much counts."""
+        self._pass(self.sums, Logits(*(None for _ in self.logits)), last=False)
+        lost, counted = self.sums.sum(-1).unbind(-1)
+        return lost / counted.clamp(min=_ALMOST_NOTHING.value)
+
+    def slopes(self, scale: Tensor) -> Logits:
+        """The last pass: slopes of all logits, those of each loss times its scale (hints, S)."""
+        slopes = Logits(*(None if x is None else x.new_empty(x.shape) for x in self.logits))
+        self._pass(scale.contiguous(), slopes, last=True)
+        return slopes
+
+    def _pass(self, scale: Tensor, slopes: Logits, *, last: bool) -> None:
+        table, logits, (K, S, B) = self.table, self.logits, self.follows.shape
+        n = next((x.shape[-2] for x in logits[:-1] if x is not None), 1)
+        columns = padded(max(n, table.widest))
+        rows = max(1, min(16, 1024 // columns))
+        any_tensor = self.follows
+        _pass[(self.parts, S, len(table.rows))](
+            table.rows, self.follows, scale,
+            *(any_tensor if x is None else x for x in logits), *self.truths,
+            *(any_tensor if x is None else x for x in slopes), self.sums,
+            K, B, n, _size(logits.points, 1), _size(logits.cubes, 1), _row(logits.decoded),
+            _row(slopes.decoded), _size(logits.edges), _size(logits.graph),
+            *(x.shape[-1] for x in self.truths), self.steps, R=rows, N=columns, CHUNK=_CHUNK,
+            LAST=last, num_warps=max(1, min(4, rows * columns // 256)),
         )  # fmt: skip
-    return losses, slopes
 
 
 def _size(stack: Tensor | None, axis: int = -1) -> int:
     return 0 if stack is None else stack.shape[axis]
+
+
+def _row(stack: Tensor | None) -> int:
+    """How far the nodes of a stack lie apart."""
+    return 0 if stack is None else stack.stride(-2)

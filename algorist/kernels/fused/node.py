@@ -15,7 +15,7 @@ from torch import Tensor
 from algorist.kernels.fused.tiling import dot, padded
 from algorist.kernels.maps import Update
 
-_TALL, _WIDE, _DEEP = 32, 64, 32
+_TALL, _WIDE, _DEEP, _STAGES = 32, 64, 32, 4
 """The rows and columns of a tile of a projection, and how many products are summed at a time."""
 _ROWS = 16
 """The rows of a tile that holds all channels: the fewest that the matrix units take."""
@@ -81,7 +81,7 @@ def _project_backward(
     slopes, weight, partials, places, d_x, d_before, d_after,
     rows, B, n, F, C,
     H: tl.constexpr, UNIT: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
-    DEEP: tl.constexpr, BLOCKS: tl.constexpr, PRECISION: tl.constexpr,
+    DEEP: tl.constexpr, BLOCKS: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     C = C // UNIT * UNIT
     replica = tl.program_id(0).to(tl.int64)
@@ -96,25 +96,23 @@ def _project_backward(
     for i in tl.static_range(len(partials)):
         first, stride, count, blocks = places[i]
         first, stride = first // UNIT * UNIT, stride // UNIT * UNIT
-        chunks = tl.cdiv(blocks, BLOCKS)
-        total = tl.zeros((TALL, DEEP), tl.float32)
-        for k in tl.range(0, count * (H // DEEP) * chunks, num_stages=3):
-            chunk = k % chunks
-            p, c = k // chunks // (H // DEEP), k // chunks % (H // DEEP) * DEEP
+        whole = tl.arange(0, H)
+        for p in range(count):
             sample = (p * tl.num_programs(0) + replica) * B + row // n
-            some = tl.zeros((TALL, DEEP), tl.float32)
-            for block in tl.static_range(BLOCKS):
-                block += chunk * BLOCKS
-                at = ((sample * blocks + block) * n + row % n)[:, None] * H + c + inner
-                end = tl.where(block < blocks, rows, 0)
-                some += tl.load(partials[i] + at, row[:, None] < end, 0.0)
-            column = first + p * stride + c + inner
-            down += dot(some, tl.load(turned + column[:, None], known, 0.0), PRECISION)
+            column = first + p * stride + whole
+            weights = tl.load(turned + column[:, None], known, 0.0)
+            total = tl.zeros((TALL, H), tl.float32)
+            for start in range(0, blocks, BLOCKS):
+                for block in tl.static_range(BLOCKS):
+                    block += start
+                    at = ((sample * blocks + block) * n + row % n)[:, None] * H + whole
+                    end = tl.where(block < blocks, rows, 0)
+                    total += tl.load(partials[i] + at, row[:, None] < end, 0.0)
+            down += dot(total, weights, PRECISION)
             # All programs of these rows sum the same; one of them writes it down. None reads it.
-            total = tl.where(chunk == 0, some, total + some)
-            end = tl.where((chunk == chunks - 1) & (tl.program_id(2) == 0), rows, 0)
+            end = tl.where(tl.program_id(2) == 0, rows, 0)
             tl.store(slopes + line * C + column, total, row[:, None] < end)
-    for k in tl.range(0, C, DEEP, num_stages=4):
+    for k in tl.range(0, C, DEEP, num_stages=STAGES):
         column = k + inner
         own = column < C
         for i in tl.static_range(len(partials)):
@@ -152,7 +150,7 @@ def project_backward(
     _project_backward[S, triton.cdiv(B * n, _TALL), triton.cdiv(weight.shape[1], _WIDE)](
         slopes, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
         B * n, B, n, F, C,
-        H=h, UNIT=_unit(C, *starts), TALL=_TALL, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4,
+        H=h, UNIT=_unit(C, *starts), TALL=_TALL, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4, STAGES=_STAGES,
         PRECISION=precision, num_warps=4,
     )  # fmt: skip
 

@@ -90,9 +90,11 @@ def without_ones(matrix: Tensor, of_nodes: int, extra: int) -> Affine:
 def over_steps(inputs: Tensor, slopes: Tensor) -> Tensor:
     """Inputs times slopes, summed over steps and rows: (K, S, ..., a and b) -> (S, a, b).
 
-    Cut into many small products that fill the device, then added up.
+    For several replicas cut into many small products that fill the device, then added up.
     """
     K, S, a, b = *inputs.shape[:2], inputs.shape[-1], slopes.shape[-1]
+    if S == 1:
+        return (inputs.flatten(0, -2).mT @ slopes.flatten(0, -2)).unsqueeze(0)
     rows = inputs.shape[2:-1].numel()
     parts = next(p for p in (16, 8, 4, 2, 1) if p == 1 or (rows % p == 0 and rows // p >= 512))
 
