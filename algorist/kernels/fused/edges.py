@@ -33,20 +33,22 @@ def _values(
     column, width, B, n, F, C,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    replica, pairs = tl.program_id(0).to(tl.int64), B * n * n
+    sample = tl.program_id(0).to(tl.int64)
+    replica, pairs = sample // B, n * n
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < pairs
-    source, target = pair // n, pair // (n * n) * n + pair % n  # nodes of all lanes
-    decoded += replica * B * n * width + column
-    raw += replica * pairs * F
+    source = pair // n
+    target = pair - source * n
+    decoded += sample * n * width + column
+    raw += sample * pairs * F
     edge += replica * F * C
     if T > 0:
-        maxima += replica * pairs * T
+        maxima += sample * pairs * T
         widen += replica * T * H
         triplet += replica * H * C
         third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
         if KEEP:
-            wide += replica * pairs * H
+            wide += sample * pairs * H
             tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
     for c in range(C):
         value = tl.load(decoded + source * width + c, there, 0.0)
@@ -55,7 +57,7 @@ def _values(
             value += tl.load(raw + pair * F + f, there, 0.0) * tl.load(edge + f * C + c)
         if T > 0:
             value += tl.sum(third * tl.load(triplet + channel * C + c), 1)
-        tl.store(values + replica * pairs * C + pair * C + c, value, there)
+        tl.store(values + sample * pairs * C + pair * C + c, value, there)
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -108,6 +110,8 @@ def _cube(
     sample, samples = tl.program_id(0).to(tl.int64), tl.num_programs(0)
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < n * n
+    source = pair // n
+    target = pair - source * n
     decoded += sample * n * width + column
     raw += sample * n * n * F
     if T > 0:
@@ -120,26 +124,27 @@ def _cube(
     for q in range(Q):
         pointer, slot = sample // B * Q + q, (q * samples + sample) * n * n
         of_node = decoded + 3 * H * q + channel
-        value = tl.load(of_node + (pair // n)[:, None] * width, there[:, None], 0.0)
-        value += tl.load(of_node + H + (pair % n)[:, None] * width, there[:, None], 0.0)
+        value = tl.zeros((M, H), tl.float32)
+        if T > 0:
+            of_triplet = tl.load(turned + pointer * H * H + channel[:, None] * H + channel)
+            value += tl.trans(dot(of_triplet, tl.trans(third), PRECISION))
+        value += tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
+        value += tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
-        if T > 0:
-            square = turned + pointer * H * H + channel[None, :] * H + channel[:, None]
-            value += dot(third, tl.load(square), PRECISION)
         if KEEP:
             tl.store(pairs + slot * H + pair[:, None] * H + channel, value, there[:, None])
         weight = tl.load(score + pointer * H + channel)
         bias = tl.load(score_bias + pointer)
         for start in range(0, n, COLUMNS):
             pointee = start + tl.arange(0, COLUMNS)
-            totals = tl.zeros((M, COLUMNS), tl.float32) + bias
-            for k in range(start, min(start + COLUMNS, n)):
+            totals = tl.zeros((M, COLUMNS), tl.float32)
+            for k in tl.range(start, min(start + COLUMNS, n), loop_unroll_factor=2):
                 larger = tl.maximum(value, tl.load(of_node + 2 * H + k * width))
-                totals += tl.where(pointee == k, tl.sum(larger * weight, 1)[:, None], 0.0)
+                totals = tl.where(pointee == k, tl.sum(larger * weight, 1)[:, None], totals)
             at = cube + slot * n + pair[:, None] * n + pointee
-            tl.store(at, totals, there[:, None] & (pointee < n)[None, :])
+            tl.store(at, totals + bias, there[:, None] & (pointee < n)[None, :])
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -168,15 +173,21 @@ def _cube_backward(
         value = tl.load(pairs + slot * n * n * H + place, there[:, None], 0.0)
         won = tl.zeros_like(value)  # the sum of the slopes of the scores that the pair decided
         of_score = tl.zeros((H,), tl.float32)
-        for k in range(n):
-            pointee = tl.load(decoded + (3 * q + 2) * H + k * width + channel)
-            down = tl.load(d_cube + (slot * n * n + pair) * n + k, there, 0.0)
-            exceeds = value > pointee
-            won += tl.where(exceeds, down[:, None], 0.0)
-            lost = tl.sum(tl.where(exceeds, 0.0, down[:, None]), 0)
-            of_score += lost * pointee
-            at = d_pointee + ((slot * blocks + block) * n + k) * H + channel
-            tl.store(at, lost * weight)
+        for start in range(0, n, COLUMNS):
+            pointee = start + tl.arange(0, COLUMNS)
+            lost = tl.zeros((COLUMNS, H), tl.float32)  # likewise, for each pointee
+            of_node = decoded + (3 * q + 2) * H + channel
+            for k in range(start, min(start + COLUMNS, n)):
+                exceeds = value > tl.load(of_node + k * width)
+                down = tl.load(d_cube + (slot * n * n * n + k) + pair * n, there, 0.0)
+                won += tl.where(exceeds, down[:, None], 0.0)
+                part = tl.sum(tl.where(exceeds, 0.0, down[:, None]), 0)
+                lost = tl.where((pointee == k)[:, None], part, lost)
+            exists = (pointee < n)[:, None]
+            other = tl.load(of_node + pointee[:, None] * width, exists, 0.0)
+            of_score += tl.sum(lost * other, 0)
+            at = d_pointee + (slot * blocks + block) * n * H + pointee[:, None] * H + channel
+            tl.store(at, lost * weight, exists)
         of_score += tl.sum(won * value, 0)
         tl.store(d_score + (slot * blocks + block) * H + channel, of_score)
         slope = won * weight
@@ -217,11 +228,10 @@ def edge_values(
 ) -> None:
     """The values source + target + edge + triplets of all pairs (source, target)."""
     S, B, n, width = decoded.shape
-    _values[(S, triton.cdiv(B * n * n, ROWS))](
+    _values[(S * B, triton.cdiv(n * n, ROWS))](
         decoded, raw, maxima, edge, triplet, *(widening or (None, None)), values, wide,
         column, width, B, n, raw.shape[-1], values.shape[-1],
-        H=16 if widening is None else widening.bias.shape[-1], T=features(maxima), M=ROWS,
-        KEEP=wide is not None, num_warps=8,
+        H=_channels(widening), T=features(maxima), M=ROWS, KEEP=wide is not None, num_warps=8,
     )  # fmt: skip
 
 
@@ -245,9 +255,14 @@ def edge_values_backward(
     _values_backward[(S * B, cut.blocks(n))](
         d_values, wide, edge, triplet, widening and widening.weight,
         d_decoded, d_wide, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
-        H=16 if widening is None else widening.bias.shape[-1], T=features(d_maxima), FP=padded(F),
+        H=_channels(widening), T=features(d_maxima), FP=padded(F),
         R=cut.receivers, N=cut.senders, PRECISION=precision, num_warps=8,
     )  # fmt: skip
+
+
+def _channels(widening: Widening | None) -> int:
+    """Those of widened triplets; without triplets, any number that Triton takes."""
+    return 16 if widening is None else widening.bias.shape[-1]
 
 
 def cube(
@@ -270,7 +285,7 @@ def cube(
         *(widening or (None, None)), scores, wide, pairs,
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
-        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=4,
+        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=8,
     )  # fmt: skip
 
 

@@ -18,9 +18,8 @@ from algorist.kernels.fused.tiling import ROWS, dot, padded, tiles
 # Products are made turned, weights x rows: a product's second operand lies in shared memory, while
 # a first one that was computed would take up registers twice. Weights are read along their rows.
 
-# These change from algorithm to algorithm: one compilation serves all of their values. Then, too,
-# a branch on one of them stays a branch, and the compiler plans the product inside it by itself.
 COUNTS = ["B", "n", "F", "P"]
+"""These differ between algorithms: one compilation serves all values of them."""
 
 
 class Widening(NamedTuple):
@@ -60,7 +59,7 @@ def spread_to_triplets(
     H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Cut the slopes of widened triplets where these are zero, and take them on to the maxima."""
-    TP: tl.constexpr = max(16, T)
+    TP: tl.constexpr = T if T > 16 else 16
     channel, feature = tl.arange(0, H), tl.arange(0, TP)
     place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
     d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
@@ -85,26 +84,27 @@ def _forward(
     decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
     points, wide, larger,  # results
     column, width, B, n, F, P,
-    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
+    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
-    replica, pairs = tl.program_id(0).to(tl.int64), B * n * n
+    sample = tl.program_id(0).to(tl.int64)
+    replica, pairs = sample // B, n * n
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < pairs
-    source, target = pair // (n * n) * n + pair % n, pair // n  # nodes of all lanes
-    place = source * n + target % n
+    target = pair // n
+    source = pair - target * n
     square = channel[:, None] * H + channel
-    decoded += replica * B * n * width + column
-    raw += replica * pairs * F
+    decoded += sample * n * width + column
+    raw += sample * pairs * F
     if T > 0:
-        maxima += replica * pairs * T
+        maxima += sample * pairs * T
         widen += replica * T * H
         third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
-        if KEEP:
-            wide += replica * pairs * H
+        if KEEP_WIDE:
+            wide += sample * pairs * H
             tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
     for p in range(P):
-        pointer, slot = replica * P + p, (p * tl.num_programs(0) + replica) * pairs
+        pointer, slot = replica * P + p, (p * tl.num_programs(0) + sample) * pairs
         value = tl.zeros((M, H), tl.float32)
         if T > 0:
             weight = tl.load(turned + pointer * H * H + square)
@@ -120,7 +120,8 @@ def _forward(
         if KEEP:
             tl.store(larger + slot * H + pair[:, None] * H + channel, value, there[:, None])
         total = tl.sum(value * tl.load(score + pointer * H + channel), 1)
-        tl.store(points + slot + place, total + tl.load(score_bias + pointer), there)
+        total += tl.load(score_bias + pointer)
+        tl.store(points + slot + source * n + target, total, there)
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -182,20 +183,23 @@ def points(
     maps: Pointing,
     widening: Widening | None,
     scores: Tensor,  # (P, S, B, n, n), to be written: [pointer, ..., source, target]
-    wide: Tensor | None = None,  # (S, B, n, n, h), to be written and kept for backward
-    larger: Tensor | None = None,  # (P, S, B, n, n, h), likewise
+    wide: Tensor | None = None,  # (S, B, n, n, h), written unless None, as the next
+    larger: Tensor | None = None,  # (P, S, B, n, n, h)
     *,
     precision: str,
 ) -> None:
-    """Score max(source, target + edge + triplets) for all pairs; without `larger` keep nothing."""
+    """Score max(source, target + edge + triplets) for all pairs.
+
+    Backward needs `larger`, and `wide` as one of the decoders of pairs wrote it.
+    """
     S, B, n, width = decoded.shape
     widen = widening or (None, None)
-    _forward[(S, triton.cdiv(B * n * n, ROWS))](
+    _forward[(S * B, triton.cdiv(n * n, ROWS))](
         decoded, raw, maxima, maps.edge, maps.turned, maps.score, maps.score_bias, *widen,
         scores, wide, larger,
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=larger is not None,
-        PRECISION=precision, num_warps=8,
+        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=8,
     )  # fmt: skip
 
 
