@@ -76,7 +76,7 @@ def test_choices_that_all_do_not_count_have_no_score():
     ids=str,
 )
 def test_predictions_are_decided_in_the_form_of_batches(of, prediction, expected):
-    got = decided(of, torch.tensor(prediction))
+    got = decided(of, torch.tensor(prediction)).numpy()
     np.testing.assert_array_equal(got, expected)
     assert (got.dtype == np.float32) == (of.kind == Kind.SCALAR)
 

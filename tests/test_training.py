@@ -176,15 +176,15 @@ def test_tasks_are_stepped_in_turns_or_accumulated():
     in_turns, _ = trained(small.training("bfs", "insertion_sort"))
     together, _ = trained(small.training("bfs", "insertion_sort", optimiser={"accumulate": True}))
     shared, own = "processor.first.weight", "encoders.bfs.pos.weight"
-    assert {shared: 6, own: 3}.items() <= in_turns.optimiser.counts().items()
-    assert {shared: 3, own: 3}.items() <= together.optimiser.counts().items()
+    assert {shared: 6, own: 3}.items() <= in_turns.engine.optimiser.counts().items()
+    assert {shared: 3, own: 3}.items() <= together.engine.optimiser.counts().items()
 
 
 def test_the_best_model_is_that_of_the_best_validation(monkeypatch):
     scores = iter([[0.3, 0.1], [0.2, 0.4], [0.3, 0.2]])
 
     monkeypatch.setattr(
-        "algorist.training.trainer.evaluate",
+        "algorist.training.trainer.Examination.scored",
         lambda *_: [Evaluation({"pi": s}, correct=0.0, quality=s) for s in next(scores)],
     )
     trainer = Trainer(small.training("bfs", seeds=(0, 1), schedule={"validate_every": 1}))
@@ -288,7 +288,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(tmp_path):
     )
     run = Run.start(tmp_path / "run", config)
     message = (
-        r"the loss of bfs is (nan|inf) at step 1 \(seed 3, in .*\); the last checkpoint is kept"
+        r"the loss of bfs is (nan|inf) by step 2 \(seed 3, in .*\); the last checkpoint is kept"
     )
     with pytest.raises(DivergedError, match=message):
         run.train()
