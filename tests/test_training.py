@@ -20,7 +20,7 @@ from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.feed import Feed
-from algorist.training.optimiser import Optimiser, clip
+from algorist.training.optimiser import Optimiser, clipped
 from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer
 
@@ -106,15 +106,27 @@ def test_the_fixed_training_split_is_read_where_nothing_is_drawn_online():
 
 def test_each_replica_is_clipped_by_its_own_norm():
     gradients = [torch.tensor([[3.0, 0.0], [0.3, 0.0]]), torch.tensor([[[4.0]], [[0.4]]])]
-    clip(gradients, 1.0)
-    torch.testing.assert_close(gradients[0], torch.tensor([[0.6, 0.0], [0.3, 0.0]]))
-    torch.testing.assert_close(gradients[1], torch.tensor([[[0.8]], [[0.4]]]))
+    got = clipped(gradients, 1.0)
+    torch.testing.assert_close(got[0], torch.tensor([[0.6, 0.0], [0.3, 0.0]]))
+    torch.testing.assert_close(got[1], torch.tensor([[[0.8]], [[0.4]]]))
+
+
+def test_gradients_that_are_one_tensor_are_scaled_once():
+    shared = torch.tensor([[3.0, 4.0]])
+    for got in clipped([shared, shared.view(1, 2)], 1.0):
+        torch.testing.assert_close(got, shared / 50**0.5)
+    net = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(1, 2)) for _ in range(2)])
+    optimiser = Optimiser(net, small.training("bfs").optimiser)
+    for parameter in net:
+        parameter.grad = shared.view(1, 2)
+    optimiser.step()
+    for name in ("0", "1"):
+        moment = optimiser.tensors()[f"{name}.exp_avg"]
+        torch.testing.assert_close(moment, 0.1 * shared / 50**0.5)
 
 
 def test_a_gradient_of_zero_stays_zero():
-    gradients = [torch.zeros(1, 3)]
-    clip(gradients, 1.0)
-    assert torch.equal(gradients[0], torch.zeros(1, 3))
+    assert torch.equal(clipped([torch.zeros(1, 3)], 1.0)[0], torch.zeros(1, 3))
 
 
 @pytest.mark.parametrize(("limit", "change"), [(0.0, 2.0), (0.5, 0.5)])

@@ -205,6 +205,7 @@ class CapturedEngine(Engine):
     def _apply_gradients(self) -> None:
         self.optimiser.update()
         torch._foreach_zero_(list(self._gradients.values()))
+        self._set_gradients(self._gradients)
 
 
 class _Step(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -42,8 +42,11 @@ class Optimiser:
 
     def update(self) -> None:
         """Clip and update."""
-        if self.clip:
-            clip([p.grad for p in self.parameters.values() if p.grad is not None], self.clip)
+        learning = [p for p in self.parameters.values() if p.grad is not None]
+        if self.clip and learning:
+            gradients = clipped([p.grad for p in learning], self.clip)
+            for parameter, gradient in zip(learning, gradients, strict=True):
+                parameter.grad = gradient
         self._adam.step()
 
     def tensors(self) -> dict[str, Tensor]:
@@ -69,10 +72,16 @@ class Optimiser:
                 state[moment].copy_(tensors[f"{name}.{moment}"])
 
 
-def clip(gradients: Iterable[Tensor], limit: float) -> None:
-    """Scale the gradients (S, ...) of each replica down to a norm of at most `limit`."""
-    replicas = list(zip(*(gradient.unbind() for gradient in gradients), strict=True))
+def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
+    """The gradients (S, ...), those of each replica scaled down to a norm of at most `limit`.
+
+    They are copies: gradients of weights that are added up may be one and the same tensor.
+    """
+    result = [torch.empty_like(g, memory_format=torch.contiguous_format) for g in gradients]
+    torch._foreach_copy_(result, gradients)
+    replicas = list(zip(*(gradient.unbind() for gradient in result), strict=True))
     norms = torch._foreach_norm([part for parts in replicas for part in parts])
     total = torch.stack(norms).view(len(replicas), -1).norm(dim=1)  # (S,)
     for parts, scale in zip(replicas, (limit / total).clamp(max=1.0), strict=True):
         torch._foreach_mul_(parts, scale)
+    return result
