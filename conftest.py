@@ -15,11 +15,7 @@ if not torch.cuda.is_available():
 
 collect_ignore_glob = []
 if find_spec("triton") is None:
-    collect_ignore_glob += [
-        "algorist/kernels/fused_*.py",
-        "algorist/kernels/fused/*.py",
-        "algorist/kernels/tiling.py",
-    ]
+    collect_ignore_glob += ["algorist/kernels/fused_*.py", "algorist/kernels/fused/*.py", "algorist/kernels/tiling.py"]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from algorist.model import objective
 from algorist.model.graphs import Graphs
-from algorist.model.net import Carry, Net
+from algorist.model.net import Net
+from algorist.model.scan import Carry
 from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.feed import Portion

@@ -21,7 +21,8 @@ from algorist.evaluation.evaluate import Examination
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner, load
-from algorist.model.net import Carry, Net
+from algorist.model.net import Net
+from algorist.model.scan import Carry
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
