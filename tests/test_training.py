@@ -340,6 +340,19 @@ def test_a_checkpoint_holds_what_was_written_and_two_are_kept(tmp_path):
     assert torch.equal(got.tensors["w"], torch.full((3,), 30.0))
 
 
+def test_no_file_of_a_checkpoint_is_too_large_to_be_sent(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    tensors = {f"w{i}": torch.randn(1_500_000, generator=generator) for i in range(6)}
+    path = checkpoint.write(tmp_path, Checkpoint(1, tensors, {}))
+    sizes = [file.stat().st_size for file in path.glob("*.safetensors")]
+    assert len(sizes) == 3
+    assert max(sizes) < 16_000_000
+    assert_equal(checkpoint.newest(tmp_path).tensors, tensors)
+    truncated(path / "tensors-2.safetensors")
+    with pytest.raises(checkpoint.DamagedError, match="a damaged tensors-2"):
+        checkpoint.read(path)
+
+
 def test_a_checkpoint_is_written_over_one_of_the_same_step(tmp_path):
     written(tmp_path, 1)
     again = Checkpoint(1, {"w": torch.zeros(2)}, {})
@@ -369,7 +382,7 @@ def removed(path):
     path.unlink()
 
 
-@pytest.mark.parametrize("file", ["tensors.safetensors", "state.json"])
+@pytest.mark.parametrize("file", ["tensors-0.safetensors", "state.json"])
 @pytest.mark.parametrize("damage", [truncated, emptied, garbled, unreadable, removed])
 def test_a_damaged_checkpoint_is_passed_over_with_a_warning(tmp_path, file, damage):
     written(tmp_path, 1)
@@ -380,7 +393,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(tmp_path, file, dama
 
 def test_checkpoints_that_are_all_damaged_are_refused(tmp_path):
     for step in (1, 2):
-        truncated(written(tmp_path, step) / "tensors.safetensors")
+        truncated(written(tmp_path, step) / "tensors-0.safetensors")
     with (
         pytest.warns(UserWarning, match="trying the one before"),
         pytest.raises(ValueError, match=r"no checkpoint is whole \(.*00000002.*00000001"),
@@ -463,8 +476,8 @@ def test_a_run_with_a_damaged_checkpoint_goes_on_from_the_one_before(tmp_path):
     config = small.training("bfs", steps=6, schedule=SCHEDULE)
     Run.start(tmp_path / "one", config).train()
     shutil.copytree(tmp_path / "one", tmp_path / "other")
-    truncated(tmp_path / "other" / "checkpoints" / "00000006" / "tensors.safetensors")
-    with pytest.warns(UserWarning, match=r"00000006 has a damaged tensors\.safetensors"):
+    truncated(tmp_path / "other" / "checkpoints" / "00000006" / "tensors-0.safetensors")
+    with pytest.warns(UserWarning, match=r"00000006 has a damaged tensors-0\.safetensors"):
         run = Run.resume(tmp_path / "other")
     assert run.trainer.step == 4
     assert run.train()

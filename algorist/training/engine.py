@@ -124,7 +124,8 @@ class Engine:
     def _keep(self, place: Place, carry: Carry) -> None:
         """Carries stay where they are in memory, once they are there."""
         if place not in self.carries:
-            self.carries[place] = carry
+            hints = {name: value.clone() for name, value in carry.hints.items()}
+            self.carries[place] = Carry(carry.hidden.clone(), hints)
             return
         kept = self.carries[place]
         kept.hidden.copy_(carry.hidden)
