@@ -285,18 +285,23 @@ def test_the_number_of_threads_does_not_change_what_is_learnt():
 # Examinations
 
 
+def scores(evaluations):
+    return [(evaluation.outputs, evaluation.quality) for evaluation in evaluations]
+
+
 def examined(learner, algorithm, batch, **options):
+    """What an examination finds, whenever it is called."""
     examination = Examination(learner, algorithm, batch, **options)
-    return examination, lambda: examination.scored(examination.answers())
+    return lambda: scores(examination.scored(examination.answers()))
 
 
 @pytest.mark.parametrize("graphs", [None, RecordedGraphs()], ids=["direct", "captured"])
 def test_an_examination_goes_with_the_learner(graphs):
     learner = Learner.new(("insertion_sort",), small.model(), small.CONVENTION, (0, 1))
     batch = official.generate("insertion_sort", n=5, count=40, seed=1)
-    _, again = examined(learner, "insertion_sort", batch, graphs=graphs)
+    again = examined(learner, "insertion_sort", batch, graphs=graphs)
     for _ in range(2):
-        assert again() == evaluate(learner, "insertion_sort", batch)
+        assert again() == scores(evaluate(learner, "insertion_sort", batch))
         before = again()
         small.lively(learner.net)
         assert again() != before
@@ -329,9 +334,9 @@ def test_captured_examinations_go_with_the_learner():
     GPU.apply(learner.net)
     batch = official.generate("insertion_sort", n=16, count=40, seed=1)
     with real_graphs() as graphs:
-        _, again = examined(learner, "insertion_sort", batch, graphs=graphs)
+        again = examined(learner, "insertion_sort", batch, graphs=graphs)
         for _ in range(2):
-            assert again() == evaluate(learner, "insertion_sort", batch)
+            assert again() == scores(evaluate(learner, "insertion_sort", batch))
             small.lively(learner.net.cpu())
             learner.net.cuda()
 

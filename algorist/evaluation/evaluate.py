@@ -44,7 +44,8 @@ class Evaluation:
     outputs: Mapping[str, float]
     """The benchmark's score of each output."""
     correct: float
-    """The share of samples whose answer is a right one, also where the benchmark has another."""
+    """The share of samples whose answer is a right one, also where the benchmark has another; nan
+    unless asked for."""
     quality: float
     """The mean over the outputs with errors counted as negative: larger is always better."""
     hints: Mapping[str, float] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Examination:
         self, learner: Learner, algorithm: str, batch: Batch, *, graphs: Graphs | None = None
     ):
         """With `graphs` the learner's answers are captured when they are first asked for."""
-        self._learner, self._algorithm, self._batch = learner, algorithm, batch
+        self._net, self._truth = learner.net, _truth(learner, algorithm, batch)
         self._parts = [_Part(learner, algorithm, few, graphs) for few in _split(learner, batch)]
 
     def answers(self) -> list[Answers]:
@@ -81,9 +82,12 @@ class Examination:
         return [part.answers() for part in self._parts]
 
     def scored(self, answers: Sequence[Answers]) -> list[Evaluation]:
-        """How good answers are, for every replica. They must be the latest."""
-        predictions = _by_replica(self._learner.net, self._algorithm, answers)
-        return _scored(self._learner, self._algorithm, self._batch, predictions)
+        """How good answers are, for every replica. They must be the latest.
+
+        It is not asked which are right in their own way: that takes long.
+        """
+        predictions = _by_replica(self._net, self._truth.algorithm, answers)
+        return [_evaluation(self._truth, own, float("nan")) for own in predictions]
 
 
 def predict(
@@ -98,8 +102,13 @@ def evaluate(
     learner: Learner, algorithm: str, batch: Batch, *, hints: bool = False
 ) -> list[Evaluation]:
     """Score every replica of a learner on a batch of the benchmark."""
-    predictions = predict(learner, algorithm, batch, hints=hints)
-    return _scored(learner, algorithm, batch, predictions)
+    truth = _truth(learner, algorithm, batch)
+    evaluations = []
+    for predictions in predict(learner, algorithm, batch, hints=hints):
+        # Judged by the numbers as they were drawn: single precision makes ties of its own.
+        right = right_answers(get(algorithm), batch.inputs, predictions.outputs, truth.outputs)
+        evaluations.append(_evaluation(truth, predictions, float(right.mean())))
+    return evaluations
 
 
 class _Part:
@@ -192,33 +201,30 @@ def _joined_over_time(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(padded, 2)
 
 
-def _scored(
-    learner: Learner, algorithm: str, batch: Batch, of_replicas: Sequence[Predictions]
-) -> list[Evaluation]:
+class _Truth(NamedTuple):
+    """What predictions are held against."""
+
+    algorithm: str
+    batch: Batch  # as the net sees it
+    spec: Spec  # with sorted orders as pointers, like the outputs
+    outputs: Mapping[str, np.ndarray]
+
+
+def _truth(learner: Learner, algorithm: str, batch: Batch) -> _Truth:
     seen = learner.convention.batch(algorithm, batch)
-    spec, truths = without_permutations(seen.spec, seen.outputs)
-    evaluations = []
-    for predictions in of_replicas:
-        # Judged by the numbers as they were drawn: single precision makes ties of its own.
-        right = right_answers(get(algorithm), batch.inputs, predictions.outputs, truths)
-        evaluations.append(_evaluation(spec, truths, seen, predictions, float(right.mean())))
-    return evaluations
+    return _Truth(algorithm, seen, *without_permutations(seen.spec, seen.outputs))
 
 
-def _evaluation(
-    spec: Spec,
-    truths: Mapping[str, np.ndarray],
-    batch: Batch,
-    predictions: Predictions,
-    correct: float,
-) -> Evaluation:
+def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Evaluation:
+    batch, spec = truth.batch, truth.spec
     over_time = {
         name: _score_over_time(spec, name, batch, value)
         for name, value in predictions.hints.items()
     }
     counts = np.array([(batch.lengths > t).sum() for t in range(1, batch.steps)])
     scores = {
-        f.name: score(f.kind, predictions.outputs[f.name], truths[f.name]) for f in spec.outputs
+        f.name: score(f.kind, predictions.outputs[f.name], truth.outputs[f.name])
+        for f in spec.outputs
     }
     signed = [-scores[f.name] if f.kind == Kind.SCALAR else scores[f.name] for f in spec.outputs]
     return Evaluation(
