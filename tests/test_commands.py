@@ -158,6 +158,14 @@ def test_seed_and_seeds_are_one_option():
         ("train bfs --out {out} --clip -1", "clip: got -1.0, expected 0 or more"),
         ("train bfs --out {out} --processor mpn", "unknown processor 'mpn': did you mean 'mpnn'?"),
         ("train bfs --out {out} --device tpus", "--device: got 'tpus', expected cpu, cuda or auto"),
+        ("train bfs --out {out} --kernels fusd", "unknown kernels 'fusd': did you mean 'fused'?"),
+        ("train bfs --out {out} --precision fp16", "unknown precision 'fp16'"),
+        ("train bfs --out {out} --workers -1", "workers: got -1, expected 0 or more"),
+        ("train bfs --out {out} --stop-after 9", "got '9', expected a time such as 90s, 9m or 1h"),
+        ("train bfs --out {out} --stop-after -1m", "expected one argument"),
+        ("train bfs --out {out} --stop-after 0s", "got '0s', expected a time"),
+        ("train bfs --out {out} --stop-after nanh", "got 'nanh', expected a time"),
+        ("eval {out} --graphs", "unrecognized arguments: --graphs"),
         ("train bfs --out {out} --processor-from nowhere", "nowhere: there is no such file"),
         ("resume {out}", "there is no run here"),
         ("report {out}", "there is no run here"),
@@ -250,6 +258,22 @@ def test_a_run_that_diverges_ends_with_one_line_and_exit_code_1(capsys, tmp_path
     assert "the last checkpoint is kept" in error
     assert error.count("\n") == 1
     assert (folder / "checkpoints" / "00000000").exists()
+
+
+def test_a_run_stops_when_its_time_is_over_and_goes_on_later(capsys, tmp_path):
+    folder = tmp_path / "run"
+    words = ["--steps", "4", "--validate-every", "2"]
+    assert train(folder, "bfs", *words, "--stop-after", "0.001s") == 0
+    assert "stopped and saved at step 1\n" in capsys.readouterr().out
+    words = ["resume", str(folder), "--device", "cpu", "--kernels", "plain", "--workers", "2"]
+    assert main([*words, "--stop-after", "1h"]) == 0
+    assert "going on after step 1" in capsys.readouterr().out
+    assert steps_in(folder) == [2, 4]
+
+
+@pytest.mark.parametrize(("text", "value"), [("90s", 90), ("9m", 540), ("1.5h", 5400)])
+def test_times_are_given_in_seconds_minutes_or_hours(text, value):
+    assert parsed("train", "bfs", "--out", "x", "--stop-after", text).stop_after == value
 
 
 def test_ctrl_c_finishes_the_step_saves_and_says_how_to_go_on(tmp_path):

@@ -76,7 +76,7 @@ def test_choices_that_all_do_not_count_have_no_score():
     ids=str,
 )
 def test_predictions_are_decided_in_the_form_of_batches(of, prediction, expected):
-    got = decided(of, torch.tensor(prediction))
+    got = decided(of, torch.tensor(prediction)).numpy()
     np.testing.assert_array_equal(got, expected)
     assert (got.dtype == np.float32) == (of.kind == Kind.SCALAR)
 
@@ -141,7 +141,8 @@ def test_hints_are_scored_at_each_step_over_the_samples_that_have_it():
     predicted = np.array([[[0, 1], [1, 0]], [[0, 0], [1, 1]]])  # 3 of 4 right, then 0 of 2
     answers = {"q": np.array([[0, 1], [0, 0]]), "m": np.array([[1, 0], [1, 0]])}
     predictions = Predictions(answers, {"p": predicted})
-    got = evaluation._evaluation(spec, outputs, batch, predictions, correct=0.5)
+    against = evaluation._Truth("own", batch, spec, outputs)
+    got = evaluation._evaluation(against, predictions, correct=0.5)
     assert got.outputs == pytest.approx({"q": 0.5, "m": 0.8})
     assert got.score == pytest.approx(0.65)
     assert got.hints_over_time == {"p": [0.75, 0.0]}

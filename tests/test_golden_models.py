@@ -64,7 +64,7 @@ def test_scores_are_the_benchmarks(path):
     meta, arrays = golden.read(path)
     batch, got = golden.batch_of(meta, arrays), golden.replay(path)
     raw = {f: torch.from_numpy(got[f"pred/output/{f.name}"]) for f in batch.spec.outputs}
-    answers = {feature.name: decided(feature, prediction) for feature, prediction in raw.items()}
+    answers = {feature.name: decided(feature, x).numpy() for feature, x in raw.items()}
     spec, truths = without_permutations(batch.spec, batch.outputs)
     answers = without_permutations(batch.spec, answers)[1]
     scores = {f.name: score(f.kind, answers[f.name], truths[f.name]) for f in spec.outputs}

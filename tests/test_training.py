@@ -20,7 +20,7 @@ from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.feed import Feed
-from algorist.training.optimiser import Optimiser, clip
+from algorist.training.optimiser import Optimiser, clipped
 from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer
 
@@ -106,15 +106,27 @@ def test_the_fixed_training_split_is_read_where_nothing_is_drawn_online():
 
 def test_each_replica_is_clipped_by_its_own_norm():
     gradients = [torch.tensor([[3.0, 0.0], [0.3, 0.0]]), torch.tensor([[[4.0]], [[0.4]]])]
-    clip(gradients, 1.0)
-    torch.testing.assert_close(gradients[0], torch.tensor([[0.6, 0.0], [0.3, 0.0]]))
-    torch.testing.assert_close(gradients[1], torch.tensor([[[0.8]], [[0.4]]]))
+    got = clipped(gradients, 1.0)
+    torch.testing.assert_close(got[0], torch.tensor([[0.6, 0.0], [0.3, 0.0]]))
+    torch.testing.assert_close(got[1], torch.tensor([[[0.8]], [[0.4]]]))
+
+
+def test_gradients_that_are_one_tensor_are_scaled_once():
+    shared = torch.tensor([[3.0, 4.0]])
+    for got in clipped([shared, shared.view(1, 2)], 1.0):
+        torch.testing.assert_close(got, shared / 50**0.5)
+    net = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(1, 2)) for _ in range(2)])
+    optimiser = Optimiser(net, small.training("bfs").optimiser)
+    for parameter in net:
+        parameter.grad = shared.view(1, 2)
+    optimiser.step()
+    for name in ("0", "1"):
+        moment = optimiser.tensors()[f"{name}.exp_avg"]
+        torch.testing.assert_close(moment, 0.1 * shared / 50**0.5)
 
 
 def test_a_gradient_of_zero_stays_zero():
-    gradients = [torch.zeros(1, 3)]
-    clip(gradients, 1.0)
-    assert torch.equal(gradients[0], torch.zeros(1, 3))
+    assert torch.equal(clipped([torch.zeros(1, 3)], 1.0)[0], torch.zeros(1, 3))
 
 
 @pytest.mark.parametrize(("limit", "change"), [(0.0, 2.0), (0.5, 0.5)])
@@ -176,15 +188,15 @@ def test_tasks_are_stepped_in_turns_or_accumulated():
     in_turns, _ = trained(small.training("bfs", "insertion_sort"))
     together, _ = trained(small.training("bfs", "insertion_sort", optimiser={"accumulate": True}))
     shared, own = "processor.first.weight", "encoders.bfs.pos.weight"
-    assert {shared: 6, own: 3}.items() <= in_turns.optimiser.counts().items()
-    assert {shared: 3, own: 3}.items() <= together.optimiser.counts().items()
+    assert {shared: 6, own: 3}.items() <= in_turns.engine.optimiser.counts().items()
+    assert {shared: 3, own: 3}.items() <= together.engine.optimiser.counts().items()
 
 
 def test_the_best_model_is_that_of_the_best_validation(monkeypatch):
     scores = iter([[0.3, 0.1], [0.2, 0.4], [0.3, 0.2]])
 
     monkeypatch.setattr(
-        "algorist.training.trainer.evaluate",
+        "algorist.training.trainer.Examination.scored",
         lambda *_: [Evaluation({"pi": s}, correct=0.0, quality=s) for s in next(scores)],
     )
     trainer = Trainer(small.training("bfs", seeds=(0, 1), schedule={"validate_every": 1}))
@@ -288,7 +300,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(tmp_path):
     )
     run = Run.start(tmp_path / "run", config)
     message = (
-        r"the loss of bfs is (nan|inf) at step 1 \(seed 3, in .*\); the last checkpoint is kept"
+        r"the loss of bfs is (nan|inf) by step 2 \(seed 3, in .*\); the last checkpoint is kept"
     )
     with pytest.raises(DivergedError, match=message):
         run.train()
@@ -328,6 +340,19 @@ def test_a_checkpoint_holds_what_was_written_and_two_are_kept(tmp_path):
     assert torch.equal(got.tensors["w"], torch.full((3,), 30.0))
 
 
+def test_no_file_of_a_checkpoint_is_too_large_to_be_sent(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    tensors = {f"w{i}": torch.randn(1_500_000, generator=generator) for i in range(6)}
+    path = checkpoint.write(tmp_path, Checkpoint(1, tensors, {}))
+    sizes = [file.stat().st_size for file in path.glob("*.safetensors")]
+    assert len(sizes) == 3
+    assert max(sizes) < 16_000_000
+    assert_equal(checkpoint.newest(tmp_path).tensors, tensors)
+    truncated(path / "tensors-2.safetensors")
+    with pytest.raises(checkpoint.DamagedError, match="a damaged tensors-2"):
+        checkpoint.read(path)
+
+
 def test_a_checkpoint_is_written_over_one_of_the_same_step(tmp_path):
     written(tmp_path, 1)
     again = Checkpoint(1, {"w": torch.zeros(2)}, {})
@@ -357,7 +382,7 @@ def removed(path):
     path.unlink()
 
 
-@pytest.mark.parametrize("file", ["tensors.safetensors", "state.json"])
+@pytest.mark.parametrize("file", ["tensors-0.safetensors", "state.json"])
 @pytest.mark.parametrize("damage", [truncated, emptied, garbled, unreadable, removed])
 def test_a_damaged_checkpoint_is_passed_over_with_a_warning(tmp_path, file, damage):
     written(tmp_path, 1)
@@ -368,7 +393,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(tmp_path, file, dama
 
 def test_checkpoints_that_are_all_damaged_are_refused(tmp_path):
     for step in (1, 2):
-        truncated(written(tmp_path, step) / "tensors.safetensors")
+        truncated(written(tmp_path, step) / "tensors-0.safetensors")
     with (
         pytest.warns(UserWarning, match="trying the one before"),
         pytest.raises(ValueError, match=r"no checkpoint is whole \(.*00000002.*00000001"),
@@ -451,8 +476,8 @@ def test_a_run_with_a_damaged_checkpoint_goes_on_from_the_one_before(tmp_path):
     config = small.training("bfs", steps=6, schedule=SCHEDULE)
     Run.start(tmp_path / "one", config).train()
     shutil.copytree(tmp_path / "one", tmp_path / "other")
-    truncated(tmp_path / "other" / "checkpoints" / "00000006" / "tensors.safetensors")
-    with pytest.warns(UserWarning, match=r"00000006 has a damaged tensors\.safetensors"):
+    truncated(tmp_path / "other" / "checkpoints" / "00000006" / "tensors-0.safetensors")
+    with pytest.warns(UserWarning, match=r"00000006 has a damaged tensors-0\.safetensors"):
         run = Run.resume(tmp_path / "other")
     assert run.trainer.step == 4
     assert run.train()

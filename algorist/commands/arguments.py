@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import algorist
 from algorist.errors import unknown
+
+if TYPE_CHECKING:
+    from algorist.model.computing import Computing
+    from algorist.model.learner import Learner
 
 
 def names(text: str) -> list[str]:
@@ -56,20 +61,69 @@ def _number(text: str) -> int | float | str:
     return text
 
 
-def add_device(parser: ArgumentParser) -> None:
-    """Declare `--device`."""
-    parser.add_argument(
+def add_computing(parser: ArgumentParser, *, training: bool = False) -> None:
+    """Declare how things are computed: `--device`, `--kernels` and so on."""
+    group = parser.add_argument_group("computing", "None of it changes results, but for rounding.")
+    group.add_argument(
         "--device",
         default="auto",
         help="cpu, cuda, cuda:1, ..., or auto: a GPU if there is one (default: auto)",
     )
+    group.add_argument(
+        "--kernels",
+        default="auto",
+        metavar="NAME",
+        help="plain, fused (for GPUs), or auto: the fastest that the device has (default: auto)",
+    )
+    group.add_argument(
+        "--precision",
+        default="tf32",
+        metavar="NAME",
+        help="how fused kernels multiply matrices: tf32, fp32 or bf16 (default: tf32)",
+    )
+    if training:
+        group.add_argument(
+            "--graphs",
+            action=BooleanOptionalAction,
+            default=True,
+            help="capture steps as CUDA graphs, on a GPU (default: yes)",
+        )
+        group.add_argument(
+            "--workers",
+            type=int,
+            default=0,
+            metavar="N",
+            help="threads that prepare data (default: 1, or half of the cores for a GPU)",
+        )
 
 
-def device(arguments: Namespace) -> str:
+def computing(arguments: Namespace) -> Computing:
+    """What the options of `add_computing` mean on this machine."""
+    from algorist.model.computing import Computing
+
+    given = {name: getattr(arguments, name, None) for name in ("graphs", "workers")}
+    return Computing(
+        _device(arguments.device),
+        arguments.kernels,
+        arguments.precision,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def loaded(model: Path | str, arguments: Namespace) -> Learner:
+    """A saved learner, computed as the options of `add_computing` say."""
+    from algorist.model.learner import load
+
+    how = computing(arguments)
+    learner = load(model, how.device)
+    how.apply(learner.net)
+    return learner
+
+
+def _device(name: str) -> str:
     """The device that `--device` means on this machine."""
     import torch
 
-    name: str = arguments.device
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:

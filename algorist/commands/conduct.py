@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from argparse import ArgumentParser, Namespace
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from types import FrameType
 from typing import Any
 
@@ -27,6 +28,28 @@ def add_logs(parser: ArgumentParser) -> None:
     )
 
 
+def add_stop(parser: ArgumentParser) -> None:
+    """Declare when a run is to end for now."""
+    parser.add_argument(
+        "--stop-after",
+        type=seconds,
+        metavar="TIME",
+        help="save and stop after so long, for example 90s, 9m or 1h; resume goes on from there",
+    )
+
+
+def seconds(text: str) -> float:
+    """`90s`, `9m` or `1.5h` as seconds."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        value = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
+    except (ValueError, KeyError):
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(f"got {text!r}, expected a time such as 90s, 9m or 1h")
+    return value
+
+
 def check_logs(arguments: Namespace) -> None:
     """Complain about logs that cannot be kept before a run begins."""
     if arguments.wandb:
@@ -34,13 +57,14 @@ def check_logs(arguments: Namespace) -> None:
 
 
 def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
-    """Train to the last step, or to an interrupt; returns the exit code."""
+    """Train to the last step, to an interrupt or to the end of the time; returns the exit code."""
     trainer, folder = run.trainer, run.folder
     if trainer.step >= trainer.config.schedule.steps:
         terminal.print(
             f"all {trainer.step} steps are done: algorist resume {folder} --steps N goes on to N"
         )
         return 0
+    end = time.monotonic() + (arguments.stop_after or float("inf"))
     logs: list[Log] = [TensorBoard(run)]
     if arguments.wandb:
         logs.append(WeightsAndBiases(run, arguments.wandb))
@@ -49,14 +73,18 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
             Interrupt(quiet=terminal.is_terminal) as interrupt,
             Progress(terminal, trainer, stopping=interrupt.came) as progress,
         ):
-            done = run.train(logs=logs, observe=progress, should_stop=interrupt.came)
+            done = run.train(
+                logs=logs,
+                observe=progress,
+                should_stop=lambda: interrupt.came() or time.monotonic() >= end,
+            )
     except DivergedError as error:
         print(f"algorist: error: {error} ({folder})", file=sys.stderr)
         return FAILED
     if not done:
         terminal.print(f"stopped and saved at step {trainer.step}")
         terminal.print(f"to go on: algorist resume {folder}")
-        return interrupt.exit_code
+        return interrupt.exit_code if interrupt.came() else 0
     terminal.print(f"the best net is in {folder / 'best.safetensors'}")
     terminal.print(f"to test it: algorist eval {folder}")
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from algorist.batch import Batch
 from algorist.commands import Command
-from algorist.commands.arguments import add_device, add_options, device, options
+from algorist.commands.arguments import add_computing, add_options, loaded, options
 from algorist.data import official
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
@@ -42,17 +42,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--over-time", action="store_true", help="also how the hints' scores change over a run"
     )
     shown.add_argument("--json", action="store_true", help="print JSON, with every seed's scores")
-    add_device(parser)
+    add_computing(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
-    from algorist.model.learner import load
     from algorist.report import scores
 
     fixed, fresh = arguments.split or "test", _fresh(arguments)
     draw = fresh or scores.first_samples(fixed, arguments.samples)
-    learner = load(arguments.model, device(arguments))
+    learner = loaded(arguments.model, arguments)
     chosen = known(arguments.algorithms, learner.algorithms)
     hints = arguments.hints or arguments.over_time
     if hints and learner.net.config.hints == "none":

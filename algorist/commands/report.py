@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_device, device
+from algorist.commands.arguments import add_computing, loaded
 from algorist.report.terminal import Terminal
 
 
@@ -19,12 +19,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--samples", type=int, metavar="K", help="test only the first K samples of each algorithm"
     )
-    add_device(parser)
+    add_computing(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Test the run's best net and write the page."""
-    from algorist.model.learner import load
     from algorist.report.html import page, read_metrics
     from algorist.report.scores import first_samples, measured
     from algorist.training.config import Config
@@ -33,7 +32,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     if not (folder / "config.json").exists():
         raise ValueError(f"{folder}: there is no run here (no config.json)")
     config = Config.from_json((folder / "config.json").read_text())
-    learner = load(folder, device(arguments))
+    learner = loaded(folder, arguments)
     draw = first_samples("test", arguments.samples)
     rows = list(measured(learner, learner.algorithms, draw))
     text = page(folder.name, config, read_metrics(folder / "metrics.jsonl"), rows)

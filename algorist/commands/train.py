@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import add_device, device, names, of_family
+from algorist.commands.arguments import add_computing, computing, names, of_family
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given: every setting of a configuration is an option."""
-    from algorist.commands.conduct import add_logs
+    from algorist.commands.conduct import add_logs, add_stop
     from algorist.commands.settings import add_settings, whole_numbers
     from algorist.training.recipes import IMPROVEMENTS, RECIPES
 
@@ -46,7 +46,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N,N",
         help="one net is trained for each seed, all at once (default: 0)",
     )
-    add_device(parser)
+    add_stop(parser)
+    add_computing(parser, training=True)
     add_logs(parser)
     add_settings(parser)
 
@@ -74,7 +75,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.training.run import Run
 
     check_logs(arguments)
-    started = Run.start(arguments.out, configuration(arguments), device(arguments))
+    started = Run.start(arguments.out, configuration(arguments), computing(arguments))
     return conduct(started, arguments, terminal)
 
 
@@ -86,7 +87,7 @@ algorist train bfs --out runs/small --steps 1000 --hidden 64 --seeds 0,1,2
 algorist train --family sorting --out runs/sorting --chunk 8
 algorist train dfs --out runs/plain --without gating,triplets --no-layer-norm
 algorist train dijkstra --out runs/transfer --processor-from runs/bfs --freeze-processor
-algorist train --all --out runs/generalist --seeds 0,1,2 --device cuda""",
+algorist train --all --out runs/generalist --seeds 0,1,2 --device cuda --stop-after 9m""",
     add_arguments=add_arguments,
     run=run,
 )

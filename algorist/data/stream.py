@@ -164,6 +164,11 @@ class Prefetch(Generic[Argument, Result], Iterator[Result]):
         for argument in islice(self._arguments, count):
             self._waiting.append(self._threads.submit(self._function, argument))
 
+    @property
+    def ready(self) -> bool:
+        """Whether the next result can be had at once."""
+        return not self._waiting or self._waiting[0].done()
+
     def __next__(self) -> Result:
         if not self._waiting:
             self.close()

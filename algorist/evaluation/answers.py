@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from algorist.model.kinds import row
@@ -14,13 +15,12 @@ from algorist.spec import Feature, Kind, Spec
 Arrays = Mapping[str, np.ndarray]
 
 
-def decided(feature: Feature, prediction: Tensor) -> np.ndarray:
+def decided(feature: Feature, prediction: Tensor) -> Tensor:
     """A prediction made final, in the form of batches."""
     value = row(feature).meaning.feedback(prediction, True)
     if feature.kind == Kind.POINTER:
         value = value.argmax(-1)
-    array = value.detach().cpu().numpy()
-    return array if feature.kind == Kind.SCALAR else array.astype(np.int16)
+    return value.detach() if feature.kind == Kind.SCALAR else value.to(torch.int16)
 
 
 def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np.ndarray]]:

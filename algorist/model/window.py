@@ -7,7 +7,7 @@ a long evaluation is many windows. Where a trajectory ends, its outputs are aske
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,17 +58,45 @@ class Window:
         """This window with the given noise for permutations, (S, E, n, n)."""
         return replace(self, noise=_tensor(noise))
 
-    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Window:
+    def to(self, device: torch.device | str) -> Window:
         """This window on another device."""
+        return self.map(lambda tensor: tensor.to(device))
 
-        def move(value: Any) -> Any:
+    def map(self, function: Callable[[Tensor], Tensor]) -> Window:
+        """This window with a function applied to each of its tensors, always in the same order."""
+
+        def applied(value: Any) -> Any:
             if isinstance(value, Tensor):
-                return value.to(device, non_blocking=non_blocking)
+                return function(value)
             if isinstance(value, Mapping):
-                return {name: move(tensor) for name, tensor in value.items()}
-            return value if value is None else tuple(map(move, value))
+                return {name: applied(tensor) for name, tensor in value.items()}
+            return value if value is None else tuple(map(applied, value))
 
-        return replace(self, **{f.name: move(getattr(self, f.name)) for f in fields(self)})
+        return replace(self, **{f.name: applied(getattr(self, f.name)) for f in fields(self)})
+
+    def padded(self, steps: int, ends: int) -> Window:
+        """This window with zeros appended: it has so many steps and ends, and the same losses.
+
+        A window that others continue must keep its steps, since they start from its last one.
+        """
+        if steps < self.steps or ends < self.end_weights.shape[1]:
+            raise ValueError(
+                f"steps, ends: got {steps} and {ends}, expected at least those of the window, "
+                f"{self.steps} and {self.end_weights.shape[1]}"
+            )
+        if steps > self.steps and self.is_first is not None:
+            raise ValueError(f"steps: got {steps}, expected those of the chunk, {self.steps}")
+        at_step, lanes = (_extended(x, ends, axis=1) for x in self.ends)
+        return replace(
+            self,
+            hints={name: _extended(x, steps + 1) for name, x in self.hints.items()},
+            outputs={name: _extended(x, ends, axis=1) for name, x in self.outputs.items()},
+            follows=_extended(self.follows, steps),
+            ends=(at_step, lanes),
+            end_weights=_extended(self.end_weights, ends, axis=1),
+            forced=None if self.forced is None else _extended(self.forced, steps),
+            noise=None if self.noise is None else _extended(self.noise, ends, axis=1),
+        )
 
 
 def whole(batches: Sequence[Batch], *, steps: int | None = None) -> Window:
@@ -185,7 +213,8 @@ def _padded(arrays: Mapping[str, np.ndarray], moments: int) -> dict[str, np.ndar
     }
 
 
-def _extended(tensor: Tensor, length: int) -> Tensor:
-    """Zeros appended along the first axis."""
-    missing = tensor.new_zeros(length - len(tensor), *tensor.shape[1:])
-    return torch.cat((tensor, missing)) if len(missing) else tensor
+def _extended(tensor: Tensor, length: int, axis: int = 0) -> Tensor:
+    """Zeros appended along an axis."""
+    shape = list(tensor.shape)
+    shape[axis] = length - shape[axis]
+    return torch.cat((tensor, tensor.new_zeros(shape)), axis) if shape[axis] else tensor

@@ -1,7 +1,7 @@
 """Checkpoints: tensors as safetensors, all else as JSON, with checksums, whole or not at all.
 
 A checkpoint is a folder. It is written under another name, flushed to the disk and renamed, so a
-folder that has its name is complete. No pickle anywhere.
+folder that has its name is complete. No file of it is too large to be sent. No pickle anywhere.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from safetensors.torch import load, save
 from torch import Tensor
 
-_TENSORS, _STATE = "tensors.safetensors", "state.json"
+_STATE = "state.json"
+_FILE_SIZE = 15_500_000
+"""The most bytes of tensors in one file, unless there is a tensor that is larger."""
 KEPT = 2
 """How many checkpoints are kept: the newest, and one older in case it is damaged."""
 
@@ -37,14 +39,19 @@ class DamagedError(Exception):
 
 def write(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint into a folder of checkpoints, and drop those that are too old."""
-    tensors = save({name: t.detach().cpu().contiguous() for name, t in checkpoint.tensors.items()})
-    state = {"step": checkpoint.step, **checkpoint.state, "tensors": _digest(tensors)}
+    files = {
+        f"tensors-{place}.safetensors": save(tensors)
+        for place, tensors in enumerate(_shards(checkpoint.tensors))
+    }
+    digests = {name: _digest(content) for name, content in files.items()}
+    state = {"step": checkpoint.step, **checkpoint.state, "files": digests}
     text = json.dumps(state, sort_keys=True)
     final = folder / f"{checkpoint.step:08d}"
     temporary = folder / ".unfinished"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    _write_through(temporary / _TENSORS, tensors)
+    for name, content in files.items():
+        _write_through(temporary / name, content)
     _write_through(temporary / _STATE, f"{_digest(text.encode())}\n{text}\n".encode())
     _sync(temporary)
     if final.exists():
@@ -74,17 +81,35 @@ def read(path: Path) -> Checkpoint:
     """A checkpoint, if it is exactly what was written."""
     try:
         digest, text = (path / _STATE).read_text().split("\n")[:2]
-        tensors = (path / _TENSORS).read_bytes()
     except (OSError, ValueError) as error:
         raise DamagedError(f"the checkpoint {path} cannot be read ({error})") from error
     if digest != _digest(text.encode()):
         raise DamagedError(f"the checkpoint {path} has a damaged {_STATE}")
     state = json.loads(text)
-    if state.pop("tensors") != _digest(tensors):
-        raise DamagedError(f"the checkpoint {path} has a damaged {_TENSORS}")
-    # In memory of their own, aligned as all tensors are: the last bit of products depends on that.
-    own = {name: tensor.clone() for name, tensor in load(tensors).items()}
-    return Checkpoint(state.pop("step"), own, state)
+    tensors: dict[str, Tensor] = {}
+    for name, digest in state.pop("files").items():
+        try:
+            content = (path / name).read_bytes()
+        except OSError as error:
+            raise DamagedError(f"the checkpoint {path} cannot be read ({error})") from error
+        if digest != _digest(content):
+            raise DamagedError(f"the checkpoint {path} has a damaged {name}")
+        # In memory of their own, aligned as all are: the last bit of products depends on that.
+        tensors |= {name: tensor.clone() for name, tensor in load(content).items()}
+    return Checkpoint(state.pop("step"), tensors, state)
+
+
+def _shards(tensors: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
+    """The tensors on the CPU, as many at a time as fit into a file."""
+    shard: dict[str, Tensor] = {}
+    size = 0
+    for name, tensor in tensors.items():
+        if shard and size + tensor.nbytes > _FILE_SIZE:
+            yield shard
+            shard, size = {}, 0
+        shard[name] = tensor.detach().cpu().contiguous()
+        size += tensor.nbytes
+    yield shard
 
 
 def _complete(folder: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -16,49 +16,72 @@ class Optimiser:
     """Updates those parameters of a net that have a gradient.
 
     A task's encoders and decoders count their own updates: while others train they stand still.
+    Moments and counts are there from the start and never move, as CUDA graphs need them.
     """
 
-    def __init__(self, net: nn.Module, config: OptimiserConfig):
+    def __init__(self, net: nn.Module, config: OptimiserConfig, *, captured: bool = False):
+        """`captured` says that steps will be captured as CUDA graphs."""
         self.clip = config.clip
         self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
-        self._adam = torch.optim.Adam(self.parameters.values(), lr=config.learning_rate)
+        on_gpu = any(p.is_cuda for p in self.parameters.values())
+        self._adam = torch.optim.Adam(
+            self.parameters.values(),
+            lr=config.learning_rate,
+            fused=True if on_gpu else None,
+            capturable=captured and on_gpu,
+        )
+        for p in self.parameters.values():
+            count = torch.zeros((), device=p.device)
+            moments = {moment: torch.zeros_like(p) for moment in _MOMENTS}
+            self._adam.state[p] = {"step": count, **moments}
 
     def step(self) -> None:
         """Clip, update and forget the gradients."""
-        if self.clip:
-            clip([p.grad for p in self.parameters.values() if p.grad is not None], self.clip)
-        self._adam.step()
+        self.update()
         self._adam.zero_grad(set_to_none=True)
+
+    def update(self) -> None:
+        """Clip and update."""
+        learning = [p for p in self.parameters.values() if p.grad is not None]
+        if self.clip and learning:
+            gradients = clipped([p.grad for p in learning], self.clip)
+            for parameter, gradient in zip(learning, gradients, strict=True):
+                parameter.grad = gradient
+        self._adam.step()
 
     def tensors(self) -> dict[str, Tensor]:
         """The moments of all parameters that were updated at least once."""
         return {
-            f"{name}.{moment}": self._adam.state[p][moment]
-            for name, p in self.parameters.items()
-            if p in self._adam.state
+            f"{name}.{moment}": self._adam.state[self.parameters[name]][moment]
+            for name in self.counts()
             for moment in _MOMENTS
         }
 
     def counts(self) -> dict[str, int]:
-        """The number of updates of each parameter."""
-        return {
-            name: int(self._adam.state[p]["step"])
-            for name, p in self.parameters.items()
-            if p in self._adam.state
-        }
+        """The number of updates of each parameter that was updated at least once."""
+        counts = torch.stack([self._adam.state[p]["step"] for p in self.parameters.values()])
+        named = zip(self.parameters, counts.tolist(), strict=True)
+        return {name: int(count) for name, count in named if count}
 
     def restore(self, tensors: Mapping[str, Tensor], counts: Mapping[str, int]) -> None:
         """Go on from saved moments and counts."""
         for name, count in counts.items():
-            parameter = self.parameters[name]
-            state = {moment: tensors[f"{name}.{moment}"].to(parameter) for moment in _MOMENTS}
-            self._adam.state[parameter] = {"step": torch.tensor(float(count)), **state}
+            state = self._adam.state[self.parameters[name]]
+            state["step"].fill_(count)
+            for moment in _MOMENTS:
+                state[moment].copy_(tensors[f"{name}.{moment}"])
 
 
-def clip(gradients: Iterable[Tensor], limit: float) -> None:
-    """Scale the gradients (S, ...) of each replica down to a norm of at most `limit`."""
-    gradients = list(gradients)
-    squares = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0)  # (S,)
-    scale = (limit / squares.sqrt()).clamp(max=1.0)
-    for gradient in gradients:
-        gradient.mul_(scale.view(-1, *(1,) * (gradient.ndim - 1)))
+def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
+    """The gradients (S, ...), those of each replica scaled down to a norm of at most `limit`.
+
+    They are copies: gradients of weights that are added up may be one and the same tensor.
+    """
+    result = [torch.empty_like(g, memory_format=torch.contiguous_format) for g in gradients]
+    torch._foreach_copy_(result, gradients)
+    replicas = list(zip(*(gradient.unbind() for gradient in result), strict=True))
+    norms = torch._foreach_norm([part for parts in replicas for part in parts])
+    total = torch.stack(norms).view(len(replicas), -1).norm(dim=1)  # (S,)
+    for parts, scale in zip(replicas, (limit / total).clamp(max=1.0), strict=True):
+        torch._foreach_mul_(parts, scale)
+    return result

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
+from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
 from algorist.training.trainer import Report, Trainer
@@ -32,7 +33,7 @@ class Run:
         self.folder, self.trainer = folder, trainer
 
     @classmethod
-    def start(cls, folder: Path | str, config: Config, device: str = "cpu") -> Run:
+    def start(cls, folder: Path | str, config: Config, computing: Computing = ON_CPU) -> Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
         if (folder / "config.json").exists():
@@ -40,14 +41,19 @@ class Run:
                 f"{folder}: there is a run already; resume it (algorist resume {folder}) "
                 "or choose another folder"
             )
-        run = cls(folder, Trainer(config, device))
+        run = cls(folder, Trainer(config, computing))
         run.save()
         # Last, so that a folder with this file can be resumed and one without it started anew.
         _replace(folder / "config.json", config.to_json() + "\n")
         return run
 
     @classmethod
-    def resume(cls, folder: Path | str, device: str = "cpu", steps: int | None = None) -> Run:
+    def resume(
+        cls,
+        folder: Path | str,
+        computing: Computing = ON_CPU,
+        steps: int | None = None,
+    ) -> Run:
         """The run in a folder, as it stood at its newest whole checkpoint.
 
         With `steps` it will end there, instead of where it was to end.
@@ -57,7 +63,7 @@ class Run:
             raise ValueError(
                 f"{folder}: there is no run here (no config.json); start one (algorist train)"
             )
-        trainer = Trainer.resume(checkpoint.newest(folder / "checkpoints"), device)
+        trainer = Trainer.resume(checkpoint.newest(folder / "checkpoints"), computing)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
         if steps is not None:

@@ -6,6 +6,7 @@ One task is many tasks with a single entry; a whole trajectory is a chunk with n
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,19 +15,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algorist.batch import Batch
 from algorist.data import official
 from algorist.data.stream import Prefetch
-from algorist.evaluation.evaluate import evaluate
-from algorist.model import objective
+from algorist.evaluation.evaluate import Examination
+from algorist.model.computing import ON_CPU, Computing
+from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner, load
-from algorist.model.net import Carry, Net
+from algorist.model.net import Net
+from algorist.model.scan import Carry
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
-from algorist.training.feed import Feed, Portion
-from algorist.training.optimiser import Optimiser
+from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
+from algorist.training.feed import Feed
 
-PerSeed = list[float]
+_GLANCE = 1e-4
+"""Seconds between two looks at whether the device still works, while data is not there yet."""
 
 
 class DivergedError(RuntimeError):
@@ -54,28 +57,37 @@ class Trainer:
     def __init__(
         self,
         config: Config,
-        device: torch.device | str = "cpu",
+        computing: Computing = ON_CPU,
         weights: Mapping[str, Tensor] | None = None,
     ):
         """Begin with fresh weights, or with the given ones."""
-        self.config, self.device = config, torch.device(device)
+        self.config, self.computing = config, computing
         self.learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
-        self.net = self.learner.net.to(self.device)
+        self.net = computing.apply(self.learner.net)
         if weights is not None:
             self.net.load_state_dict(weights)
         elif config.optimiser.processor_from:
             self._take_over_processor(config.optimiser.processor_from)
         self.net.processor.requires_grad_(not config.optimiser.freeze_processor)
-        self.optimiser = Optimiser(self.net, config.optimiser)
+        self._graphs = Graphs(self.device) if computing.graphs and computing.on_gpu else None
+        self.engine = (
+            CapturedEngine(self.net, config, self._graphs)
+            if self._graphs
+            else Engine(self.net, config)
+        )
         self.feeds = {name: Feed(config, name) for name in config.algorithms}
         self.step = 0
-        self._carries: dict[tuple[str, int], Carry] = {}
-        self._loss_sums = {name: [0.0] * len(config.seeds) for name in config.algorithms}
         self._summed_steps = 0
+        self.starved = 0.0
         # By quality, which is the score where that is not an error.
         self.best_scores: PerSeed = [-math.inf] * len(config.seeds)
         self.best_steps = [0] * len(config.seeds)
         self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
+
+    @property
+    def device(self) -> torch.device:
+        """Where the net is trained."""
+        return self.net.device
 
     def _take_over_processor(self, source: str) -> None:
         """Start from a saved processor: the same for all seeds, or each from its own."""
@@ -94,53 +106,53 @@ class Trainer:
         values = given.processor.state_dict().items()
         own.processor.load_state_dict({name: x.expand_as(wanted[name]) for name, x in values})
 
-    def run(self, *, workers: int = 1) -> Generator[Report | None, None, None]:
+    def run(self) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
         tasks = list(self.feeds.values())
-        schedule = self.config.schedule
+        schedule, workers = self.config.schedule, self.computing.threads
         arguments = ((step, feed) for step in range(self.step, schedule.steps) for feed in tasks)
-        with Prefetch(lambda a: a[1].portion(a[0]), arguments, workers=workers) as portions:
+        with Prefetch(self._lesson, arguments, workers=workers, ahead=max(8, 2 * workers)) as data:
             while self.step < schedule.steps:
                 for _ in tasks:
-                    self._train(next(portions))
+                    self.engine.learn(self._awaited(data))
                 if self.config.optimiser.accumulate:
-                    self.optimiser.step()
+                    self.engine.update()
                 self.step += 1
                 self._summed_steps += 1
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
 
-    def _train(self, portion: Portion) -> None:
-        self.net.train()
-        place = (portion.algorithm, portion.size)
-        window = portion.window.to(self.device, non_blocking=True)
-        rollout = self.net.rollout(portion.algorithm, window, self._carries.get(place))
-        parts = objective.losses(self.net.specs[portion.algorithm], rollout, window)
-        loss = objective.total(parts)  # (S,)
-        values = loss.tolist()
-        self._check(portion.algorithm, values, parts)
-        loss.sum().backward()
-        if self.config.data.chunk:
-            self._carries[place] = rollout.carry.detach()
-        if not self.config.optimiser.accumulate:
-            self.optimiser.step()
-        sums = self._loss_sums[portion.algorithm]
-        self._loss_sums[portion.algorithm] = [a + b for a, b in zip(sums, values, strict=True)]
+    def _lesson(self, turn: tuple[int, Feed]) -> Lesson:
+        step, feed = turn
+        return self.engine.lesson(feed.portion(step))
 
-    def _check(self, algorithm: str, loss: PerSeed, parts: Mapping[str, Tensor]) -> None:
-        bad = [place for place, value in enumerate(loss) if not math.isfinite(value)]
-        if not bad:
-            return
-        culprits = [name for name, part in parts.items() if not math.isfinite(part[bad[0]].item())]
-        raise DivergedError(
-            f"the loss of {algorithm} is {loss[bad[0]]} at step {self.step} "
-            f"(seed {self.config.seeds[bad[0]]}, in {', '.join(culprits)}); "
-            "the last checkpoint is kept: lower learning_rate or set clip"
-        )
+    def _awaited(self, data: Prefetch[Any, Lesson]) -> Lesson:
+        """The next lesson. While the device has nothing to do, waiting for it is counted."""
+        while not (data.ready or self.engine.idle()):
+            time.sleep(_GLANCE)
+        start = time.perf_counter()
+        lesson = next(data)
+        self.starved += time.perf_counter() - start
+        return lesson
+
+    def _check_losses(self) -> None:
+        """No step waits for its losses: they are looked at before anything is made of them."""
+        for task, features in self.engine.losses().items():
+            for place, seed in enumerate(self.config.seeds):
+                values = {name: sums[place] for name, sums in features.items()}
+                bad = {name: value for name, value in values.items() if not math.isfinite(value)}
+                if bad:
+                    raise DivergedError(
+                        f"the loss of {task} is {next(iter(bad.values()))} by step {self.step} "
+                        f"(seed {seed}, in {', '.join(bad)}); "
+                        "the last checkpoint is kept: lower learning_rate or set clip"
+                    )
 
     def _check_weights(self) -> None:
         """A loss can be finite and its gradient not: no such weights may be saved."""
-        bad = [name for name, p in self.net.named_parameters() if not p.isfinite().all()]
+        parameters = dict(self.net.named_parameters())
+        finite = torch.stack([p.isfinite().all() for p in parameters.values()]).tolist()
+        bad = [name for name, good in zip(parameters, finite, strict=True) if not good]
         if bad:
             raise DivergedError(
                 f"{bad[0]} and {len(bad) - 1} other weights are not finite after step {self.step}; "
@@ -148,10 +160,9 @@ class Trainer:
             )
 
     def _report(self) -> Report:
-        results = {
-            name: evaluate(self.learner, name, problems)
-            for name, problems in self._validation.items()
-        }
+        self._check_losses()
+        answers = {name: problems.answers() for name, problems in self._validation.items()}
+        results = {name: self._validation[name].scored(own) for name, own in answers.items()}
         for place, of_tasks in enumerate(zip(*results.values(), strict=True)):
             quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
             if quality > self.best_scores[place]:
@@ -159,26 +170,32 @@ class Trainer:
         scores = {name: [e.score for e in of_seeds] for name, of_seeds in results.items()}
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         loss = self.mean_loss
-        self._loss_sums = {name: [0.0] * len(self.config.seeds) for name in self._loss_sums}
+        self.engine.clear_losses()
         self._summed_steps = 0
         return Report(self.step, loss, scores, mean, list(self.best_steps))
 
     @cached_property
-    def _validation(self) -> dict[str, Batch]:
-        """The benchmark's validation problems, read once for all reports."""
-        return {name: official.split(name, "val") for name in self.config.algorithms}
+    def _validation(self) -> dict[str, Examination]:
+        """The benchmark's validation problems, made ready once for all reports."""
+        return {
+            name: Examination(self.learner, name, official.split(name, "val"), graphs=self._graphs)
+            for name in self.config.algorithms
+        }
 
     @property
     def mean_loss(self) -> dict[str, PerSeed]:
         """The mean loss of each task since the report before."""
         steps = max(self._summed_steps, 1)
-        return {name: [total / steps for total in sums] for name, sums in self._loss_sums.items()}
+        return {
+            task: [sum(parts) / steps for parts in zip(*features.values(), strict=True)]
+            for task, features in self.engine.losses().items()
+        }
 
     def _keep_best(self, place: int, quality: float) -> None:
         """The model of the seed at that place is its best so far."""
         self.best_scores[place], self.best_steps[place] = quality, self.step
-        for name, parameter in self.net.named_parameters():
-            self.best[name][place] = parameter.detach()[place]
+        weights = {name: p.detach()[place] for name, p in self.net.named_parameters()}
+        torch._foreach_copy_([self.best[name][place] for name in weights], list(weights.values()))
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""
@@ -195,7 +212,7 @@ class Trainer:
             self.config.algorithms, self.config.model, self.config.convention, self.config.seeds
         )
         learner.net.load_state_dict(self.best)
-        return Learner(learner.net.to(self.device), self.config.convention, about)
+        return Learner(self.computing.apply(learner.net), self.config.convention, about)
 
     def extend(self, steps: int) -> None:
         """Train for so many steps in all; nothing before the last step depends on their number."""
@@ -208,19 +225,21 @@ class Trainer:
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""
+        self._check_losses()
         self._check_weights()
+        optimiser = self.engine.optimiser
         tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
-        tensors |= {f"adam/{name}": moment for name, moment in self.optimiser.tensors().items()}
-        for (algorithm, size), carry in self._carries.items():
+        tensors |= {f"adam/{name}": moment for name, moment in optimiser.tensors().items()}
+        for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
             tensors[f"{place}/hidden"] = carry.hidden
             tensors |= {f"{place}/hint/{name}": value for name, value in carry.hints.items()}
         state = {
             "config": self.config.to_json(),
-            "updates": self.optimiser.counts(),
+            "updates": optimiser.counts(),
             "cursors": {name: feed.cursors(self.step) for name, feed in self.feeds.items()},
-            "loss_sums": self._loss_sums,
+            "loss_sums": self.engine.losses(),
             "summed_steps": self._summed_steps,
             "best_scores": self.best_scores,
             "best_steps": self.best_steps,
@@ -228,23 +247,26 @@ class Trainer:
         return Checkpoint(self.step, tensors, state)
 
     @classmethod
-    def resume(cls, checkpoint: Checkpoint, device: torch.device | str = "cpu") -> Trainer:
+    def resume(cls, checkpoint: Checkpoint, computing: Computing = ON_CPU) -> Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
         config = Config.from_json(state["config"])
-        trainer = cls(config, device, _below("net/", checkpoint.tensors))
+        trainer = cls(config, computing, _below("net/", checkpoint.tensors))
+        engine = trainer.engine
         trainer.step = checkpoint.step
         for name, value in _below("best/", checkpoint.tensors).items():
             trainer.best[name].copy_(value)
-        trainer.optimiser.restore(_below("adam/", checkpoint.tensors), state["updates"])
+        engine.optimiser.restore(_below("adam/", checkpoint.tensors), state["updates"])
         for name, feed in trainer.feeds.items():
             feed.seek(state["cursors"][name])
             for size in feed.sizes:
                 saved = _below(f"carry/{name}/{size}/", checkpoint.tensors)
                 if saved:
                     moved = {k: v.to(trainer.device) for k, v in saved.items()}
-                    trainer._carries[name, size] = Carry(moved["hidden"], _below("hint/", moved))
-        trainer._loss_sums = dict(state["loss_sums"])
+                    engine.carries[Place(name, size)] = Carry(
+                        moved["hidden"], _below("hint/", moved)
+                    )
+        engine.set_losses(state["loss_sums"])
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]
         return trainer

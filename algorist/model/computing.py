@@ -1,0 +1,58 @@
+"""How things are computed: where, by which kernels, how exactly, and on how many threads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+
+from algorist.errors import unknown
+from algorist.model.net import Net
+
+KERNELS = ("auto", "plain", "fused")
+PRECISIONS = ("tf32", "fp32", "bf16")
+_MOST_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Computing:
+    """How a net is computed. Nothing of this is part of what it learns, but for rounding."""
+
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, ..."""
+    kernels: str = "auto"
+    """plain, fused (for GPUs), or auto: the fastest that the device has."""
+    precision: str = "tf32"
+    """How fused kernels round the operands of matrix products: tf32, fp32 or bf16."""
+    graphs: bool = True
+    """On a GPU, capture steps as CUDA graphs and replay them."""
+    workers: int = 0
+    """Threads that prepare data; 0 means 1, or for a GPU half as many as there are cores."""
+
+    def __post_init__(self) -> None:
+        for name, choices in (("kernels", KERNELS), ("precision", PRECISIONS)):
+            if getattr(self, name) not in choices:
+                raise ValueError(unknown(name, getattr(self, name), choices))
+        if self.workers < 0:
+            raise ValueError(f"workers: got {self.workers}, expected 0 or more")
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the device is an NVIDIA GPU."""
+        return torch.device(self.device).type == "cuda"
+
+    @property
+    def threads(self) -> int:
+        """How many threads prepare data."""
+        if self.workers or not self.on_gpu:
+            return self.workers or 1
+        return max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2))
+
+    def apply(self, net: Net) -> Net:
+        """The net, moved to the device and told how to compute."""
+        net.kernels, net.precision = self.kernels, self.precision
+        return net.to(self.device)
+
+
+ON_CPU = Computing()

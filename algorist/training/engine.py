@@ -1,0 +1,245 @@
+"""The engine: it learns from one window after the other.
+
+`Engine` says what a learning step is and computes it directly, on any device. `CapturedEngine`
+captures the very same step as a CUDA graph, once for each shape of windows, and replays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from algorist.model import objective
+from algorist.model.graphs import Graphs
+from algorist.model.net import Net
+from algorist.model.scan import Carry
+from algorist.model.window import Window
+from algorist.training.config import Config
+from algorist.training.feed import Portion
+from algorist.training.optimiser import Optimiser
+from algorist.training.packing import Packed, packed
+
+PerSeed = list[float]
+
+
+class Place(NamedTuple):
+    """Whose turn it is: an algorithm at one size. Each has chunks of its own."""
+
+    algorithm: str
+    size: int
+
+
+class Lesson(NamedTuple):
+    """A window, ready to be learnt from."""
+
+    place: Place
+    packed: Packed
+
+
+class Engine:
+    """A net in training: its optimiser, what chunks hand on, and the losses so far.
+
+    Losses are added up where they are computed, so that no step waits for another's result.
+    """
+
+    def __init__(self, net: Net, config: Config, *, captured: bool = False):
+        self.net = net
+        self.optimiser = Optimiser(net, config.optimiser, captured=captured)
+        self.carries: dict[Place, Carry] = {}
+        self._chunked = config.data.chunk > 0
+        self._accumulates = config.optimiser.accumulate
+        self._features = {
+            name: [feature.name for feature in net.decoded(spec)]
+            for name, spec in net.specs.items()
+        }
+        counts = [len(features) for features in self._features.values()]
+        self._all_sums = torch.zeros(
+            sum(counts), net.replicas, dtype=torch.float64, device=net.device
+        )
+        self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
+
+    def lesson(self, portion: Portion) -> Lesson:
+        """All that can be done before a portion's turn comes, on any thread."""
+        place = Place(portion.algorithm, portion.size)
+        return Lesson(place, packed(self._fitted(portion.window), pinned=self._on_gpu))
+
+    def learn(self, lesson: Lesson) -> None:
+        """Learn from a window: unless gradients accumulate, the weights change."""
+        self._learn(lesson.place, lesson.packed.to(self.net.device).window)
+
+    def update(self) -> None:
+        """Change the weights by accumulated gradients."""
+        self.optimiser.step()
+
+    def idle(self) -> bool:
+        """Whether all that was begun is done."""
+        return not self._on_gpu or torch.cuda.current_stream(self.net.device).query()
+
+    def losses(self) -> dict[str, dict[str, PerSeed]]:
+        """The sums of the losses of each task, by feature and seed."""
+        everything = iter(self._all_sums.tolist())
+        return {
+            task: {name: next(everything) for name in features}
+            for task, features in self._features.items()
+        }
+
+    def set_losses(self, sums: Mapping[str, Mapping[str, PerSeed]]) -> None:
+        """Go on with sums that `losses` returned."""
+        rows = [sums[task][name] for task, names in self._features.items() for name in names]
+        self._all_sums.copy_(torch.tensor(rows, dtype=torch.float64))
+
+    def clear_losses(self) -> None:
+        """Start all sums anew."""
+        self._all_sums.zero_()
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self.net.device.type == "cuda"
+
+    def _fitted(self, window: Window) -> Window:
+        return window
+
+    def _learn(self, place: Place, window: Window) -> None:
+        """The learning step: gradients, losses, an update, and what the next chunk starts from."""
+        losses, carry = self._differentiate(place, window)
+        self._sums[place.algorithm] += losses
+        if not self._accumulates:
+            self.optimiser.step()
+        if self._chunked:
+            self._keep(place, carry)
+
+    def _differentiate(self, place: Place, window: Window) -> tuple[Tensor, Carry]:
+        """Add to the gradients; returns the losses of all features, (F, S), and the new carry."""
+        algorithm, net = place.algorithm, self.net
+        net.train()
+        rollout = net.rollout(algorithm, window, self.carries.get(place))
+        parts = objective.losses(net.specs[algorithm], rollout, window)
+        losses = torch.stack([parts[name] for name in self._features[algorithm]])
+        losses.sum().backward()
+        return losses.detach(), rollout.carry.detach()
+
+    def _keep(self, place: Place, carry: Carry) -> None:
+        """Carries stay where they are in memory, once they are there."""
+        if place not in self.carries:
+            hints = {name: value.clone() for name, value in carry.hints.items()}
+            self.carries[place] = Carry(carry.hidden.clone(), hints)
+            return
+        kept = self.carries[place]
+        kept.hidden.copy_(carry.hidden)
+        for name, value in kept.hints.items():
+            value.copy_(carry.hints[name])
+
+
+class CapturedEngine(Engine):
+    """An engine whose steps are CUDA graphs, one for each place and shape of windows.
+
+    A graph reads its window from bytes of its own. They are filled while the step before runs.
+    """
+
+    def __init__(self, net: Net, config: Config, graphs: Graphs):
+        super().__init__(net, config, captured=True)
+        self._graphs = graphs
+        self._steps: dict[tuple[Place, int, int], _Step] = {}
+        self._copies = torch.cuda.Stream(net.device)
+        self._gradients: dict[str, Tensor] = {}
+        self._update: torch.cuda.CUDAGraph | None = None
+
+    def _fitted(self, window: Window) -> Window:
+        return fitted(window)
+
+    def learn(self, lesson: Lesson) -> None:
+        """Learn from a window: unless gradients accumulate, the weights change."""
+        window = lesson.packed.window
+        shape = (lesson.place, window.steps, window.end_weights.shape[1])
+        if shape not in self._steps:
+            self._steps[shape] = self._captured(lesson)
+        step, current = self._steps[shape], torch.cuda.current_stream(self.net.device)
+        with torch.cuda.stream(self._copies):
+            self._copies.wait_event(step.done)
+            step.window.content.copy_(lesson.packed.content, non_blocking=True)
+            step.filled.record(self._copies)
+        current.wait_event(step.filled)
+        step.graph.replay()
+        step.done.record(current)
+
+    def update(self) -> None:
+        """Change the weights by accumulated gradients."""
+        if self._update is None:
+            self._update = self._graphs.captured(self._apply_gradients)
+        self._update.replay()
+
+    def _captured(self, lesson: Lesson) -> _Step:
+        """The step of a lesson, ready for a replay. The state of training is not touched."""
+        place, window = lesson.place, lesson.packed.to(self.net.device)
+        self._set_gradients({})
+        with self._graphs.aside():
+            if self._chunked and place not in self.carries:
+                self.carries[place] = self._empty_carry(place, window.window)
+            self._differentiate(place, window.window)  # loads kernels
+        if self._accumulates:
+            self._make_gradients()
+        self._set_gradients(self._gradients)
+        graph = self._graphs.captured(lambda: self._learn(place, window.window))
+        done = torch.cuda.Event()
+        done.record(torch.cuda.current_stream(self.net.device))
+        return _Step(graph, window, torch.cuda.Event(), done)
+
+    @torch.no_grad()
+    def _empty_carry(self, place: Place, window: Window) -> Carry:
+        """Zeros: the first window begins all of its lanes, so it does not read them."""
+        carry = self.net.rollout(place.algorithm, window).carry.detach()
+        hints = {name: torch.zeros_like(value) for name, value in carry.hints.items()}
+        return Carry(torch.zeros_like(carry.hidden), hints)
+
+    def _make_gradients(self) -> None:
+        """Room where gradients of several graphs add up, for all parameters that have one."""
+        for name, parameter in self.optimiser.parameters.items():
+            if parameter.grad is not None and name not in self._gradients:
+                self._gradients[name] = torch.zeros_like(parameter)
+
+    def _set_gradients(self, gradients: Mapping[str, Tensor]) -> None:
+        for name, parameter in self.optimiser.parameters.items():
+            parameter.grad = gradients.get(name)
+
+    def _apply_gradients(self) -> None:
+        self.optimiser.update()
+        torch._foreach_zero_(list(self._gradients.values()))
+        self._set_gradients(self._gradients)
+
+
+class _Step(NamedTuple):
+    """A captured step, and when it may be filled and replayed."""
+
+    graph: torch.cuda.CUDAGraph
+    window: Packed
+    filled: torch.cuda.Event
+    done: torch.cuda.Event
+
+
+def engine(net: Net, config: Config, graphs: Graphs | None) -> Engine:
+    """The engine that suits a device: with graphs, if there are any."""
+    return Engine(net, config) if graphs is None else CapturedEngine(net, config, graphs)
+
+
+def fitted(window: Window) -> Window:
+    """A window padded to one of few shapes, so that few graphs serve all windows.
+
+    Whole trajectories are given up to an eighth more steps. Chunks all have the same number of
+    steps; their ends become once, twice, three, four, six, ... times as many as there are lanes.
+    """
+    lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
+    steps = window.steps if window.is_first is not None else rounded_up(window.steps, 4)
+    return window.padded(steps, lanes * rounded_up(-(-ends // lanes), 2))
+
+
+def rounded_up(number: int, digits: int) -> int:
+    """The next number that has only so many binary digits before zeros.
+
+    >>> [rounded_up(number, 2) for number in (1, 3, 5, 7, 13, 100)]
+    [1, 3, 6, 8, 16, 128]
+    """
+    unit = 1 << max(number.bit_length() - digits, 0)
+    return -(-number // unit) * unit

@@ -1,0 +1,376 @@
+"""The engine: packed and padded windows, learning steps direct and captured, on CPU and GPU."""
+
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+
+import pytest
+import small
+import torch
+
+from algorist.data import official
+from algorist.evaluation.evaluate import Examination, evaluate
+from algorist.model import objective
+from algorist.model.computing import Computing
+from algorist.model.graphs import Graphs
+from algorist.model.learner import Learner
+from algorist.training import checkpoint
+from algorist.training.engine import CapturedEngine, Engine, fitted, rounded_up
+from algorist.training.feed import Feed
+from algorist.training.packing import packed
+from algorist.training.run import Run
+from algorist.training.trainer import DivergedError, Trainer
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+GPU = Computing("cuda", kernels="plain", precision="fp32")
+
+CONFIGS = {
+    "whole": small.training("insertion_sort", "bfs", optimiser={"teacher_forcing": 0.5}),
+    "seeds": small.training("dfs", seeds=(0, 1), optimiser={"clip": 0.1}),
+    "chunked": small.training("bfs", "insertion_sort", seeds=(0, 1), chunk=4),
+    "accumulated": small.training("bfs", "dfs", optimiser={"accumulate": True}),
+    "chunked, accumulated": small.training("bfs", "dfs", chunk=4, optimiser={"accumulate": True}),
+}
+by_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+
+
+def windows(config):
+    """Some windows of each task."""
+    for algorithm in config.algorithms:
+        feed = Feed(config, algorithm)
+        for step in range(4):
+            yield algorithm, feed.portion(step).window
+
+
+def tensors(window):
+    found = []
+    window.map(lambda tensor: found.append(tensor) or tensor)
+    return found
+
+
+# Packing
+
+
+@by_config
+def test_a_packed_window_holds_the_same_in_one_run_of_bytes(config):
+    for _, window in windows(config):
+        got = packed(window)
+        start, size = got.content.data_ptr(), got.content.nbytes
+        assert len(tensors(got.window)) == len(tensors(window)) > 5
+        for copy, tensor in zip(tensors(got.window), tensors(window), strict=True):
+            assert copy.dtype == tensor.dtype
+            assert torch.equal(copy, tensor)
+            assert (copy.data_ptr() - start) % 256 == 0
+            assert start <= copy.data_ptr() <= start + size - copy.nbytes
+        assert got.window.hints.keys() == window.hints.keys()
+
+
+# Padding
+
+
+def losses_and_gradients(net, algorithm, window):
+    net.zero_grad()
+    rollout = net.rollout(algorithm, window)
+    parts = objective.losses(net.specs[algorithm], rollout, window)
+    objective.total(parts).sum().backward()
+    gradients = {n: p.grad for n, p in net.named_parameters() if p.grad is not None}
+    return {name: part.detach() for name, part in parts.items()}, gradients
+
+
+@by_config
+def test_padding_changes_neither_losses_nor_gradients(config):
+    net = small.lively(Trainer(config).net)
+    for algorithm, window in windows(config):
+        ends = window.end_weights.shape[1]
+        steps = window.steps + (3 if window.is_first is None else 0)
+        longer = window.padded(steps, ends + 5)
+        assert (longer.steps, longer.end_weights.shape[1]) == (steps, ends + 5)
+        expected = losses_and_gradients(net, algorithm, window)
+        for got, other in zip(losses_and_gradients(net, algorithm, longer), expected, strict=True):
+            small.assert_same(got, other, 1e-4)
+
+
+def test_a_window_is_not_padded_to_less_nor_a_chunk_to_more_steps():
+    _, window = next(windows(CONFIGS["whole"]))
+    ends = window.end_weights.shape[1]
+    with pytest.raises(ValueError, match="steps, ends: got 1 and 4, expected at least those"):
+        window.padded(1, 4)
+    _, chunk = next(windows(CONFIGS["chunked"]))
+    with pytest.raises(ValueError, match="steps: got 5, expected those of the chunk, 4"):
+        chunk.padded(5, 99)
+    assert window.padded(window.steps, ends).follows is window.follows
+
+
+def test_numbers_are_rounded_up_to_few_by_little():
+    buckets = {number: rounded_up(number, 4) for number in range(1, 1025)}
+    assert all(number <= bucket <= 1.125 * number for number, bucket in buckets.items())
+    assert len(set(buckets.values())) == 64
+    assert [rounded_up(n, 4) for n in (15, 16, 17, 47, 171)] == [15, 16, 18, 48, 176]
+
+
+@by_config
+def test_fitted_windows_have_few_shapes(config):
+    for _, window in windows(config):
+        got, lanes = fitted(window), window.follows.shape[-1]
+        assert got.end_weights.shape[1] in [lanes * times for times in (1, 2, 3, 4)]
+        assert got.steps == rounded_up(window.steps, 4)
+
+
+# Learning: captured steps do what direct ones do
+
+
+class Recorded:
+    """Stands for a graph: its work is done when it is replayed, not when it is captured."""
+
+    def __init__(self, work):
+        self.replay = work
+
+
+class RecordedGraphs:
+    aside = staticmethod(nullcontext)
+    captured = Recorded
+
+
+class Nothing:
+    """Stands for streams and events, which order work that is in order already."""
+
+    def __init__(self, *_):
+        pass
+
+    def record(self, *_):
+        pass
+
+    wait_event = record
+
+
+@pytest.fixture
+def without_gpu(monkeypatch):
+    """Captured engines work on the CPU."""
+    for name in ("Stream", "Event", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, Nothing)
+    monkeypatch.setattr(torch.cuda, "stream", nullcontext)
+
+
+def taught(made, config, *, cycles=6):
+    """An engine after some cycles over all tasks."""
+    feeds = [Feed(config, algorithm) for algorithm in config.algorithms]
+    for step in range(cycles):
+        for feed in feeds:
+            made.learn(made.lesson(feed.portion(step)))
+        if config.optimiser.accumulate:
+            made.update()
+    return made
+
+
+def fresh(config, computing=GPU):
+    specs = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+    return computing.apply(specs.net)
+
+
+class PaddedEngine(Engine):
+    """Computes directly what a captured engine computes."""
+
+    _fitted = staticmethod(fitted)
+
+
+@by_config
+def test_captured_steps_do_what_direct_ones_do(config, without_gpu):
+    on_cpu = Computing()
+    direct = taught(PaddedEngine(fresh(config, on_cpu), config), config)
+    captured = taught(CapturedEngine(fresh(config, on_cpu), config, RecordedGraphs()), config)
+    assert_same_state(captured, direct)
+    for name, tensor in direct.optimiser.tensors().items():
+        assert torch.equal(captured.optimiser.tensors()[name], tensor), name
+
+
+def assert_same_state(one, other):
+    """Losses, counts and carries agree; not to the last digit, since Adam magnifies rounding."""
+    for task, features in other.losses().items():
+        for name, sums in features.items():
+            assert one.losses()[task][name] == pytest.approx(sums, rel=1e-3), name
+            assert any(sums)
+    assert one.optimiser.counts() == other.optimiser.counts()
+    assert one.carries.keys() == other.carries.keys()
+    for place, carry in other.carries.items():
+        torch.testing.assert_close(one.carries[place].hidden, carry.hidden, rtol=1e-3, atol=1e-3)
+
+
+@by_config
+def test_a_capture_does_not_touch_the_state(config, without_gpu):
+    class NoReplay(RecordedGraphs):
+        captured = staticmethod(lambda work: Recorded(lambda: None))
+
+    net = fresh(config, Computing())
+    before = {name: p.detach().clone() for name, p in net.named_parameters()}
+    made = taught(CapturedEngine(net, config, NoReplay()), config)
+    assert made._steps
+    for name, parameter in net.named_parameters():
+        assert torch.equal(parameter, before[name])
+        assert parameter.grad is None or not parameter.grad.any()
+    assert not made.optimiser.counts()
+    assert not any(value for task in made.losses().values() for s in task.values() for value in s)
+    assert all(not carry.hidden.any() for carry in made.carries.values())
+
+
+def test_losses_are_summed_and_can_be_set_and_cleared():
+    config = CONFIGS["seeds"]
+    made = taught(Engine(fresh(config, Computing()), config), config, cycles=2)
+    sums = made.losses()
+    assert len(sums["dfs"]) == len(made.net.decoded(made.net.specs["dfs"]))
+    assert all(len(of_seeds) == 2 for of_seeds in sums["dfs"].values())
+    made.clear_losses()
+    assert not any(any(of_seeds) for of_seeds in made.losses()["dfs"].values())
+    made.set_losses(sums)
+    assert made.losses() == sums
+
+
+def test_bad_losses_are_found_at_a_report_and_nothing_bad_is_saved(tmp_path):
+    config = small.training(
+        "bfs", "dfs", seeds=(3, 4), steps=9, schedule={"validate_every": 2, "checkpoint_every": 1}
+    )
+    run = Run.start(tmp_path, config)
+
+    def spoil(trainer, report):
+        sums = trainer.engine.losses()
+        sums["dfs"]["d"][1] = sums["dfs"]["color"][1] = float("nan")
+        trainer.engine.set_losses(sums)
+
+    message = r"the loss of dfs is nan by step 1 \(seed 4, in color, d\); the last checkpoint is"
+    with pytest.raises(DivergedError, match=message):
+        run.train(observe=spoil)
+    assert checkpoint.newest(tmp_path / "checkpoints").step == 0
+    with pytest.raises(DivergedError, match="by step 2"):
+        next(report for report in run.trainer.run() if report is not None)
+    assert run.trainer.best_steps == [0, 0]
+
+
+def test_waiting_for_data_is_counted_while_the_device_is_idle(monkeypatch):
+    trainer = Trainer(small.training("bfs", steps=2))
+    assert trainer.starved == 0
+    assert len(list(trainer.run())) == 2
+    assert 0 < trainer.starved < 60
+    looks = []
+    trainer = Trainer(small.training("bfs", steps=1))
+    monkeypatch.setattr(trainer.engine, "idle", lambda: bool(looks.append(1)))
+    list(trainer.run())  # the device is never idle, so all waiting is free
+    assert looks
+    assert trainer.starved < 0.1
+
+
+# Computing
+
+
+def test_what_is_computed_how_is_checked():
+    for field, value in (("kernels", "fusd"), ("precision", "tf16")):
+        with pytest.raises(ValueError, match=f"unknown {field} '{value}'"):
+            Computing(**{field: value})
+    with pytest.raises(ValueError, match="workers: got -1, expected 0 or more"):
+        Computing(workers=-1)
+    assert Computing().threads == 1
+    assert Computing(workers=3).threads == Computing("cuda", workers=3).threads == 3
+    assert 1 <= Computing("cuda").threads <= 8
+
+
+def test_the_number_of_threads_does_not_change_what_is_learnt():
+    config = small.training("bfs", "insertion_sort", steps=6, chunk=4, batch_size=3)
+    states = []
+    for workers in (1, 5):
+        trainer = Trainer(config, Computing(workers=workers))
+        list(trainer.run())
+        states.append(trainer.checkpoint())
+    assert states[0].state == states[1].state
+    for name, tensor in states[0].tensors.items():
+        assert torch.equal(tensor, states[1].tensors[name]), name
+
+
+# Examinations
+
+
+def scores(evaluations):
+    return [(evaluation.outputs, evaluation.quality) for evaluation in evaluations]
+
+
+def examined(learner, algorithm, batch, **options):
+    """What an examination finds, whenever it is called."""
+    examination = Examination(learner, algorithm, batch, **options)
+    return lambda: scores(examination.scored(examination.answers()))
+
+
+@pytest.mark.parametrize("graphs", [None, RecordedGraphs()], ids=["direct", "captured"])
+def test_an_examination_goes_with_the_learner(graphs):
+    learner = Learner.new(("insertion_sort",), small.model(), small.CONVENTION, (0, 1))
+    batch = official.generate("insertion_sort", n=5, count=40, seed=1)
+    again = examined(learner, "insertion_sort", batch, graphs=graphs)
+    for _ in range(2):
+        assert again() == scores(evaluate(learner, "insertion_sort", batch))
+        before = again()
+        small.lively(learner.net)
+        assert again() != before
+
+
+# On a GPU
+
+
+@contextmanager
+def real_graphs():
+    yield Graphs(torch.device("cuda"))
+    torch.cuda.synchronize()
+
+
+@needs_gpu
+@pytest.mark.parametrize("kernels", ["plain", "auto"])
+@by_config
+def test_graphs_train_as_direct_steps_do(config, kernels):
+    computing = replace(GPU, kernels=kernels)
+    direct = taught(PaddedEngine(fresh(config, computing), config), config, cycles=12)
+    with real_graphs() as graphs:
+        made = CapturedEngine(fresh(config, computing), config, graphs)
+        captured = taught(made, config, cycles=12)
+        assert_same_state(captured, direct)
+
+
+@needs_gpu
+def test_captured_examinations_go_with_the_learner():
+    learner = Learner.new(("insertion_sort",), small.model(), small.CONVENTION, (0, 1))
+    GPU.apply(learner.net)
+    batch = official.generate("insertion_sort", n=16, count=40, seed=1)
+    with real_graphs() as graphs:
+        again = examined(learner, "insertion_sort", batch, graphs=graphs)
+        for _ in range(2):
+            assert again() == scores(evaluate(learner, "insertion_sort", batch))
+            small.lively(learner.net.cpu())
+            learner.net.cuda()
+
+
+@needs_gpu
+@pytest.mark.parametrize("graphs", [True, False])
+@by_config
+def test_a_run_on_a_gpu_that_is_stopped_and_resumed_ends_as_one_that_is_not(
+    tmp_path, config, graphs
+):
+    computing = replace(GPU, graphs=graphs)
+    schedule = replace(config.schedule, steps=7, validate_every=2, checkpoint_every=2)
+    config = replace(config, schedule=schedule)
+    Run.start(tmp_path / "one", config, computing).train()
+    run = Run.start(tmp_path / "other", config, computing)
+    assert not run.train(should_stop=lambda: run.trainer.step >= 3)
+    assert Run.resume(tmp_path / "other", computing).train()
+    one, other = (checkpoint.newest(tmp_path / name / "checkpoints") for name in ("one", "other"))
+    assert one.state == other.state
+    assert one.tensors.keys() == other.tensors.keys()
+    for name, tensor in one.tensors.items():
+        assert torch.equal(tensor, other.tensors[name]), name
+    metrics = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("one", "other")]
+    assert metrics[0] == metrics[1]
+
+
+@needs_gpu
+def test_no_step_waits_for_the_gpu():
+    config = CONFIGS["chunked"]
+    made = CapturedEngine(fresh(config), config, Graphs(torch.device("cuda")))
+    taught(made, config, cycles=4)
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        taught(made, config, cycles=4)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
