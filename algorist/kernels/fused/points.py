@@ -129,8 +129,8 @@ def _backward(
     d_points, decoded, larger, wide, edge, triplet, score, widen,  # inputs
     d_decoded, d_source, d_excess, d_wide, d_raw, d_maxima,  # results
     column, width, B, n, F, P,
-    H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
-    PRECISION: tl.constexpr,
+    H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, TP: tl.constexpr, R: tl.constexpr,
+    N: tl.constexpr, C: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     samples, blocks = tl.num_programs(0), tl.num_programs(1)
@@ -139,40 +139,46 @@ def _backward(
     targets, sources = block * R + tl.arange(0, R), tl.arange(0, N)
     there = (target < n) & (source < n)
     pair = target * n + source
-    place, square = pair[:, None] * H + channel, channel[:, None] * H + channel
     decoded += sample * n * width + column
     d_decoded += sample * n * width + column
-    d_turned = tl.zeros((H, R * N), tl.float32)
+    d_third = tl.zeros((R * N, H), tl.float32)
     d_numbers = tl.zeros((R * N, FP), tl.float32)
-    for p in range(P):
+    chunks: tl.constexpr = H // C
+    for turn in range(P * chunks):  # in chunks of channels, so that the next are on their way
+        p, part = turn // chunks, turn % chunks * C + tl.arange(0, C)
         pointer, slot = sample // B * P + p, p * samples + sample
         down = tl.load(d_points + slot * n * n + source * n + target, there, 0.0)
-        both = down[:, None] * tl.load(score + pointer * H + channel)
-        of_node, of_pair = decoded + 2 * H * p, slot * n * n * H
-        other = tl.load(of_node + source[:, None] * width + channel, there[:, None], 0.0)
-        exceeds = tl.load(larger + of_pair + place, there[:, None], 0.0) > other
+        both = down[:, None] * tl.load(score + pointer * H + part)[None, :]
+        other = decoded + 2 * H * p + source[:, None] * width + part
+        place = slot * n * n * H + pair[:, None] * H + part
+        exceeds = tl.load(larger + place, there[:, None], 0.0) > tl.load(
+            other, there[:, None], 0.0
+        )
         slope = tl.where(exceeds, both, 0.0)
-        tl.store(d_excess + of_pair + place, slope, there[:, None])
-        of_target = d_decoded + 2 * H * p + H + targets[:, None] * width + channel
-        total = tl.sum(tl.reshape(slope, (R, N, H)), 1)
+        tl.store(d_excess + place, slope, there[:, None])
+        of_target = d_decoded + 2 * H * p + H + targets[:, None] * width + part
+        total = tl.sum(tl.reshape(slope, (R, N, C)), 1)
         tl.store(of_target, total, (targets < n)[:, None])
-        of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + channel
-        total = tl.sum(tl.reshape(both - slope, (R, N, H)), 0)
+        of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + part
+        total = tl.sum(tl.reshape(both - slope, (R, N, C)), 0)
         tl.store(of_source, total, (sources < n)[:, None])
-        d_numbers = add_numbers(d_numbers, slope, edge + pointer * F * H, F, H, FP)
+        weight = edge + pointer * F * H + number[None, :] * H + part[:, None]
+        d_numbers += dot(slope, tl.load(weight, (number < F)[None, :], 0.0), PRECISION)
         if T > 0:
-            weight = tl.load(triplet + pointer * H * H + square)
-            d_turned += dot(weight, tl.trans(slope), PRECISION)
+            weight = tl.load(triplet + pointer * H * H + channel[None, :] * H + part[:, None])
+            d_third += dot(slope, weight, PRECISION)
     at = d_raw + sample * n * n * F + pair[:, None] * F + number
     tl.store(at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
-        wide += sample * n * n * H
-        d_wide += sample * n * n * H
-        d_maxima += sample * n * n * T
-        widen += sample // B * T * H
-        spread_to_triplets(
-            tl.trans(d_turned), wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION
-        )
+        place = sample * n * n * H + pair[:, None] * H + channel
+        d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
+        tl.store(d_wide + place, d_third, there[:, None])
+        feature = tl.arange(0, TP)
+        weight = widen + sample // B * T * H + feature[None, :] * H + channel[:, None]
+        weight = tl.load(weight, (feature < T)[None, :], 0.0)
+        at = d_maxima + sample * n * n * T + pair[:, None] * T + feature
+        there = there[:, None] & (feature < T)[None, :]
+        tl.store(at, dot(d_third, weight, PRECISION), there)
 
 
 def points(
@@ -222,13 +228,13 @@ def points_backward(
 ) -> None:
     """The slopes of all that `points` read."""
     S, B, n, width = decoded.shape
-    cut, F = tiles(n), d_raw.shape[-1]
+    cut, F, T, h = tiles(n), d_raw.shape[-1], features(d_maxima), maps.edge.shape[-1]
     _backward[(S * B, cut.blocks(n))](
         d_scores, decoded, larger, wide, maps.edge, maps.triplet, maps.score,
         widening and widening.weight, d_decoded, d_source, d_excess, d_wide, d_raw, d_maxima,
         column, width, B, n, F, len(d_scores),
-        H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
-        PRECISION=precision, num_warps=8,
+        H=h, T=T, FP=padded(F), TP=padded(T), R=cut.receivers, N=cut.senders, C=min(h, 32),
+        PRECISION=precision, num_warps=4, num_stages=2,
     )  # fmt: skip
 
 
