@@ -10,6 +10,7 @@ from algorist.kernels.affine import Affine
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.fused import message
+from algorist.kernels.fused.tiling import tiles
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 H, T, SPARE = 16, 8, 4  # hidden and triplet features, columns of the state that nobody reads here
@@ -68,7 +69,7 @@ class Messages:
     def run_backward(self, d_messages: Tensor, precision: str = "ieee") -> dict[str, Tensor]:
         """The slopes by what they are of; those of the rows come last."""
         S, B, n = self.S, self.B, self.n
-        blocks = message.message_tiles(S * B, n).blocks(n)
+        blocks = tiles(n).blocks(n)
         d_state, d_raw = unwritten(*self.state.shape), unwritten(*self.raw.shape)
         d_sender = unwritten(S, B, blocks, n, H)
         rows = [unwritten(S, B, n, n, H) for _ in range(3)]
@@ -125,14 +126,6 @@ def test_messages_and_all_their_slopes(shape):
 @by_shape
 def test_messages_from_some(shape):
     assert_messages_agree(Messages(*shape, heard=connections(*shape[:3])))
-
-
-@pytest.mark.parametrize("n", [7, 20])
-def test_messages_in_larger_tiles_where_there_are_many(n, monkeypatch):
-    small = message.message_tiles(2, n)
-    monkeypatch.setattr(message, "FEW_PROGRAMS", 1)
-    assert message.message_tiles(2, n).receivers == 2 * small.receivers
-    assert_messages_agree(Messages(1, 2, n, 2))
 
 
 def test_the_first_of_equal_messages_wins():

@@ -11,35 +11,23 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import ROWS, Tiles, dot, tiles
+from algorist.kernels.fused.tiling import dot, padded, tiles
 
 ALONE = 132
 """Up to so many programs have a multiprocessor each for themselves, and all of its memory."""
-FEW_PROGRAMS = 512
-"""Up to here small tiles, for as many programs as possible; beyond, tiles of twice the rows."""
-
-
-def message_tiles(samples: int, n: int) -> Tiles:
-    """How messages between n nodes are cut into tiles: d_sender has a part for each block."""
-    cut = tiles(n)
-    if samples * cut.blocks(n) <= FEW_PROGRAMS or cut.receivers * cut.senders > ROWS:
-        return cut
-    return Tiles(2 * cut.receivers, cut.senders)
 
 
 def _resources(samples: int, n: int, h: int) -> dict[str, int]:
     """How the programs of messages are cut: tiles, chunks of channels, warps, weights on their way.
 
     Each 64 rows have the four warps that the matrix units take together. Two programs share a
-    multiprocessor, unless there are few of them or their tiles are large: then more weights are
-    fetched ahead.
+    multiprocessor, unless there are few of them: then more weights are fetched ahead.
     """
-    cut = message_tiles(samples, n)
-    rows, programs = cut.receivers * cut.senders, samples * cut.blocks(n)
-    ahead = h <= 128 and (programs <= ALONE or rows > ROWS)
+    cut = tiles(n)
+    alone = h <= 128 and samples * cut.blocks(n) <= ALONE
     return {
         "H": h, "C": min(h, max(16, 4096 // h)), "R": cut.receivers, "N": cut.senders,
-        "num_warps": rows // 16, "num_stages": 3 if ahead else 2,
+        "num_warps": cut.receivers * cut.senders // 16, "num_stages": 3 if alone else 2,
     }  # fmt: skip
 
 
@@ -121,7 +109,7 @@ def message(
 ) -> None:
     """The largest message that each node receives; with `winner`, what backward needs is kept."""
     S, B, n, h = messages.shape
-    cut = message_tiles(S * B, n)
+    cut = tiles(n)
     _message[(S * B, cut.blocks(n))](
         state, raw, raw if heard is None else heard, edge, first, bias, second,
         messages, winner, built, inner, B, n, *_strides(first, second),
@@ -136,7 +124,7 @@ def _message_backward(
     d_messages, winner, built, inner, edge, first, second,  # inputs
     d_state, d_sender, d_raw, d_result, d_hidden, d_built,  # results
     B, n, in_stride, out_stride,
-    RECEIVER: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr,
+    RECEIVER: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr, FP: tl.constexpr,
     H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
@@ -170,11 +158,12 @@ def _message_backward(
     tl.store(d_state + place, tl.sum(cube, 1), (to < n)[:, None])
     place = ((sample * tl.num_programs(1) + block) * n + frm)[:, None] * H + channel
     tl.store(d_sender + place, tl.sum(cube, 0), (frm < n)[:, None])
-    for f in tl.static_range(F):
-        weight = tl.load(edge + (replica * F + f) * H + channel)
-        tl.store(
-            d_raw + node * n * F + pair * F + f, tl.sum(total * weight, 1, keep_dims=True), there
-        )
+    if F > 0:
+        number = tl.arange(0, FP)
+        known = (number < F)[None, :]
+        weight = edge + replica * F * H + number[None, :] * H + channel[:, None]
+        numbers = dot(total, tl.load(weight, known, 0.0), PRECISION)
+        tl.store(d_raw + node * n * F + pair * F + number, numbers, there & known)
 
 
 def message_backward(
@@ -187,7 +176,7 @@ def message_backward(
     second: Tensor,  # likewise
     d_state: Tensor,  # (S, B, n, columns), of which the receiver's are written
     column: int,  # where these begin
-    d_sender: Tensor,  # (S, B, blocks, n, h): see message_tiles; the reader adds the blocks
+    d_sender: Tensor,  # (S, B, blocks, n, h): the reader adds the blocks
     d_raw: Tensor,  # (S, B, n, n, F)
     d_result: Tensor,  # (S, B, n, n, h), as are the next: of the second layer's results,
     d_hidden: Tensor,  # of the first layer's results,
@@ -197,11 +186,11 @@ def message_backward(
 ) -> None:
     """The slopes of all that the messages are made of, given those of the largest."""
     S, B, n, h = d_messages.shape
-    cut = message_tiles(S * B, n)
+    cut = tiles(n)
     _message_backward[(S * B, cut.blocks(n))](
         d_messages, winner, built, inner, edge, first, second,
         d_state, d_sender, d_raw, d_result, d_hidden, d_built, B, n, *_strides(first, second),
-        RECEIVER=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1],
+        RECEIVER=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], FP=padded(d_raw.shape[-1]),
         PRECISION=precision, **_resources(S * B, n, h),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import dot, padded
+from algorist.kernels.fused.tiling import dot, exact_dot, padded
 from algorist.kernels.maps import Update
 
 _TALL, _WIDE, _DEEP, _STAGES = 32, 64, 32, 4
@@ -55,7 +55,7 @@ def _project(
         values = tl.load(states + line * H + k % H + inner, there, 0.0)
         weights = tl.load(weight + (F + k + inner)[:, None] * C + column, known, 0.0)
         total += dot(values, weights, PRECISION)
-    total += dot(numbers, of_numbers, PRECISION)
+    total += exact_dot(numbers, of_numbers, PRECISION)
     tl.store(out + line * C + column, total, there & known)
 
 
@@ -228,7 +228,7 @@ def renew(
 
 @triton.jit
 def _renew_backward(
-    d_after, extra, before, weight, scale, offset, gate, pre, opened, door_inner,
+    d_after, before, weight, scale, offset, gate, pre, opened, door_inner,
     slopes, d_message, d_before, d_door, d_normal, d_value,
     rows, C, keep_column, gate_column,
     H: tl.constexpr, SLOTS: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
@@ -247,8 +247,6 @@ def _renew_backward(
     for slot in tl.static_range(SLOTS):
         one = tl.num_programs(0).to(tl.int64) * rows * H
         down += tl.load(d_after + slot * one + place, there, 0.0)
-    if extra is not None:
-        down += tl.load(extra + place, there, 0.0)
     alive = value > 0
     if scale is not None:
         value -= tl.sum(value, 1)[:, None] / H
@@ -288,7 +286,6 @@ def _renew_backward(
 
 def renew_backward(
     d_after: Tensor,
-    extra: Tensor | None,
     before: Tensor,
     maps: Update,
     kept: Sequence[Tensor | None],
@@ -311,7 +308,7 @@ def renew_backward(
     weight, _ = maps.of_message
     gate = maps.gate.weight if maps.gate else None
     _renew_backward[S, triton.cdiv(B * n, _ROWS)](
-        d_after, extra, before, weight, *(maps.norm or (None, None)), gate, *kept,
+        d_after, before, weight, *(maps.norm or (None, None)), gate, *kept,
         slopes, d_message, d_before, d_door, *(d_norm or (None, None)),
         B * n, slopes.shape[-1], keep_column, gate_column,
         H=h, SLOTS=slots, ROWS=_ROWS, PRECISION=precision, num_warps=8,
@@ -356,7 +353,7 @@ def _pool(
         numbers = tl.load(x + line * F + feature, there & known, 0.0)
         earlier = tl.load(before + line * H + channel, there, float("-inf"))
         later = tl.load(after + line * H + channel, there, float("-inf"))
-        encoded = tl.where(there, dot(numbers, encoders, PRECISION), float("-inf"))
+        encoded = tl.where(there, exact_dot(numbers, encoders, PRECISION), float("-inf"))
         nodes, node_winner = _largest(encoded, node, nodes, node_winner)
         first, before_winner = _largest(earlier, node, first, before_winner)
         second, after_winner = _largest(later, node, second, after_winner)

@@ -84,32 +84,35 @@ def _forward(
     decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
     points, wide, larger,  # results
     column, width, B, n, F, P,
-    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
-    PRECISION: tl.constexpr,
+    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, C: tl.constexpr, KEEP: tl.constexpr,
+    KEEP_WIDE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    sample = tl.program_id(0).to(tl.int64)
-    replica, pairs = sample // B, n * n
+    sample, pairs = tl.program_id(0).to(tl.int64), n * n
+    replica = sample // B
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < pairs
-    target = pair // n
-    source = pair - target * n
-    square = channel[:, None] * H + channel
+    source, target = pair % n, pair // n
     decoded += sample * n * width + column
     raw += sample * pairs * F
-    if T > 0:
-        maxima += sample * pairs * T
-        widen += replica * T * H
-        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
-        if KEEP_WIDE:
-            wide += sample * pairs * H
-            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
+    maxima_rows = sample * pairs * T
     for p in range(P):
         pointer, slot = replica * P + p, (p * tl.num_programs(0) + sample) * pairs
         value = tl.zeros((M, H), tl.float32)
         if T > 0:
-            weight = tl.load(turned + pointer * H * H + square)
-            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
-        # What is loaded after the product has its say in how all of this lies in registers.
+            for start in range(0, H, C):  # in chunks, so that the next weights are on their way
+                part = start + tl.arange(0, C)
+                # Loaded for each row: so the rows lie in registers as those of large tensors do.
+                third = tl.load(widen_bias + replica * H + part[None, :], there[:, None], 0.0)
+                for t in tl.static_range(T):
+                    number = tl.load(maxima + maxima_rows + pair * T + t, there, 0.0)
+                    third += number[:, None] * tl.load(widen + (replica * T + t) * H + part)
+                third = tl.maximum(third, 0.0)
+                if KEEP_WIDE:
+                    if p == 0:
+                        kept = wide + sample * pairs * H + pair[:, None] * H + part
+                        tl.store(kept, third, there[:, None])
+                weight = turned + pointer * H * H + channel[None, :] * H + part[:, None]
+                value += dot(third, tl.load(weight), PRECISION)
         of_node = decoded + 2 * H * p + channel
         value += tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
         other = tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
@@ -151,9 +154,7 @@ def _backward(
         both = down[:, None] * tl.load(score + pointer * H + part)[None, :]
         other = decoded + 2 * H * p + source[:, None] * width + part
         place = slot * n * n * H + pair[:, None] * H + part
-        exceeds = tl.load(larger + place, there[:, None], 0.0) > tl.load(
-            other, there[:, None], 0.0
-        )
+        exceeds = tl.load(larger + place, there[:, None], 0.0) > tl.load(other, there[:, None], 0.0)
         slope = tl.where(exceeds, both, 0.0)
         tl.store(d_excess + place, slope, there[:, None])
         of_target = d_decoded + 2 * H * p + H + targets[:, None] * width + part
@@ -200,12 +201,13 @@ def points(
     """
     S, B, n, width = decoded.shape
     widen = widening or (None, None)
+    h, T = maps.edge.shape[-1], features(maxima)
     _forward[(S * B, triton.cdiv(n * n, ROWS))](
         decoded, raw, maxima, maps.edge, maps.turned, maps.score, maps.score_bias, *widen,
         scores, wide, larger,
         column, width, B, n, raw.shape[-1], len(scores),
-        H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=larger is not None,
-        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=8,
+        H=h, T=T, M=ROWS, C=min(h, 32), KEEP=larger is not None,
+        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=4, num_stages=2,
     )  # fmt: skip
 
 

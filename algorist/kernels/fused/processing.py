@@ -10,6 +10,8 @@ from algorist.kernels.affine import Affine
 from algorist.kernels.fused import message, node, triplet
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.stacks import Moments, Slots, at_step, over_steps, sum_over_steps
+from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.maps import ProcessMaps, Update
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Processing:
         self.columns = self.keep_column, self.keep_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
         self.first, self.second = (w.mT.contiguous().mT for w in (maps.first.weight, maps.second))
+        self.aside = Aside(moments.before.device)
         self.heard, self.connects = reading.heard, reading.connects
         if self.connects is not None:
             self.heard = new(S, B, n, n)
@@ -58,28 +61,28 @@ class Processing:
         if self.connects is not None:
             message.connect(raw, self.connects, self.heard)
         state = self.state.out[k]
+        if maxima is not None:
+            with self.aside.work():
+                triplet.triplet_max(
+                    state, self.triplet_column, raw, maps.triplet, maxima,
+                    at_step(self.triplet_winner, k),
+                )  # fmt: skip
         message.message(
             state, (0, self.sender_column), raw, self.heard, maps.edge, self.first, maps.first.bias, self.second,
             self.messages[k], *(at_step(x, k) for x in (self.winner, self.built, self.inner)),
             precision=self.precision,
         )  # fmt: skip
-        if maxima is not None:
-            triplet.triplet_max(
-                state, self.triplet_column, raw, maps.triplet, maxima,
-                at_step(self.triplet_winner, k),
-            )  # fmt: skip
         kept = [at_step(x, k) for x in self.renewed]
         node.renew(
             state, self.columns, self.messages[k], before, maps.update, after, kept, self.precision
         )
+        self.aside.join()
 
     def turn(self, slots: Slots) -> None:
         """Make ready for the way back."""
         n = self.moments.before.shape[-2]
-        S, B = self.moments.before.shape[1:3]
         self.state.turn(slots)
-        cut = message.message_tiles(S * B, n)
-        self.d_sender = self.state.partial(1, self.sender_column, 0, cut.blocks(n))
+        self.d_sender = self.state.partial(1, self.sender_column, 0, tiles(n).blocks(n))
         self.d_message = torch.empty_like(self.messages[0])
         self.d_result, self.d_hidden, self.d_built = (torch.empty_like(self.built) for _ in "123")
         # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
@@ -99,8 +102,14 @@ class Processing:
         """The slopes of what step k read, from those of its states and triplets."""
         maps, slopes = self.maps, self.state.slopes[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
+        if maps.triplet is not None:
+            with self.aside.work():
+                triplet.triplet_max_backward(
+                    self.d_maxima[k], self.triplet_winner[k], maps.triplet, slopes,
+                    self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
+                )  # fmt: skip
         node.renew_backward(
-            self.d_after[k], None, self.moments.before[k], maps.update,
+            self.d_after[k], self.moments.before[k], maps.update,
             [at_step(x, k) for x in self.renewed], slopes, self.columns, self.d_message,
             at_step(self.d_before, k), self.d_door[k] if maps.update.gate else None, norm,
             self.precision,
@@ -110,11 +119,7 @@ class Processing:
             maps.first.weight, maps.second, slopes, 0, self.d_sender[0], self.d_raw[k],
             self.d_result[k], self.d_hidden[k], self.d_built[k], precision=self.precision,
         )  # fmt: skip
-        if maps.triplet is not None:
-            triplet.triplet_max_backward(
-                self.d_maxima[k], None, self.triplet_winner[k], maps.triplet, slopes,
-                self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
-            )  # fmt: skip
+        self.aside.join()
         self.state.backward(k)
 
     def gradients(self) -> ProcessMaps:

@@ -40,3 +40,12 @@ def dot(a, b, PRECISION: tl.constexpr):
         return tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16))
     else:
         return tl.dot(a, b, input_precision=PRECISION)
+
+
+@triton.jit
+def exact_dot(a, b, PRECISION: tl.constexpr):
+    """A matrix product of raw numbers, which must not be rounded: small differences may decide."""
+    if PRECISION == "ieee":
+        return tl.dot(a, b, input_precision="ieee")
+    else:
+        return tl.dot(a, b, input_precision="tf32x3")

@@ -15,6 +15,8 @@ from algorist.kernels.fused.tiling import padded
 
 FEATURES = 1024
 """The triplet features that a warp looks at at once."""
+_WINNERS = 2
+"""For how many nodes a program of the way back collects what they won."""
 
 
 def _resources(n: int, T: int) -> dict[str, int]:
@@ -83,63 +85,53 @@ def triplet_max(
 
 
 @triton.jit
-def _slopes(d_maxima, extra, place, there, size, SLOTS: tl.constexpr, EXTRA: tl.constexpr):
-    """The slopes of some maxima: the sum of what several have to say."""
-    slope = tl.load(d_maxima + place, there, 0.0)
+def _added(slots, place, there, size, SLOTS: tl.constexpr):
+    """The sum of some slots, which lie `size` apart."""
+    total = tl.load(slots + place, there, 0.0)
     for slot in tl.static_range(1, SLOTS):
-        slope += tl.load(d_maxima + slot * size + place, there, 0.0)
-    if EXTRA:
-        slope += tl.load(extra + place, there, 0.0)
-    return slope
+        total += tl.load(slots + slot * size + place, there, 0.0)
+    return total
 
 
 @triton.jit
 def _triplet_max_backward(
-    d_maxima, extra, winner, edge,  # inputs
+    d_maxima, winner, edge,  # inputs
     d_state, d_edges, d_raw,  # results
     size, B, n, COLUMN: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr,
-    T: tl.constexpr, N: tl.constexpr, M: tl.constexpr, SLOTS: tl.constexpr, EXTRA: tl.constexpr,
+    T: tl.constexpr, N: tl.constexpr, X: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    sample, x = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    sample, first = tl.program_id(0).to(tl.int64), tl.program_id(1) * X
     y, t = tl.arange(0, N), tl.arange(0, T)
-    node = sample * n
+    node, there = sample * n, y < n
     d_maxima, winner = d_maxima + node * n * T, winner + node * n * T
-    if EXTRA:
-        extra += node * n * T
-    left, right = tl.zeros((N, T), tl.float32), tl.zeros((N, T), tl.float32)
-    for start in range(0, n, M):  # where x won as i: sums over k for each j, and over j for each k
-        z = start + tl.arange(0, M)
-        there = ((z < n)[:, None] & (y < n)[None, :])[:, :, None]
-        place = ((y[None, :] * n + z[:, None]) * T)[:, :, None] + t
-        hit = tl.load(winner + place, there, -1) == x
-        slope = _slopes(d_maxima, extra, place, there, size, SLOTS, EXTRA)
-        left += tl.sum(tl.where(hit, slope, 0.0), 0)
-        place = ((z[:, None] * n + y[None, :]) * T)[:, :, None] + t
-        hit = tl.load(winner + place, there, -1) == x
-        slope = _slopes(d_maxima, extra, place, there, size, SLOTS, EXTRA)
-        right += tl.sum(tl.where(hit, slope, 0.0), 0)
-    there = (y < n)[:, None]
-    third = _slopes(d_maxima, extra, (x * n + y)[:, None] * T + t, there, size, SLOTS, EXTRA)
-    of_k = _slopes(d_maxima, extra, (y * n + x)[:, None] * T + t, there, size, SLOTS, EXTRA)
-    nodes = d_state + (node + x) * STRIDE + COLUMN + t
-    tl.store(nodes, tl.sum(left, 0))
-    tl.store(nodes + T, tl.sum(third, 0))
-    tl.store(nodes + 2 * T, tl.sum(of_k, 0))
-    pair = (node + x) * n + y
-    place = pair[:, None] * 3 * T + t
-    tl.store(d_edges + place, left, there)
-    tl.store(d_edges + place + T, right, there)
-    tl.store(d_edges + place + 2 * T, third, there)
-    for f in tl.static_range(F):
-        weights = edge + ((sample // B) * F + f) * 3 * T + t
-        number = left * tl.load(weights) + right * tl.load(weights + T)
-        number += third * tl.load(weights + 2 * T)
-        tl.store(d_raw + pair * F + f, tl.sum(number, 1), y < n)
+    # All slopes of the sample, (j, k, t), and who won them.
+    place = ((y[:, None] * n + y[None, :]) * T)[:, :, None] + t
+    known = (there[:, None] & there[None, :])[:, :, None]
+    slopes = _added(d_maxima, place, known, size, SLOTS)
+    won = tl.load(winner + place, known, -1)
+    for x in range(first, tl.minimum(first + X, n)):
+        mine = tl.where(won == x, slopes, 0.0)
+        left, right = tl.sum(mine, 1), tl.sum(mine, 0)  # of edges (x, j) and (x, k)
+        third = _added(d_maxima, (x * n + y)[:, None] * T + t, there[:, None], size, SLOTS)
+        of_k = _added(d_maxima, (y * n + x)[:, None] * T + t, there[:, None], size, SLOTS)
+        nodes = d_state + (node + x) * STRIDE + COLUMN + t
+        tl.store(nodes, tl.sum(left, 0))
+        tl.store(nodes + T, tl.sum(third, 0))
+        tl.store(nodes + 2 * T, tl.sum(of_k, 0))
+        pair = (node + x) * n + y
+        place = pair[:, None] * 3 * T + t
+        tl.store(d_edges + place, left, there[:, None])
+        tl.store(d_edges + place + T, right, there[:, None])
+        tl.store(d_edges + place + 2 * T, third, there[:, None])
+        for f in tl.static_range(F):
+            weights = edge + ((sample // B) * F + f) * 3 * T + t
+            number = left * tl.load(weights) + third * tl.load(weights + 2 * T)
+            number += right * tl.load(weights + T)
+            tl.store(d_raw + pair * F + f, tl.sum(number, 1), there)
 
 
 def triplet_max_backward(
     d_maxima: Tensor,  # (slots, S, B, n, n, T), which are added up
-    extra: Tensor | None,  # (S, B, n, n, T), added too
     winner: Tensor,
     edge: Tensor,
     d_state: Tensor,  # (S, B, n, columns), of which those of i, j and k are written
@@ -149,8 +141,9 @@ def triplet_max_backward(
 ) -> None:
     """The slopes of all that the maxima are made of."""
     slots, S, B, n, _, T = d_maxima.shape
-    _triplet_max_backward[(S * B, n)](
-        d_maxima, extra, winner, edge, d_state, d_edges, d_raw, d_maxima.stride(0), B, n,
-        COLUMN=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1],
-        SLOTS=slots, EXTRA=extra is not None, **_resources(n, T),
+    N = padded(n)
+    _triplet_max_backward[(S * B, triton.cdiv(n, _WINNERS))](
+        d_maxima, winner, edge, d_state, d_edges, d_raw, d_maxima.stride(0), B, n,
+        COLUMN=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], T=T, N=N, X=_WINNERS,
+        SLOTS=slots, num_warps=max(1, min(32, N * N * T // 512)),
     )  # fmt: skip
