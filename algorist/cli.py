@@ -17,6 +17,7 @@ from algorist.commands.eval import command as eval_command
 from algorist.commands.export import command as export_command
 from algorist.commands.import_official import command as import_official_command
 from algorist.commands.list import command as list_command
+from algorist.commands.pack import command as pack_command
 from algorist.commands.report import command as report_command
 from algorist.commands.resume import command as resume_command
 from algorist.commands.sample import command as sample_command
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "eval": eval_command,
     "report": report_command,
     "export": export_command,
+    "pack": pack_command,
     "import-official": import_official_command,
 }
 """To add a command, write a module in `algorist/commands` and name it here."""

@@ -12,6 +12,7 @@ from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
 from algorist.training.trainer import Report, Trainer
+from algorist.training.transport import lightened, restored
 
 
 class Log(Protocol):
@@ -36,11 +37,7 @@ class Run:
     def start(cls, folder: Path | str, config: Config, computing: Computing = ON_CPU) -> Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
-        if (folder / "config.json").exists():
-            raise ValueError(
-                f"{folder}: there is a run already; resume it (algorist resume {folder}) "
-                "or choose another folder"
-            )
+        _expect_no_run(folder)
         run = cls(folder, Trainer(config, computing))
         run.save()
         # Last, so that a folder with this file can be resumed and one without it started anew.
@@ -59,11 +56,7 @@ class Run:
         With `steps` it will end there, instead of where it was to end.
         """
         folder = Path(folder)
-        if not (folder / "config.json").exists():
-            raise ValueError(
-                f"{folder}: there is no run here (no config.json); start one (algorist train)"
-            )
-        trainer = Trainer.resume(checkpoint.newest(folder / "checkpoints"), computing)
+        trainer = Trainer.resume(restored(_newest(folder)), computing)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
         if steps is not None:
@@ -125,6 +118,35 @@ class Run:
                 line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step
             ]
             _replace(self.metrics, "".join(kept))
+
+
+def pack(folder: Path | str, target: Path | str) -> list[Path]:
+    """Write a run in few bytes to a new folder, where it can be resumed; returns the files."""
+    folder, target = Path(folder), Path(target)
+    newest = _newest(folder)
+    _expect_no_run(target)
+    written = checkpoint.write(target / "checkpoints", lightened(restored(newest)))
+    for name in ("metrics.jsonl", "config.json"):
+        if (folder / name).exists():
+            _replace(target / name, (folder / name).read_text())
+    return [file for place in (target, written) for file in place.iterdir() if file.is_file()]
+
+
+def _newest(folder: Path) -> checkpoint.Checkpoint:
+    """The newest whole checkpoint of the run in a folder."""
+    if not (folder / "config.json").exists():
+        raise ValueError(
+            f"{folder}: there is no run here (no config.json); start one (algorist train)"
+        )
+    return checkpoint.newest(folder / "checkpoints")
+
+
+def _expect_no_run(folder: Path) -> None:
+    if (folder / "config.json").exists():
+        raise ValueError(
+            f"{folder}: there is a run already; resume it (algorist resume {folder}) "
+            "or choose another folder"
+        )
 
 
 def _replace(path: Path, text: str) -> None:
