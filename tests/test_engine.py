@@ -1,7 +1,12 @@
 """The engine: packed and padded windows, learning steps direct and captured, on CPU and GPU."""
 
+import os
+import subprocess
+import sys
+import time
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import small
@@ -265,21 +270,83 @@ def test_what_is_computed_how_is_checked():
             Computing(**{field: value})
     with pytest.raises(ValueError, match="workers: got -1, expected 0 or more"):
         Computing(workers=-1)
-    assert Computing().threads == 1
-    assert Computing(workers=3).threads == Computing("cuda", workers=3).threads == 3
-    assert 1 <= Computing("cuda").threads <= 8
+    assert Computing().worker_count == 1
+    assert Computing(workers=3).worker_count == Computing("cuda", workers=3).worker_count == 3
+    assert 1 <= Computing("cuda").worker_count <= 8
 
 
-def test_the_number_of_threads_does_not_change_what_is_learnt():
-    config = small.training("bfs", "insertion_sort", steps=6, chunk=4, batch_size=3)
+@pytest.mark.parametrize("chunk", [0, 4])
+def test_the_number_of_workers_does_not_change_what_is_learnt(chunk):
+    config = small.training("bfs", "insertion_sort", seeds=(0, 1), steps=9, chunk=chunk)
     states = []
-    for workers in (1, 5):
+    for workers in (1, 3):
         trainer = Trainer(config, Computing(workers=workers))
-        list(trainer.run())
+        steps = trainer.run()
+        for _ in range(4):
+            next(steps)
+        steps.close()
+        list(trainer.run())  # goes on
         states.append(trainer.checkpoint())
     assert states[0].state == states[1].state
     for name, tensor in states[0].tensors.items():
         assert torch.equal(tensor, states[1].tensors[name]), name
+
+
+def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
+    def spoilt(self, step):
+        if step == 3:
+            raise ValueError(f"no data at step {step}")
+        return portion(self, step)
+
+    portion = Feed.portion
+    monkeypatch.setattr(Feed, "portion", spoilt)
+    trainer = Trainer(small.training("bfs", steps=9), Computing(workers=2))
+    with pytest.raises(ValueError, match="no data at step 3"):
+        list(trainer.run())
+    assert trainer.step == 3
+
+
+def test_a_worker_that_ends_too_early_is_noticed(monkeypatch):
+    monkeypatch.setattr(Feed, "portion", lambda *_: os._exit(3))
+    trainer = Trainer(small.training("bfs"), Computing(workers=2))
+    with pytest.raises(RuntimeError, match="a process that prepares data has ended"):
+        list(trainer.run())
+
+
+def test_workers_end_with_the_process_that_is_killed(tmp_path):
+    program = (
+        "import small, sys\n"
+        "from algorist.model.computing import Computing\n"
+        "from algorist.training.trainer import Trainer\n"
+        "trainer = Trainer(small.training('bfs', steps=10**6), Computing(workers=2))\n"
+        "steps = trainer.run()\n"
+        "next(steps)\n"
+        "import multiprocessing\n"
+        "print(*(p.pid for p in multiprocessing.active_children()), flush=True)\n"
+        "[None for _ in steps]\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+    )
+    workers = [int(word) for word in process.stdout.readline().split()]
+    assert len(workers) == 2
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while any(is_running(worker) for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 # Examinations

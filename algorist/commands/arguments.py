@@ -93,7 +93,7 @@ def add_computing(parser: ArgumentParser, *, training: bool = False) -> None:
             type=int,
             default=0,
             metavar="N",
-            help="threads that prepare data (default: 1, or half of the cores for a GPU)",
+            help="processes that prepare data (default: 1, or half of the cores for a GPU)",
         )
 
 

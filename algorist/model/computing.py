@@ -1,4 +1,4 @@
-"""How things are computed: where, by which kernels, how exactly, and on how many threads."""
+"""How things are computed: where, by which kernels, how exactly, and by how many processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from algorist.model.net import Net
 
 KERNELS = ("auto", "plain", "fused")
 PRECISIONS = ("tf32", "fp32", "bf16")
-_MOST_THREADS = 8
+_MOST_WORKERS = 8
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Computing:
     graphs: bool = True
     """On a GPU, capture steps as CUDA graphs and replay them."""
     workers: int = 0
-    """Threads that prepare data; 0 means 1, or for a GPU half as many as there are cores."""
+    """Processes that prepare data; 1 is a thread. 0 means 1, or for a GPU half of the cores."""
 
     def __post_init__(self) -> None:
         for name, choices in (("kernels", KERNELS), ("precision", PRECISIONS)):
@@ -43,11 +43,11 @@ class Computing:
         return torch.device(self.device).type == "cuda"
 
     @property
-    def threads(self) -> int:
-        """How many threads prepare data."""
+    def worker_count(self) -> int:
+        """How many workers prepare data."""
         if self.workers or not self.on_gpu:
             return self.workers or 1
-        return max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2))
+        return max(1, min(_MOST_WORKERS, (os.cpu_count() or 1) // 2))
 
     def apply(self, net: Net) -> Net:
         """The net, moved to the device and told how to compute."""

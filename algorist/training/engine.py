@@ -6,12 +6,13 @@ captures the very same step as a CUDA graph, once for each shape of windows, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from algorist.data.chunks import Cursor
 from algorist.model import objective
 from algorist.model.graphs import Graphs
 from algorist.model.net import Net
@@ -37,6 +38,7 @@ class Lesson(NamedTuple):
 
     place: Place
     packed: Packed
+    cursors: Sequence[Cursor] = ()
 
 
 class Engine:
@@ -61,10 +63,13 @@ class Engine:
         )
         self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
 
-    def lesson(self, portion: Portion) -> Lesson:
-        """All that can be done before a portion's turn comes, on any thread."""
+    def lesson(self, portion: Portion, *, pinned: bool = False) -> Lesson:
+        """All that can be done before a portion's turn comes, on any thread.
+
+        A GPU copies faster from memory that is pinned.
+        """
         place = Place(portion.algorithm, portion.size)
-        return Lesson(place, packed(self._fitted(portion.window), pinned=self._on_gpu))
+        return Lesson(place, packed(self._fitted(portion.window), pinned=pinned), portion.cursors)
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a window: unless gradients accumulate, the weights change."""

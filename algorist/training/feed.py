@@ -6,8 +6,9 @@ the same, in any order and on any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ class Portion(NamedTuple):
     algorithm: str
     size: int
     window: Window
+    cursors: Sequence[Cursor] = ()
+    """Where the chunks of each seed stand after it."""
 
 
 class Feed:
@@ -66,11 +69,13 @@ class Feed:
         """What is read at one step: a pure function of it."""
         size = self.sizes[step % len(self.sizes)]
         if self.config.data.chunk:
-            turn = self._turns(size, step)
-            window = continuing([chunks.pair(turn) for chunks in self._chunks[size]])
+            turn, chunks = self._turns(size, step), self._chunks[size]
+            window = continuing([own.pair(turn) for own in chunks])
+            cursors = [own.cursor(turn + 1) for own in chunks]
         else:
             window = whole([source.batch(step) for source in self.sources])
-        return Portion(self.algorithm, size, self._with_randomness(window, step))
+            cursors = []
+        return Portion(self.algorithm, size, self._with_randomness(window, step), cursors)
 
     def _with_randomness(self, window: Window, step: int) -> Window:
         """Add what training draws: which samples are forced, and noise for permutations."""
@@ -89,14 +94,20 @@ class Feed:
         keys = (key(seed, self.algorithm, step, purpose) for seed in self.config.seeds)
         return [draw(np.random.RandomState(one)) for one in keys]
 
-    def cursors(self, step: int) -> dict[str, list[Cursor]]:
-        """Where all chunks stand before a step, for a checkpoint."""
+    def cursors(
+        self, step: int, known: Mapping[int, Sequence[Cursor]] = MappingProxyType({})
+    ) -> dict[str, Sequence[Cursor]]:
+        """Where all chunks stand before a step, for a checkpoint.
+
+        Those of some sizes may be known, from the portions that were made elsewhere.
+        """
         return {
-            str(size): [chunks.cursor(self._turns(size, step)) for chunks in of_seeds]
+            str(size): known.get(size)
+            or [chunks.cursor(self._turns(size, step)) for chunks in of_seeds]
             for size, of_seeds in self._chunks.items()
         }
 
-    def seek(self, cursors: dict[str, list[Cursor]]) -> None:
+    def seek(self, cursors: Mapping[str, Sequence[Cursor]]) -> None:
         """Go on from saved cursors, without a replay of what lies before them."""
         for size, of_seeds in self._chunks.items():
             for chunks, cursor in zip(of_seeds, cursors[str(size)], strict=True):

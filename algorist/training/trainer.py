@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from algorist.data import official
+from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
 from algorist.evaluation.evaluate import Examination
 from algorist.model.computing import ON_CPU, Computing
@@ -27,6 +29,7 @@ from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
 from algorist.training.feed import Feed
+from algorist.training.workers import Workers
 
 _GLANCE = 1e-4
 """Seconds between two looks at whether the device still works, while data is not there yet."""
@@ -77,6 +80,7 @@ class Trainer:
         )
         self.feeds = {name: Feed(config, name) for name in config.algorithms}
         self.step = 0
+        self._cursors: dict[Place, Sequence[Cursor]] = {}
         self._summed_steps = 0
         self.starved = 0.0
         # By quality, which is the score where that is not an error.
@@ -108,13 +112,13 @@ class Trainer:
 
     def run(self) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
-        tasks = list(self.feeds.values())
-        schedule, workers = self.config.schedule, self.computing.threads
-        arguments = ((step, feed) for step in range(self.step, schedule.steps) for feed in tasks)
-        with Prefetch(self._lesson, arguments, workers=workers, ahead=max(8, 2 * workers)) as data:
+        schedule = self.config.schedule
+        with self._lessons() as lessons:
             while self.step < schedule.steps:
-                for _ in tasks:
-                    self.engine.learn(self._awaited(data))
+                for _ in self.feeds:
+                    lesson = self._awaited(lessons)
+                    self.engine.learn(lesson)
+                    self._cursors[lesson.place] = lesson.cursors
                 if self.config.optimiser.accumulate:
                     self.engine.update()
                 self.step += 1
@@ -122,16 +126,46 @@ class Trainer:
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
 
-    def _lesson(self, turn: tuple[int, Feed]) -> Lesson:
-        step, feed = turn
-        return self.engine.lesson(feed.portion(step))
+    def _lessons(self) -> Prefetch[Any, Lesson] | Workers[Any]:
+        """All lessons to come, prepared by a thread or by processes."""
+        if self._cursors:  # not in here, perhaps, but in processes that have ended
+            for name, feed in self.feeds.items():
+                feed.seek(self._chunk_cursors(name))
+        workers, on_gpu = self.computing.worker_count, self.computing.on_gpu
+        if workers > 1:
+            return Workers(self._lesson, lambda: self._turns(workers), workers, pinned=on_gpu)
+        turns = (turn for _, turn in self._turns(workers))
+        return Prefetch(lambda turn: self._lesson(turn, pinned=on_gpu), turns, workers=1)
 
-    def _awaited(self, data: Prefetch[Any, Lesson]) -> Lesson:
+    def _turns(self, workers: int) -> Iterator[tuple[int, tuple[Feed, int]]]:
+        """Whose turn it is, at which step, and which worker prepares that.
+
+        Chunks go on where others stopped, so those of one size have one worker.
+        """
+        place = count()
+        for step in range(self.step, self.config.schedule.steps):
+            for task, feed in enumerate(self.feeds.values()):
+                if self.config.data.chunk:
+                    number = task + feed.sizes.index(feed.sizes[step % len(feed.sizes)])
+                else:
+                    number = next(place)
+                yield number % workers, (feed, step)
+
+    def _lesson(self, turn: tuple[Feed, int], *, pinned: bool = False) -> Lesson:
+        feed, step = turn
+        return self.engine.lesson(feed.portion(step), pinned=pinned)
+
+    def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
+        """Where the chunks of a task stand."""
+        known = {p.size: own for p, own in self._cursors.items() if p.algorithm == name}
+        return self.feeds[name].cursors(self.step, known)
+
+    def _awaited(self, lessons: Prefetch[Any, Lesson] | Workers[Any]) -> Lesson:
         """The next lesson. While the device has nothing to do, waiting for it is counted."""
-        while not (data.ready or self.engine.idle()):
+        while not (lessons.ready or self.engine.idle()):
             time.sleep(_GLANCE)
         start = time.perf_counter()
-        lesson = next(data)
+        lesson = next(lessons)
         self.starved += time.perf_counter() - start
         return lesson
 
@@ -238,7 +272,7 @@ class Trainer:
         state = {
             "config": self.config.to_json(),
             "updates": optimiser.counts(),
-            "cursors": {name: feed.cursors(self.step) for name, feed in self.feeds.items()},
+            "cursors": {name: self._chunk_cursors(name) for name in self.feeds},
             "loss_sums": self.engine.losses(),
             "summed_steps": self._summed_steps,
             "best_scores": self.best_scores,
