@@ -138,11 +138,12 @@ class _Chunks:
             return before, self._chunk(turn)
 
     def _chunk(self, turn: int) -> Chunk:
-        if turn not in self._recent:
-            self._recent[turn] = self._chunker.chunk(turn)
-            while len(self._recent) > self._KEPT:
-                del self._recent[min(self._recent)]
-        return self._recent[turn]
+        if turn in self._recent:
+            return self._recent[turn]
+        chunk = self._recent[turn] = self._chunker.chunk(turn)
+        while len(self._recent) > self._KEPT:
+            del self._recent[min(self._recent)]
+        return chunk
 
     def cursor(self, turn: int) -> Cursor:
         """Where the lanes stand one chunk before a turn, since each is read with the one before."""
