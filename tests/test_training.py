@@ -1,5 +1,6 @@
 """Training: the feed, the optimiser, the loop, checkpoints and runs."""
 
+import hashlib
 import json
 import shutil
 import warnings
@@ -541,6 +542,29 @@ def test_the_spec_of_a_feed_is_that_of_the_net():
     feed, trainer = Feed(config, "insertion_sort"), Trainer(config)
     assert feed.spec == trainer.net.specs["insertion_sort"]
     assert feed.spec["pred"].kind == Kind.PERMUTATION_POINTER
+
+
+def test_a_checkpoint_of_an_older_version_is_read(tmp_path):
+    config = small.training("bfs", seeds=(0, 1), steps=5, schedule=SCHEDULE)
+    Run.start(tmp_path / "one", config).train()
+    run = Run.start(tmp_path / "other", config)
+    run.train(should_stop=lambda: run.trainer.step >= 3)
+    folder = tmp_path / "other" / "checkpoints" / "00000003"
+    (folder / "tensors-0.safetensors").rename(folder / "tensors.safetensors")
+    state = json.loads((folder / "state.json").read_text().split("\n")[1])
+    (state["tensors"],) = state.pop("files").values()
+    state["loss_sums"] = run.trainer.mean_loss  # of one step: the sums of all features
+    text = json.dumps(state)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "state.json").write_text(f"{digest}\n{text}\n")
+    assert Run.resume(tmp_path / "other").train()
+    one, other = (
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").open()]
+        for name in ("one", "other")
+    )
+    for line, expected in zip(other, one, strict=True):
+        assert line.pop("loss")["bfs"] == pytest.approx(expected.pop("loss")["bfs"])
+        assert line == expected
 
 
 # Transport

@@ -87,6 +87,8 @@ def read(path: Path) -> Checkpoint:
         raise DamagedError(f"the checkpoint {path} has a damaged {_STATE}")
     state = json.loads(text)
     tensors: dict[str, Tensor] = {}
+    if "files" not in state:  # written by an older version
+        state["files"] = {"tensors.safetensors": state.pop("tensors")}
     for name, digest in state.pop("files").items():
         try:
             content = (path / name).read_bytes()

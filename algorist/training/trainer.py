@@ -300,10 +300,21 @@ class Trainer:
                     engine.carries[Place(name, size)] = Carry(
                         moved["hidden"], _below("hint/", moved)
                     )
-        engine.set_losses(state["loss_sums"])
+        engine.set_losses(_by_feature(state["loss_sums"], engine.losses()))
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]
         return trainer
+
+
+def _by_feature(sums: Mapping[str, Any], like: Mapping[str, Mapping]) -> dict[str, Any]:
+    """Sums of losses by task and feature; older checkpoints have only those of all features."""
+    result = dict(sums)
+    for task, features in like.items():
+        if isinstance(sums[task], list):
+            first, *others = features
+            nothing = [0.0] * len(sums[task])
+            result[task] = {first: sums[task], **dict.fromkeys(others, nothing)}
+    return result
 
 
 def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
