@@ -26,7 +26,7 @@ from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-GPU = Computing("cuda", kernels="plain", precision="fp32")
+GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)
 
 CONFIGS = {
     "whole": small.training("insertion_sort", "bfs", optimiser={"teacher_forcing": 0.5}),
