@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from algorist.errors import unknown
+from algorist.model.fused import PRECISIONS
 from algorist.model.net import Net
 
 KERNELS = ("auto", "plain", "fused")
-PRECISIONS = ("tf32", "fp32", "bf16")
 _MOST_WORKERS = 8
 
 
