@@ -75,6 +75,12 @@ class _OfPairs:
         """Where the widened triplets are to be written, if at all."""
         return at_step(self.shared.wide, k) if self.first else None
 
+    def prepare(self, k: int) -> None:
+        """What can be done before the states of step k are renewed."""
+
+    def prepare_backward(self, k: int) -> None:
+        """The slopes that nothing but the way back of `prepare` waits for."""
+
     def turn(self, slots: Slots, slopes: Tensor) -> None:
         """Make ready for the way back."""
         self.slopes = slopes
@@ -110,28 +116,43 @@ class Points(_OfPairs):
         K, S, B, n, h = self.moments.before.shape
         new, P = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
-        self.larger = new(K, P, S, B, n, n, h) if shared.keep else None
+        # Without a way back all steps may share the room of one.
+        self.larger = new(K if shared.keep else 1, P, S, B, n, n, h).expand(
+            K, -1, -1, -1, -1, -1, -1
+        )
+
+    def prepare(self, k: int) -> None:
+        """What step k can know of pairs before states are renewed."""
+        points.pair_values(
+            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps, self.widen,
+            self.larger[k], self._wide(k), precision=self.precision,
+        )  # fmt: skip
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
         points.points(
-            *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
-            at_step(self.larger, k), precision=self.precision,
+            self.projection.out[k], self.column, self.maps, self.larger[k], self.out[k],
+            keep=self.shared.keep,
         )  # fmt: skip
 
     def turn(self, slots: Slots, slopes: Tensor) -> None:
         """Make ready for the way back."""
         super().turn(slots, slopes)
-        h = self.moments.before.shape[-1]
-        self.d_source = self._partial(self.out.shape[1], self.column, 2 * h)
         self.d_excess = torch.empty_like(self.larger)
 
     def backward(self, k: int) -> None:
-        """The slopes of what step k read."""
+        """The slopes of what nodes said in step k."""
         points.points_backward(
+            self.slopes[k], self.projection.out[k], self.column, self.maps, self.larger[k],
+            self.projection.slopes[k],
+        )  # fmt: skip
+
+    def prepare_backward(self, k: int) -> None:
+        """The slopes of what edges and triplets said in step k."""
+        points.pair_values_backward(
             self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
-            at_step(self.shared.wide, k), self.larger[k], self.projection.slopes[k], self.d_source,
-            self.d_excess[k], *self._slopes(k), precision=self.precision,
+            at_step(self.shared.wide, k), self.larger[k], self.d_excess[k], *self._slopes(k),
+            precision=self.precision,
         )  # fmt: skip
 
     def gradients(self) -> Pointing:
@@ -323,6 +344,11 @@ class Decoding:
         parts = (self.nodes, self.points, self.edges, self.cubes, self.graph)
         return Logits(*(part and part.out for part in parts))
 
+    def prepare(self, k: int) -> None:
+        """Do what can be done before the states of step k are renewed."""
+        for part in self.of_pairs:
+            part.prepare(k)
+
     def forward(self, k: int) -> None:
         """Predict from moment k."""
         for part in (self.nodes, *self.parts):
@@ -363,10 +389,15 @@ class Decoding:
                 part.turn(slots, slope)
 
     def backward(self, k: int) -> None:
-        """The slopes of moment k."""
+        """The slopes of moment k, but for those of `prepare`."""
         for part in (*self.parts, self.nodes):
             if part:
                 part.backward(k)
+
+    def prepare_backward(self, k: int) -> None:
+        """The slopes of what was prepared."""
+        for part in self.of_pairs:
+            part.prepare_backward(k)
 
     def gradients(self) -> DecodeMaps:
         """Of all maps."""
