@@ -13,6 +13,7 @@ from numba.core.errors import NumbaError
 
 import algorist
 from algorist.commands import Command
+from algorist.commands.bench import command as bench_command
 from algorist.commands.eval import command as eval_command
 from algorist.commands.export import command as export_command
 from algorist.commands.import_official import command as import_official_command
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Command] = {
     "report": report_command,
     "export": export_command,
     "import-official": import_official_command,
+    "bench": bench_command,
 }
 """To add a command, write a module in `algorist/commands` and name it here."""
 
@@ -63,7 +65,7 @@ def _run(argv: list[str]) -> int:
     files = os.environ.get(PLUGINS, "").split(os.pathsep) + given.plugin
     for file in filter(None, files):
         algorist.load_plugin(file)
-    arguments = _parser(rest).parse_args(rest)
+    arguments = _parser(rest).parse_args(rest, argparse.Namespace(words=argv))
     return COMMANDS[arguments.command].run(arguments, Terminal()) or 0
 
 

@@ -114,7 +114,7 @@ class Trainer:
         with Prefetch(self._lesson, arguments, workers=workers, ahead=max(8, 2 * workers)) as data:
             while self.step < schedule.steps:
                 for _ in tasks:
-                    self.engine.learn(self._awaited(data))
+                    self._learn(self._awaited(data))
                 if self.config.optimiser.accumulate:
                     self.engine.update()
                 self.step += 1
@@ -134,6 +134,9 @@ class Trainer:
         lesson = next(data)
         self.starved += time.perf_counter() - start
         return lesson
+
+    def _learn(self, lesson: Lesson) -> None:
+        self.engine.learn(lesson)
 
     def _check_losses(self) -> None:
         """No step waits for its losses: they are looked at before anything is made of them."""
