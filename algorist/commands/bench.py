@@ -6,65 +6,110 @@ import json
 import shlex
 import traceback
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import add_computing, add_tasks, computing, tasks
+from algorist.commands.arguments import (
+    add_computing,
+    add_tasks,
+    computing,
+    loaded,
+    names,
+    tasks,
+)
 from algorist.data import official
 from algorist.report.lines import Lines
+from algorist.report.machine import machine
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
+    from algorist.model.learner import Learner
     from algorist.training.config import Config
-    from algorist.training.measuring import StepCost
 
 USUAL = ("bfs", "insertion_sort", "dfs", "floyd_warshall", "matrix_chain_order")
-_SHOWN_KERNELS = 25
 FAILED = 1
 """The exit code when something could not be measured."""
 
 
+@dataclass(frozen=True)
+class Table:
+    """How costs are shown."""
+
+    headings: Sequence[str]
+    cells: Callable[[Any], list[str]]
+    sums: Callable[[list[Any]], list[str]] | None = None
+    """The last row, where there are several."""
+    summed: Sequence[str] = ()
+    """The numbers whose sums are written too."""
+    details: Callable[[Any], None] | None = None
+    """Prints more about a row."""
+
+
+Measures = Sequence[tuple[str, Callable[[], Any]]]
+
+
+def _measured(measures: Measures, table: Table, arguments: Namespace, terminal: Terminal) -> int:
+    """Measure one thing after the other and print its row; returns the exit code.
+
+    What fails does not end the others.
+    """
+    notes = Notes(arguments)
+    lines = Lines(terminal, [name for name, _ in measures], table.headings)
+    costs = []
+    for name, measure in measures:
+        try:
+            with Terminal(stderr=True).status(f"measuring {name}"):
+                cost = measure()
+        except Exception as error:
+            (reason, *_) = str(error).splitlines() or [""]
+            lines.remark(name, f"failed: {type(error).__name__}: {reason}")
+            if not isinstance(error, ValueError):  # which says in one line what is wrong
+                traceback.print_exc()
+            notes.add({"name": name, "error": traceback.format_exc()})
+            continue
+        costs.append(cost)
+        notes.add(asdict(cost))
+        lines.add(name, table.cells(cost))
+        if table.details:
+            table.details(cost)
+    if table.sums and len(costs) > 1:
+        lines.add("all", table.sums(costs))
+    notes.end({name: sum(getattr(cost, name) for cost in costs) for name in table.summed})
+    return 0 if len(costs) == len(measures) else FAILED
+
+
 class Notes:
-    """The numbers so far, written after each: whatever ends the command, they are there."""
+    """All numbers so far, in a file if one is wanted: whatever ends the command, they are there."""
 
     def __init__(self, arguments: Namespace):
-        from algorist.report.machine import machine
-
         self._file, self._what = arguments.json, arguments.what
         self._rows: list[dict[str, Any]] = []
+        self._sums: dict[str, float] = {}
         self._head = {
             "command": shlex.join(["algorist", *arguments.words]),
             "machine": {**machine(), "gpu": _gpu(computing(arguments).device)},
         }
-        self.failed = False
         self._write()
 
-    def measured(self, lines: Lines, name: str, measure: Callable[[], Any]) -> Any:
-        """Measure something and keep it; None if that fails, which does not end the others."""
-        try:
-            with Terminal(stderr=True).status(f"measuring {name}"):
-                result = measure()
-        except Exception as error:
-            self.failed = True
-            (reason, *_) = str(error).splitlines() or [""]
-            lines.remark(name, f"failed: {type(error).__name__}: {reason}")
-            traceback.print_exc()
-            self._add({"algorithm": name, "error": traceback.format_exc()})
-            return None
-        self._add(asdict(result))
-        return result
-
-    def _add(self, row: dict[str, Any]) -> None:
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep the numbers of a row."""
         self._rows.append(row)
+        self._write()
+
+    def end(self, sums: dict[str, float]) -> None:
+        """Keep the sums over all rows."""
+        self._sums = sums
         self._write()
 
     def _write(self) -> None:
         if self._file:
-            text = json.dumps({**self._head, self._what: self._rows}, indent=2)
+            rows = {self._what: self._rows, "all": self._sums}
+            text = json.dumps(self._head | rows, indent=2)
             Path(self._file).write_text(text + "\n")
 
 
@@ -109,38 +154,24 @@ def _add_steps(parser: ArgumentParser) -> None:
 
 
 _STEP_HELP = {"size": "sizes of the problems", "replicas": "nets that are trained at once"}
-_STEP_HEADINGS = (
-    "n",
-    "nets",
-    "steps of\nalgorithm",
-    "ms a\ntraining step",
-    "ms an\nalgorithm step",
-    "the same\nper net",
-    "samples\na second",
-    "first\nstep s",
-    "once\nmore s",
-    "peak\nMB",
-)
 
 
 def _steps(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm, size and number of replicas."""
-    from algorist.training.measuring import Pace, step_cost
+    from algorist.report.costs import STEP_HEADINGS, show_kernels, step_cells
+    from algorist.training.clocks import Pace
+    from algorist.training.measuring import step_cost
 
     how, pace = computing(arguments), Pace(arguments.rounds, arguments.seconds)
     if arguments.profile and not how.on_gpu:
         raise ValueError(f"--profile: got {how.device} as the device, expected a GPU")
-    configs = _step_configs(arguments)
-    notes = Notes(arguments)
-    lines = Lines(terminal, [config.algorithms[0] for config in configs], _STEP_HEADINGS)
-    for config in configs:
-        name = config.algorithms[0]
-        measure = partial(step_cost, config, how, pace, profile=arguments.profile)
-        cost = notes.measured(lines, name, measure)
-        if cost is not None:
-            lines.add(name, _step_cells(cost))
-            _show_kernels(terminal, cost)
-    return FAILED if notes.failed else 0
+    measures = [
+        (config.algorithms[0], partial(step_cost, config, how, pace, profile=arguments.profile))
+        for config in _step_configs(arguments)
+    ]
+    details = partial(show_kernels, terminal) if arguments.profile else None
+    table = Table(STEP_HEADINGS, step_cells, details=details)
+    return _measured(measures, table, arguments, terminal)
 
 
 def _step_configs(arguments: Namespace) -> list[Config]:
@@ -164,34 +195,127 @@ def _step_configs(arguments: Namespace) -> list[Config]:
     return configs
 
 
-def _step_cells(cost: StepCost) -> list[str]:
-    padded = f" ({cost.padded_steps})" if cost.padded_steps > cost.steps else ""
-    return [
-        str(cost.n),
-        str(cost.replicas),
-        f"{cost.steps}{padded}",
-        f"{cost.ms:.3f}",
-        f"{cost.ms_per_algorithm_step:.4f}",
-        f"{cost.ms_per_algorithm_step_and_replica:.4f}",
-        f"{cost.samples_per_second:.0f}",
-        f"{cost.first_s:.2f}",
-        f"{cost.again_s:.2f}",
-        f"{cost.peak_mb:.0f}",
+# Whole trainings
+
+
+def _add_training(parser: ArgumentParser) -> None:
+    from algorist.commands.settings import add_settings
+    from algorist.commands.train import add_start
+
+    add_tasks(parser)
+    parser.add_argument(
+        "--each", action="store_true", help="a net for each task, one after the other"
+    )
+    for name, default in (("cycles", 300), ("warm-up", 10)):
+        parser.add_argument(
+            f"--{name}",
+            type=int,
+            default=default,
+            metavar="N",
+            help=f"{_CYCLES_HELP[name]} (default: {default})",
+        )
+    add_start(parser)
+    add_settings(parser)
+
+
+_CYCLES_HELP = {
+    "cycles": "measure so many: in each, every task is read once",
+    "warm-up": "cycles before those, in which most shapes are captured",
+}
+
+
+def _training(arguments: Namespace, terminal: Terminal) -> int:
+    """A row for all tasks together, or for each of them."""
+    from algorist.commands.settings import configured
+    from algorist.commands.train import named_tasks
+    from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
+    from algorist.training.measuring import check_cycles, training_cost
+
+    chosen, how = named_tasks(arguments), computing(arguments)
+    groups = [[name] for name in chosen] if arguments.each else [chosen]
+    configs = [configured(arguments, group, arguments.seeds) for group in groups]
+    times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
+    check_cycles(configs[0], **times)
+    measures = [
+        (_title(config.algorithms), partial(training_cost, config, how, **times))
+        for config in configs
     ]
+    summed = ("ready_s", "late_s", "cycle_ms", "projected_minutes")
+    table = Table(TRAINING_HEADINGS, training_cells, training_sums, summed)
+    return _measured(measures, table, arguments, terminal)
 
 
-def _show_kernels(terminal: Terminal, cost: StepCost) -> None:
-    if not cost.kernels:
-        return
-    total = sum(kernel.microseconds for kernel in cost.kernels)
-    calls = sum(kernel.calls for kernel in cost.kernels)
-    terminal.print(f"\n{calls:.0f} kernels in {total:.0f} us of a training step:")
-    terminal.print(f"{'us':>9}  {'%':>5}  {'calls':>6}")
-    for kernel in cost.kernels[:_SHOWN_KERNELS]:
-        share = 100 * kernel.microseconds / total
-        numbers = f"{kernel.microseconds:9.1f}  {share:5.1f}  {kernel.calls:6.0f}"
-        terminal.print(f"{numbers}  {kernel.name[:80]}", soft_wrap=True)
-    terminal.print()
+def _title(algorithms: Sequence[str]) -> str:
+    return algorithms[0] if len(algorithms) == 1 else f"{len(algorithms)} algorithms"
+
+
+# Evaluations
+
+
+def _add_evaluation(parser: ArgumentParser) -> None:
+    from algorist.commands.settings import add_recipe, add_settings
+
+    parser.add_argument(
+        "model",
+        nargs="?",
+        metavar="MODEL",
+        help="a run's folder, or a saved learner (default: a fresh net)",
+    )
+    parser.add_argument(
+        "--algorithms", type=names, metavar="A,B", help="only these (default: all that it knows)"
+    )
+    parser.add_argument(
+        "--split",
+        choices=list(official.SPLITS),
+        default="test",
+        help="one of the benchmark's fixed sets (default: test)",
+    )
+    parser.add_argument("--samples", type=int, metavar="K", help="only the first K samples")
+    parser.add_argument("--replicas", type=int, metavar="N", help="of a fresh net (default: 1)")
+    add_recipe(parser)
+    add_settings(parser, ("model", "convention"))
+
+
+def _evaluation(arguments: Namespace, terminal: Terminal) -> int:
+    """A row for each algorithm."""
+    from algorist.commands.eval import known
+    from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
+    from algorist.report.scores import first_samples
+    from algorist.training.measuring import evaluation_cost
+
+    if arguments.samples is not None:
+        official.positive("samples", arguments.samples)
+    draw = first_samples(arguments.split, arguments.samples)
+    learner = _given(arguments) if arguments.model else _fresh(arguments)
+    measures = [
+        (name, partial(evaluation_cost, learner, name, draw))
+        for name in known(arguments.algorithms or (), learner.algorithms)
+    ]
+    summed = ("data_s", "score_s")
+    table = Table(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, summed)
+    return _measured(measures, table, arguments, terminal)
+
+
+def _given(arguments: Namespace) -> Learner:
+    """The saved learner, which cannot be told what it is made of."""
+    settings = [place.split(".")[1] for place in vars(arguments) if "." in place]
+    fresh: dict[str, Any] = {"replicas": None, "recipe": "generalist", "without": []}
+    settings += [name for name, usual in fresh.items() if getattr(arguments, name) != usual]
+    for name in settings:
+        flag = name.replace("_", "-")
+        raise ValueError(f"--{flag}: only a fresh net has it, expected no MODEL")
+    return loaded(arguments.model, arguments)
+
+
+def _fresh(arguments: Namespace) -> Learner:
+    from algorist.commands.settings import configured
+    from algorist.model.learner import Learner
+
+    count = 1 if arguments.replicas is None else official.positive("replicas", arguments.replicas)
+    config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
+    learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+    computing(arguments).apply(learner.net)
+    return learner
 
 
 # The command
@@ -206,9 +330,9 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "steps": Part(
-        "training steps of single algorithms, on one window again and again", _add_steps, _steps
-    ),
+    "steps": Part("training steps, on the same window again and again", _add_steps, _steps),
+    "training": Part("trainings, with data and validation", _add_training, _training),
+    "evaluation": Part("tests on the benchmark's fixed sets", _add_evaluation, _evaluation),
 }
 
 
@@ -235,7 +359,11 @@ command = Command(
 algorist bench steps
 algorist bench steps bfs dfs --size 4,16 --replicas 1,10 --json steps.json
 algorist bench steps --all --chunk 16 --processor triplet_mpnn
-algorist bench steps floyd_warshall --profile""",
+algorist bench steps floyd_warshall --profile
+algorist bench training --all --seeds 0,1,2 --cycles 300 --json generalist.json
+algorist bench training --all --each --cycles 100
+algorist bench evaluation runs/bfs
+algorist bench evaluation --algorithms dfs,heapsort --replicas 3""",
     add_arguments=add_arguments,
     run=run,
 )

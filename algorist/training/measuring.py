@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import NamedTuple
 
 import torch
 
+from algorist.batch import Batch
+from algorist.evaluation.evaluate import evaluate
 from algorist.model.computing import Computing
+from algorist.model.learner import Learner
+from algorist.training import clocks
+from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
-from algorist.training.engine import Lesson
+from algorist.training.engine import Lesson, Place
 from algorist.training.feed import Feed, Portion
-from algorist.training.trainer import Trainer
+from algorist.training.trainer import Report, Trainer
 
 _LOOKED_AT = 9
 """How many windows there are to choose a typical one from."""
 _PROFILED = 5
 """How many training steps are profiled."""
-
-Work = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How long to measure."""
-
-    rounds: int = 5
-    """The median of so many is taken."""
-    seconds: float = 0.2
-    """A round has as many steps as take about so long, and one at least."""
-
-    def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds: got {self.rounds}, expected 1 or more")
-        if not 0 <= self.seconds < float("inf"):
-            raise ValueError(f"seconds: got {self.seconds}, expected 0 or more")
 
 
 @dataclass(frozen=True)
@@ -91,12 +77,12 @@ def step_cost(
     trainer = _fresh(config, computing)
     portion = _typical(trainer.feeds[algorithm])
     lesson = trainer.engine.lesson(portion)
-    first = _seconds(_step(trainer, lesson), device)
+    first = clocks.seconds(_step(trainer, lesson), device)
     del trainer
     trainer = _fresh(config, computing)
     step = _step(trainer, lesson)
-    again = _seconds(step, device)
-    rounds = _rounds(step, device, pace)
+    again = clocks.seconds(step, device)
+    rounds = clocks.rounds(step, device, pace)
     seconds, replicas = statistics.median(rounds), len(config.seeds)
     per_step = 1000 * seconds / portion.window.steps
     return StepCost(
@@ -113,13 +99,13 @@ def step_cost(
         samples_per_second=config.data.batch_size * replicas / seconds,
         first_s=first,
         again_s=again,
-        peak_mb=_peak_mb(device),
+        peak_mb=clocks.peak_mb(device),
         kernels=_kernels(step, device) if profile else [],
     )
 
 
 def _fresh(config: Config, computing: Computing) -> Trainer:
-    _tidy(torch.device(computing.device))
+    clocks.tidy(torch.device(computing.device))
     return Trainer(config, computing)
 
 
@@ -139,73 +125,6 @@ def _step(trainer: Trainer, lesson: Lesson) -> Work:
     return step
 
 
-# Clocks
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
-def _seconds(work: Work, device: torch.device) -> float:
-    """How long some work takes, with all that the device has to do for it."""
-    _synchronise(device)
-    start = time.perf_counter()
-    work()
-    _synchronise(device)
-    return time.perf_counter() - start
-
-
-def _rounds(step: Work, device: torch.device, pace: Pace) -> list[float]:
-    """The mean seconds of a step in each round."""
-    step()
-    times = max(1, int(pace.seconds / _seconds(step, device)))
-    several = _seconds_on_gpu if device.type == "cuda" else _seconds_on_cpu
-    return [several(step, times, device) for _ in range(pace.rounds)]
-
-
-def _seconds_on_gpu(step: Work, times: int, device: torch.device) -> float:
-    """The mean time between events before and after some steps."""
-    with torch.cuda.device(device):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(times):
-            step()
-        end.record()
-        end.synchronize()
-    return start.elapsed_time(end) / 1000 / times
-
-
-def _seconds_on_cpu(step: Work, times: int, _: torch.device) -> float:
-    start = time.perf_counter()
-    for _ in range(times):
-        step()
-    return (time.perf_counter() - start) / times
-
-
-# Memory
-
-
-def _tidy(device: torch.device) -> None:
-    """Let go of all that is no longer needed, and of the peak that it made."""
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.init()
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats(device)
-
-
-def _peak_mb(device: torch.device) -> float:
-    """Graphs keep what they reserve, so that counts on a GPU."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_reserved(device) / 2**20
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-# Profiles
-
-
 def _kernels(step: Work, device: torch.device) -> list[Kernel]:
     """What a GPU does in a training step, by time."""
     # Tracing that is torn down and begun again does not go well with graphs.
@@ -213,10 +132,194 @@ def _kernels(step: Work, device: torch.device) -> list[Kernel]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
         for _ in range(_PROFILED):
             step()
-        _synchronise(device)
+        clocks.synchronise(device)
     kernels = [
         Kernel(event.key, event.count / _PROFILED, event.self_device_time_total / _PROFILED)
         for event in profiler.key_averages()
         if event.device_type == torch.autograd.DeviceType.CUDA and not event.is_user_annotation
     ]
     return sorted(kernels, key=lambda kernel: -kernel.microseconds)
+
+
+@dataclass(frozen=True)
+class TrainingCost:
+    """What a training costs, measured in some cycles: in each, every task is read once."""
+
+    algorithms: tuple[str, ...]
+    replicas: int
+    cycles: int
+    ready_s: float
+    """From nothing to the end of the warm-up: net, data, captures, the first validation."""
+    captures: int
+    """Shapes of windows for each of which something was compiled or captured."""
+    slowest_capture: Place
+    slowest_capture_s: float
+    """The first step of the shape for which that took longest."""
+    late_captures: int
+    late_s: float
+    """Captures after the warm-up: they are counted here alone."""
+    cycle_ms: float
+    """With the share of validation that falls to a cycle."""
+    validation_s: float
+    """A validation of all tasks."""
+    validation_share: float
+    waiting_share: float
+    """The part of the time in which the device had nothing to do and data was not there."""
+    samples_per_second: float
+    steps: int
+    projected_minutes: float
+    """All so many steps, with what makes them ready."""
+    peak_mb: float
+
+
+def training_cost(
+    config: Config, computing: Computing, *, warm_up: int = 10, cycles: int = 300
+) -> TrainingCost:
+    """Train in earnest for some cycles, after others in which shapes are seen first."""
+    check_cycles(config, warm_up, cycles)
+    device = torch.device(computing.device)
+    clocks.tidy(device)
+    start = time.perf_counter()
+    trainer = _Watched(config, computing)
+    with closing(trainer.run()) as run:
+        for _ in range(warm_up):
+            next(run)
+        trainer.validate()
+        ready = time.perf_counter() - start
+        early, trainer.times = trainer.times, _Times()
+        starved = trainer.starved
+        elapsed = clocks.seconds(lambda: [next(run) for _ in range(cycles)], device)
+        starved = trainer.starved - starved
+    late = trainer.times
+    elapsed -= sum(late.captures.values())
+    learning = (elapsed - sum(late.validations)) / cycles
+    if not late.validations:
+        trainer.validate()
+    validation = statistics.fmean(late.validations)
+    steps, every = config.schedule.steps, config.schedule.validate_every
+    cycle = learning + validation / every
+    captures = early.captures | late.captures
+    slowest = max(captures, key=lambda shape: captures[shape])
+    late_s = sum(late.captures.values())
+    samples = len(config.algorithms) * len(config.seeds) * config.data.batch_size
+    return TrainingCost(
+        algorithms=config.algorithms,
+        replicas=len(config.seeds),
+        cycles=cycles,
+        ready_s=ready,
+        captures=len(captures),
+        slowest_capture=slowest.place,
+        slowest_capture_s=captures[slowest],
+        late_captures=len(late.captures),
+        late_s=late_s,
+        cycle_ms=1000 * cycle,
+        validation_s=validation,
+        validation_share=validation / every / cycle,
+        waiting_share=starved / elapsed,
+        samples_per_second=samples / cycle,
+        steps=steps,
+        projected_minutes=(ready + late_s + steps * cycle) / 60,
+        peak_mb=clocks.peak_mb(device),
+    )
+
+
+def check_cycles(config: Config, warm_up: int, cycles: int) -> None:
+    """Complain about numbers of cycles that a training does not have."""
+    for name, value in (("warm_up", warm_up), ("cycles", cycles)):
+        if value < 1:
+            raise ValueError(f"{name}: got {value}, expected 1 or more")
+    if warm_up + cycles > config.schedule.steps:
+        raise ValueError(
+            f"steps: got {config.schedule.steps}, expected at least the {warm_up + cycles} "
+            "of warm_up and cycles together"
+        )
+
+
+class _Shape(NamedTuple):
+    """Windows that one capture serves."""
+
+    place: Place
+    steps: int = 0
+    ends: int = 0
+
+
+@dataclass
+class _Times:
+    """Seconds of what is not done in every step."""
+
+    captures: dict[_Shape, float] = field(default_factory=dict)
+    validations: list[float] = field(default_factory=list)
+
+
+class _Watched(Trainer):
+    """A trainer with a clock for captures and validations."""
+
+    def __init__(self, config: Config, computing: Computing):
+        super().__init__(config, computing)
+        self.times = _Times()
+        self._seen: set[_Shape] = set()
+
+    def validate(self) -> None:
+        """Make a report that is not due."""
+        self._report()
+
+    def _learn(self, lesson: Lesson) -> None:
+        learn, shape = partial(super()._learn, lesson), self._shape(lesson)
+        if shape in self._seen:
+            learn()
+        else:
+            self._seen.add(shape)
+            self.times.captures[shape] = clocks.seconds(learn, self.device)
+
+    def _shape(self, lesson: Lesson) -> _Shape:
+        """Without graphs only kernels are compiled, and those serve all lengths."""
+        window = lesson.packed.window
+        if self._graphs is None:
+            return _Shape(lesson.place)
+        return _Shape(lesson.place, window.steps, window.end_weights.shape[1])
+
+    def _report(self) -> Report:
+        clocks.synchronise(self.device)
+        start = time.perf_counter()
+        report = super()._report()
+        self.times.validations.append(time.perf_counter() - start)
+        return report
+
+
+@dataclass(frozen=True)
+class EvaluationCost:
+    """What it costs to score a learner on one set of problems."""
+
+    algorithm: str
+    n: int
+    samples: int
+    steps: int
+    """The algorithm's, in the longest sample."""
+    replicas: int
+    data_s: float
+    """Reading the problems, or drawing them if they are not on disk."""
+    score_s: float
+    """The learner's answers, their scores, and which of them are right."""
+    peak_mb: float
+
+
+def evaluation_cost(
+    learner: Learner, algorithm: str, draw: Callable[[str], Batch]
+) -> EvaluationCost:
+    """Score a learner on the problems that `draw` gives."""
+    device = learner.net.device
+    clocks.tidy(device)
+    start = time.perf_counter()
+    batch = draw(algorithm)
+    drawn = time.perf_counter() - start
+    scored = clocks.seconds(lambda: evaluate(learner, algorithm, batch), device)
+    return EvaluationCost(
+        algorithm=algorithm,
+        n=batch.n,
+        samples=len(batch),
+        steps=batch.steps,
+        replicas=learner.net.replicas,
+        data_s=drawn,
+        score_s=scored,
+        peak_mb=clocks.peak_mb(device),
+    )

@@ -136,6 +136,7 @@ class Trainer:
         return lesson
 
     def _learn(self, lesson: Lesson) -> None:
+        """Learn from a lesson. Those who measure time it here."""
         self.engine.learn(lesson)
 
     def _check_losses(self) -> None:
