@@ -88,28 +88,34 @@ def _pairs(
     raw, maxima, edge, turned, widen, widen_bias,  # inputs
     values, wide,  # results
     B, n, F, P,
-    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP_WIDE: tl.constexpr,
-    PRECISION: tl.constexpr,
+    H: tl.constexpr, T: tl.constexpr, TP: tl.constexpr, M: tl.constexpr, C: tl.constexpr,
+    KEEP_WIDE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     sample = tl.program_id(0).to(tl.int64)
     replica, pairs = sample // B, n * n
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < pairs
-    square = channel[:, None] * H + channel
     raw += sample * pairs * F
     if T > 0:
-        maxima += sample * pairs * T
-        widen += replica * T * H
-        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
-        if KEEP_WIDE:
-            wide += sample * pairs * H
-            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
+        feature = tl.arange(0, TP)
+        known = feature < T
+        at = maxima + sample * pairs * T + pair[:, None] * T + feature
+        numbers = tl.load(at, there[:, None] & known[None, :], 0.0)
+        of_feature = widen + replica * T * H + feature[:, None] * H
     for p in range(P):
         pointer, slot = replica * P + p, (p * tl.num_programs(0) + sample) * pairs
         value = tl.zeros((M, H), tl.float32)
         if T > 0:
-            weight = tl.load(turned + pointer * H * H + square)
-            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
+            for start in range(0, H, C):  # in chunks, so that the next weights are on their way
+                part = start + tl.arange(0, C)
+                third = dot(numbers, tl.load(of_feature + part, known[:, None], 0.0), PRECISION)
+                third += tl.load(widen_bias + replica * H + part)[None, :]
+                third = tl.maximum(third, 0.0)
+                if KEEP_WIDE:
+                    kept = sample * pairs * H + pair[:, None] * H + part
+                    tl.store(wide + kept, third, there[:, None] & (p == 0))
+                weight = turned + pointer * H * H + channel[None, :] * H + part[:, None]
+                value += dot(third, tl.load(weight), PRECISION)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
@@ -222,11 +228,12 @@ def pair_values(
 ) -> None:
     """What edges and triplets say about each pair (target, source), whatever its nodes say."""
     P, S, B, n, _, h = values.shape
+    T = features(maxima)
     _pairs[(S * B, triton.cdiv(n * n, ROWS))](
         raw, maxima, maps.edge, maps.turned, *(widening or (None, None)), values, wide,
         B, n, raw.shape[-1], P,
-        H=h, T=features(maxima), M=ROWS, KEEP_WIDE=wide is not None, PRECISION=precision,
-        num_warps=8,
+        H=h, T=T, TP=padded(T), M=ROWS, C=min(h, 32), KEEP_WIDE=wide is not None,
+        PRECISION=precision, num_warps=4, num_stages=2,
     )  # fmt: skip
 
 

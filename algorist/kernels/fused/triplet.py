@@ -15,8 +15,8 @@ from algorist.kernels.fused.tiling import padded
 
 FEATURES = 1024
 """The triplet features that a warp looks at at once."""
-_WINNERS = 2
-"""For how many nodes a program of the way back collects what they won."""
+_WON = 2048
+"""The sums of features that a program of the way back collects at once."""
 
 
 def _resources(n: int, T: int) -> dict[str, int]:
@@ -100,34 +100,40 @@ def _triplet_max_backward(
     size, B, n, COLUMN: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr,
     T: tl.constexpr, N: tl.constexpr, X: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    sample, first = tl.program_id(0).to(tl.int64), tl.program_id(1) * X
-    y, t = tl.arange(0, N), tl.arange(0, T)
-    node, there = sample * n, y < n
+    sample = tl.program_id(0).to(tl.int64)
+    x, y, t = tl.program_id(1) * X + tl.arange(0, X), tl.arange(0, N), tl.arange(0, T)
+    node, there = sample * n, (y < n)[:, None]
     d_maxima, winner = d_maxima + node * n * T, winner + node * n * T
-    # All slopes of the sample, (j, k, t), and who won them.
-    place = ((y[:, None] * n + y[None, :]) * T)[:, :, None] + t
-    known = (there[:, None] & there[None, :])[:, :, None]
-    slopes = _added(d_maxima, place, known, size, SLOTS)
-    won = tl.load(winner + place, known, -1)
-    for x in range(first, tl.minimum(first + X, n)):
-        mine = tl.where(won == x, slopes, 0.0)
-        left, right = tl.sum(mine, 1), tl.sum(mine, 0)  # of edges (x, j) and (x, k)
-        third = _added(d_maxima, (x * n + y)[:, None] * T + t, there[:, None], size, SLOTS)
-        of_k = _added(d_maxima, (y * n + x)[:, None] * T + t, there[:, None], size, SLOTS)
-        nodes = d_state + (node + x) * STRIDE + COLUMN + t
-        tl.store(nodes, tl.sum(left, 0))
-        tl.store(nodes + T, tl.sum(third, 0))
-        tl.store(nodes + 2 * T, tl.sum(of_k, 0))
-        pair = (node + x) * n + y
-        edges = d_edges + pair[:, None] * 3 * T + t
-        tl.store(edges, left, there[:, None])
-        tl.store(edges + T, right, there[:, None])
-        tl.store(edges + 2 * T, third, there[:, None])
-        for f in tl.static_range(F):
-            weights = edge + ((sample // B) * F + f) * 3 * T + t
-            number = left * tl.load(weights) + third * tl.load(weights + 2 * T)
-            number += right * tl.load(weights + T)
-            tl.store(d_raw + pair * F + f, tl.sum(number, 1), there)
+    left, right = tl.zeros((X, N, T), tl.float32), tl.zeros((X, N, T), tl.float32)
+    for z in range(n):  # what each x won: over k for each j, over j for each k
+        place = (y * n + z)[:, None] * T + t
+        mine = tl.load(winner + place, there, -1)[None, :, :] == x[:, None, None]
+        slope = _added(d_maxima, place, there, size, SLOTS)
+        left += tl.where(mine, slope[None, :, :], 0.0)
+        place = (z * n + y)[:, None] * T + t
+        mine = tl.load(winner + place, there, -1)[None, :, :] == x[:, None, None]
+        slope = _added(d_maxima, place, there, size, SLOTS)
+        right += tl.where(mine, slope[None, :, :], 0.0)
+    known = (x < n)[:, None] & (y < n)[None, :]
+    pair = x[:, None] * n + y[None, :]
+    third = _added(d_maxima, pair[:, :, None] * T + t, known[:, :, None], size, SLOTS)
+    turned = y[None, :] * n + x[:, None]
+    of_k = _added(d_maxima, turned[:, :, None] * T + t, known[:, :, None], size, SLOTS)
+    nodes = d_state + (node + x)[:, None] * STRIDE + COLUMN + t
+    is_node = (x < n)[:, None]
+    tl.store(nodes, tl.sum(left, 1), is_node)
+    tl.store(nodes + T, tl.sum(third, 1), is_node)
+    tl.store(nodes + 2 * T, tl.sum(of_k, 1), is_node)
+    edges = d_edges + node * n * 3 * T + pair[:, :, None] * 3 * T + t
+    tl.store(edges, left, known[:, :, None])
+    tl.store(edges + T, right, known[:, :, None])
+    tl.store(edges + 2 * T, third, known[:, :, None])
+    for f in tl.static_range(F):
+        weights = edge + ((sample // B) * F + f) * 3 * T + t
+        number = left * tl.load(weights)[None, None, :]
+        number += right * tl.load(weights + T)[None, None, :]
+        number += third * tl.load(weights + 2 * T)[None, None, :]
+        tl.store(d_raw + node * n * F + pair * F + f, tl.sum(number, 2), known)
 
 
 def triplet_max_backward(
@@ -142,8 +148,9 @@ def triplet_max_backward(
     """The slopes of all that the maxima are made of."""
     slots, S, B, n, _, T = d_maxima.shape
     N = padded(n)
-    _triplet_max_backward[(S * B, triton.cdiv(n, _WINNERS))](
+    X = max(1, min(N, _WON // (N * T)))
+    _triplet_max_backward[(S * B, triton.cdiv(n, X))](
         d_maxima, winner, edge, d_state, d_edges, d_raw, d_maxima.stride(0), B, n,
-        COLUMN=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], T=T, N=N, X=_WINNERS,
-        SLOTS=slots, num_warps=max(1, min(32, N * N * T // 512)),
+        COLUMN=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], T=T, N=N, X=X,
+        SLOTS=slots, num_warps=4,
     )  # fmt: skip
