@@ -1,4 +1,4 @@
-"""The scan over a window by fused kernels: how they are told of a net, an algorithm and a window."""
+"""The scan over a window by fused kernels: how they are told of a net, a window, an algorithm."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from algorist.model.window import Window
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
-    from algorist.kernels.fused.decoding import Logits
     from algorist.kernels.fused.scan import Previous
+    from algorist.kernels.fused.stacks import Logits
     from algorist.model.net import Net
 
 PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
@@ -198,8 +198,8 @@ class FusedScan:
 
     def _previous(self, carry: Carry) -> Previous:
         """The carried hints, side by side as decoders leave them."""
-        from algorist.kernels.fused.decoding import Logits
         from algorist.kernels.fused.scan import Previous
+        from algorist.kernels.fused.stacks import Logits
 
         def of(form: Form) -> list[Tensor]:
             values = ((f, carry.hints[f.name]) for f in self.maps.hints.of[form])
