@@ -155,7 +155,7 @@ class FusedScan:
         hints = maps.hints.predictions(_by_form(of_hints), None, None)
         at_ends = Decoded(*(_only(part) for part in _by_form(of_outputs)))
         outputs = maps.outputs.predictions(at_ends, None, window.noise)
-        last = {name: value[-1] for name, value in hints.items()}
+        last = {name: value[-1].detach() for name, value in hints.items()}
         losses = partial(self._hint_losses, of_hints) if hints else None
         return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last), losses)
 

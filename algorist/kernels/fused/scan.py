@@ -61,7 +61,10 @@ class Reading:
 def scan(
     process: ProcessMaps, hints: DecodeMaps, outputs: DecodeMaps, reading: Reading
 ) -> tuple[Logits, Logits, Tensor]:
-    """The predictions of hints at all steps, of outputs at all ends, and the last states."""
+    """The predictions of hints at all steps, of outputs at all ends, and the last states.
+
+    No gradient goes through the last states: none leads from one window into the one before.
+    """
     maps = (process, hints, outputs)
     keep = torch.is_grad_enabled()
     run = _Run(detached(process), detached(hints), detached(outputs), reading, keep=keep)
@@ -80,7 +83,9 @@ class _Scan(torch.autograd.Function):
         ctx.run, ctx.maps = run, maps
         results = [*run.hints.predictions, *run.outputs.predictions, run.moments.after[-1]]
         # Not the tensors that the run holds: it must not hold what leads back to it.
-        return tuple(x.view_as(x) for x in results if x is not None)
+        views = tuple(x.view_as(x) for x in results if x is not None)
+        ctx.mark_non_differentiable(views[-1])
+        return views
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
