@@ -111,7 +111,7 @@ class _Run:
         maxima = None
         if process.triplet is not None:
             maxima = x.new_empty(K, S, B, n, n, process.triplet.shape[-1] // 3)
-        before, after = x.new_empty(2, K, S, B, n, h)
+        before, after = (x.new_empty(K, S, B, n, h) for _ in range(2))
         self.moments = Moments(x, raw, before, after, maxima)
         self.process = Processing(
             process, self.moments, reading.heard, reading.connects, reading.precision, keep=keep
