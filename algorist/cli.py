@@ -13,6 +13,7 @@ from numba.core.errors import NumbaError
 
 import algorist
 from algorist.commands import Command
+from algorist.commands.bench import command as bench_command
 from algorist.commands.eval import command as eval_command
 from algorist.commands.export import command as export_command
 from algorist.commands.import_official import command as import_official_command
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Command] = {
     "export": export_command,
     "pack": pack_command,
     "import-official": import_official_command,
+    "bench": bench_command,
 }
 """To add a command, write a module in `algorist/commands` and name it here."""
 
@@ -65,7 +67,7 @@ def _run(argv: list[str]) -> int:
     files = os.environ.get(PLUGINS, "").split(os.pathsep) + given.plugin
     for file in filter(None, files):
         algorist.load_plugin(file)
-    arguments = _parser(rest).parse_args(rest)
+    arguments = _parser(rest).parse_args(rest, argparse.Namespace(words=argv))
     return COMMANDS[arguments.command].run(arguments, Terminal()) or 0
 
 

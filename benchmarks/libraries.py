@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import platform
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,18 +58,7 @@ def workers(
 
 def write_json(file: str | None, numbers: dict[str, Any]) -> None:
     """Write numbers, with what they were measured on, to a file if there is one."""
+    from algorist.report.machine import machine  # which interpreters of others do not have
+
     if file:
-        Path(file).write_text(json.dumps({"machine": _machine(), **numbers}, indent=2) + "\n")
-
-
-def _machine() -> dict[str, Any]:
-    """What it was measured on, and when."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "processor": models[0] if models else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
+        Path(file).write_text(json.dumps({"machine": machine(), **numbers}, indent=2) + "\n")

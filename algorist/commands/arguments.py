@@ -28,6 +28,21 @@ def of_family(family: str) -> list[str]:
     return [name for name, other in families.items() if other == family]
 
 
+def add_tasks(parser: ArgumentParser, text: str = "the tasks") -> None:
+    """Declare which algorithms it is about."""
+    parser.add_argument("algorithms", nargs="*", default=[], metavar="ALGORITHM", help=text)
+    parser.add_argument("--family", help="all algorithms of this family")
+    parser.add_argument("--all", action="store_true", help="all algorithms")
+
+
+def tasks(arguments: Namespace) -> list[str]:
+    """What the options of `add_tasks` name, each once."""
+    named = list(arguments.algorithms)
+    named += of_family(arguments.family) if arguments.family else []
+    named += algorist.algorithms() if arguments.all else []
+    return list(dict.fromkeys(named))
+
+
 def add_options(parser: ArgumentParser) -> None:
     """Declare `--option`, for the samplers of algorithms."""
     parser.add_argument(

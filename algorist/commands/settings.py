@@ -10,12 +10,13 @@ import inspect
 import textwrap
 import typing
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+from algorist.commands.arguments import names
 from algorist.training.config import Config
-from algorist.training.recipes import RECIPES, recipe
+from algorist.training.recipes import IMPROVEMENTS, RECIPES, recipe, without
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,40 @@ def field_texts(cls: type) -> dict[str, str]:
     return texts
 
 
-def add_settings(parser: ArgumentParser, chosen: Iterable[str] | None = None) -> None:
-    """Declare an option for every field of all sections, or of the chosen ones."""
+def add_recipe(parser: ArgumentParser) -> None:
+    """Declare where the settings start from."""
+    parser.add_argument(
+        "--recipe",
+        default="generalist",
+        help=f"where all settings start: {' or '.join(RECIPES)} (default: generalist)",
+    )
+    parser.add_argument(
+        "--without",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="A,B",
+        help=f"take away improvements of the paper: {', '.join(IMPROVEMENTS)}",
+    )
+
+
+def configured(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
+    """What the arguments ask for: a recipe, less some improvements, with some settings changed."""
+    config = without(recipe(arguments.recipe, algorithms), *arguments.without)
+    return with_settings(replace(config, seeds=tuple(seeds)), arguments)
+
+
+def add_settings(
+    parser: ArgumentParser, chosen: Iterable[str] | None = None, *, but: Iterable[str] = ()
+) -> None:
+    """Declare an option for every field of all sections, or of the chosen ones, but for some."""
     configs = _recipes()
     for section in chosen or sections():
         documentation = inspect.getdoc(sections()[section]) or ""
         group = parser.add_argument_group(section, documentation.split("\n")[0])
         for setting in settings(section):
+            if setting.name in but:
+                continue
             values = {name: setting.of(config) for name, config in configs.items()}
             setting.add_to(group, _defaults(values))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import add_computing, computing, names, of_family
+from algorist.commands.arguments import add_computing, add_tasks, computing, tasks
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -17,27 +16,23 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given: every setting of a configuration is an option."""
     from algorist.commands.conduct import add_logs, add_stop
-    from algorist.commands.settings import add_settings, whole_numbers
-    from algorist.training.recipes import IMPROVEMENTS, RECIPES
+    from algorist.commands.settings import add_settings
 
     parser.usage = "algorist train [ALGORITHM ...] --out FOLDER [OPTION ...]"
-    parser.add_argument("algorithms", nargs="*", default=[], metavar="ALGORITHM", help="the tasks")
-    parser.add_argument("--family", help="train on all algorithms of this family")
-    parser.add_argument("--all", action="store_true", help="train on all algorithms")
+    add_tasks(parser)
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where the run is kept")
-    parser.add_argument(
-        "--recipe",
-        default="generalist",
-        help=f"where all settings start: {' or '.join(RECIPES)} (default: generalist)",
-    )
-    parser.add_argument(
-        "--without",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="A,B",
-        help=f"take away improvements of the paper: {', '.join(IMPROVEMENTS)}",
-    )
+    add_start(parser)
+    add_stop(parser)
+    add_computing(parser, training=True)
+    add_logs(parser)
+    add_settings(parser)
+
+
+def add_start(parser: ArgumentParser) -> None:
+    """Declare what settings a training starts from, and its seeds."""
+    from algorist.commands.settings import add_recipe, whole_numbers
+
+    add_recipe(parser)
     parser.add_argument(
         "--seeds",
         "--seed",
@@ -46,27 +41,21 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N,N",
         help="one net is trained for each seed, all at once (default: 0)",
     )
-    add_stop(parser)
-    add_computing(parser, training=True)
-    add_logs(parser)
-    add_settings(parser)
 
 
 def configuration(arguments: Namespace) -> Config:
-    """What the arguments ask for: a recipe, less some improvements, with some settings changed."""
-    from dataclasses import replace
+    """The training that the arguments ask for."""
+    from algorist.commands.settings import configured
 
-    from algorist.commands.settings import with_settings
-    from algorist.training.recipes import recipe, without
+    return configured(arguments, named_tasks(arguments), arguments.seeds)
 
-    tasks = list(arguments.algorithms)
-    tasks += of_family(arguments.family) if arguments.family else []
-    tasks += algorist.algorithms() if arguments.all else []
-    if not tasks:
+
+def named_tasks(arguments: Namespace) -> list[str]:
+    """The tasks, of which there must be some."""
+    named = tasks(arguments)
+    if not named:
         raise ValueError("algorithms: got none, expected names, --family or --all")
-    config = recipe(arguments.recipe, list(dict.fromkeys(tasks)))
-    config = replace(without(config, *arguments.without), seeds=arguments.seeds)
-    return with_settings(config, arguments)
+    return named
 
 
 def run(arguments: Namespace, terminal: Terminal) -> int:

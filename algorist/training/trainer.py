@@ -116,9 +116,7 @@ class Trainer:
         with self._lessons() as lessons:
             while self.step < schedule.steps:
                 for _ in self.feeds:
-                    lesson = self._awaited(lessons)
-                    self.engine.learn(lesson)
-                    self._cursors[lesson.place] = lesson.cursors
+                    self._learn(self._awaited(lessons))
                 if self.config.optimiser.accumulate:
                     self.engine.update()
                 self.step += 1
@@ -168,6 +166,11 @@ class Trainer:
         lesson = next(lessons)
         self.starved += time.perf_counter() - start
         return lesson
+
+    def _learn(self, lesson: Lesson) -> None:
+        """Learn from a lesson. Those who measure time it here."""
+        self.engine.learn(lesson)
+        self._cursors[lesson.place] = lesson.cursors
 
     def _check_losses(self) -> None:
         """No step waits for its losses: they are looked at before anything is made of them."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused.pairs import OfPairs, Shared, decoders_of_pairs
+from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.stacks import Logits, Moments, Slots
@@ -31,6 +31,8 @@ class Decoding:
         if self.nodes and (maps.points or maps.edges or maps.cubes):
             shared = Shared(moments, self.nodes, maps.widen, keep=keep)
             self.of_pairs = decoders_of_pairs(maps, shared)
+        # Part of what pointers say does not depend on new states: it is prepared before them.
+        self.prepared = [part for part in self.of_pairs.values() if isinstance(part, Points)]
         self.parts: dict[str, OfPairs | Pool] = {**self.of_pairs}
         if maps.graph:
             self.parts["graph"] = Pool(maps.graph, moments, of_nodes, precision, keep=keep)
@@ -54,6 +56,11 @@ class Decoding:
         if logits.decoded is None or not self.node_values:
             return logits._replace(decoded=None)
         return logits._replace(decoded=logits.decoded[..., : self.node_values])
+
+    def prepare(self, k: int) -> None:
+        """Do what can be done before the states of step k are renewed."""
+        for part in self.prepared:
+            part.prepare(k)
 
     def forward(self, k: int) -> None:
         """Predict from moment k."""
@@ -83,11 +90,16 @@ class Decoding:
             part.turn(slots, getattr(slopes, name))
 
     def backward(self, k: int) -> None:
-        """The slopes of moment k."""
+        """The slopes of moment k, but for those of `prepare`."""
         for part in self.parts.values():
             part.backward(k)
         if self.nodes:
             self.nodes.backward(k)
+
+    def prepare_backward(self, k: int) -> None:
+        """The slopes of what was prepared."""
+        for part in self.prepared:
+            part.prepare_backward(k)
 
     def gradients(self) -> DecodeMaps:
         """Of all maps."""

@@ -31,11 +31,10 @@ class Shared:
     def __init__(
         self, moments: Moments, projection: Projection, widen: Affine | None, *, keep: bool
     ):
-        self.moments, self.projection = moments, projection
+        self.moments, self.projection, self.keep = moments, projection, keep
         self.widen = points.Widening(*widen) if widen else None
         K, S, B, n, h = moments.before.shape
-        self.kept_steps = K if keep else 0
-        self.wide = moments.x.new_empty(self.kept_steps if widen else 0, S, B, n, n, h)
+        self.wide = moments.x.new_empty(K if keep and widen else 0, S, B, n, n, h)
         """Triplets as all of them read them."""
 
 
@@ -107,28 +106,42 @@ class Points(OfPairs):
         K, S, B, n, h = self.moments.before.shape
         new, P = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
-        self.larger = new(shared.kept_steps, P, S, B, n, n, h)
+        # Without a way back all steps may share the room of one.
+        room = new(K if shared.keep else 1, P, S, B, n, n, h)
+        self.larger = room.expand(K, *room.shape[1:])
+
+    def prepare(self, k: int) -> None:
+        """What step k can know of pairs before states are renewed."""
+        points.pair_values(
+            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps, self.widen,
+            self.larger[k], self._wide(k), precision=self.precision,
+        )  # fmt: skip
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
         points.points(
-            *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
-            at_step(self.larger, k), precision=self.precision,
+            self.projection.out[k], self.column, self.maps, self.larger[k], self.out[k],
+            keep=self.shared.keep,
         )  # fmt: skip
 
     def turn(self, slots: Slots, slopes: Tensor) -> None:
         """Make ready for the way back."""
         super().turn(slots, slopes)
-        h = self.moments.before.shape[-1]
-        self.d_source = self._partial(self.out.shape[1], self.column, 2 * h)
         self.d_excess = torch.empty_like(self.larger)
 
     def backward(self, k: int) -> None:
-        """The slopes of what step k read."""
+        """The slopes of what nodes said in step k."""
         points.points_backward(
+            self.slopes[k], self.projection.out[k], self.column, self.maps, self.larger[k],
+            self.projection.slopes[k],
+        )  # fmt: skip
+
+    def prepare_backward(self, k: int) -> None:
+        """The slopes of what edges and triplets said in step k."""
+        points.pair_values_backward(
             self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
-            at_step(self.shared.wide, k), self.larger[k], self.projection.slopes[k], self.d_source,
-            self.d_excess[k], *self._slopes(k), precision=self.precision,
+            at_step(self.shared.wide, k), self.larger[k], self.d_excess[k], *self._slopes(k),
+            precision=self.precision,
         )  # fmt: skip
 
     def gradients(self) -> Pointing:
@@ -180,7 +193,7 @@ class Cubes(OfPairs):
         K, S, B, n, h = self.moments.before.shape
         new, Q = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, Q, S, B, n, n, n)
-        self.pairs = new(shared.kept_steps, Q, S, B, n, n, h)
+        self.pairs = new(K if shared.keep else 0, Q, S, B, n, n, h)
 
     def forward(self, k: int) -> None:
         """The scores of step k."""

@@ -13,13 +13,17 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import ROWS, dot, padded, tiles
+from algorist.kernels.fused.tiling import ROWS, dot, padded
 
 # Products are made turned, weights x rows: a product's second operand lies in shared memory, while
 # a first one that was computed would take up registers twice. Weights are read along their rows.
 
-COUNTS = ["B", "n", "F", "P"]
+COUNTS = ["B", "n", "P"]
 """These differ between algorithms: one compilation serves all values of them."""
+
+
+_FEW_ROWS = 32
+"""Rows of a program that only scores: many small ones are done sooner than few large ones."""
 
 
 class Widening(NamedTuple):
@@ -80,72 +84,102 @@ def add_numbers(total, slope, edge, F, H: tl.constexpr, FP: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=COUNTS)
-def _forward(
-    decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
-    points, wide, larger,  # results
-    column, width, B, n, F, P,
-    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, C: tl.constexpr, KEEP: tl.constexpr,
-    KEEP_WIDE: tl.constexpr, PRECISION: tl.constexpr,
+def _pairs(
+    raw, maxima, edge, turned, widen, widen_bias,  # inputs
+    values, wide,  # results
+    B, n, F, P,
+    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP_WIDE: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    sample, pairs = tl.program_id(0).to(tl.int64), n * n
-    replica = sample // B
+    sample = tl.program_id(0).to(tl.int64)
+    replica, pairs = sample // B, n * n
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < pairs
-    source, target = pair % n, pair // n
-    decoded += sample * n * width + column
+    square = channel[:, None] * H + channel
     raw += sample * pairs * F
-    maxima_rows = sample * pairs * T
+    if T > 0:
+        maxima += sample * pairs * T
+        widen += replica * T * H
+        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
+        if KEEP_WIDE:
+            wide += sample * pairs * H
+            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
     for p in range(P):
         pointer, slot = replica * P + p, (p * tl.num_programs(0) + sample) * pairs
         value = tl.zeros((M, H), tl.float32)
         if T > 0:
-            for start in range(0, H, C):  # in chunks, so that the next weights are on their way
-                part = start + tl.arange(0, C)
-                # Loaded for each row: so the rows lie in registers as those of large tensors do.
-                third = tl.load(widen_bias + replica * H + part[None, :], there[:, None], 0.0)
-                for t in tl.static_range(T):
-                    number = tl.load(maxima + maxima_rows + pair * T + t, there, 0.0)
-                    third += number[:, None] * tl.load(widen + (replica * T + t) * H + part)
-                third = tl.maximum(third, 0.0)
-                if KEEP_WIDE:
-                    if p == 0:
-                        kept = wide + sample * pairs * H + pair[:, None] * H + part
-                        tl.store(kept, third, there[:, None])
-                weight = turned + pointer * H * H + channel[None, :] * H + part[:, None]
-                value += dot(third, tl.load(weight), PRECISION)
-        of_node = decoded + 2 * H * p + channel
-        value += tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
-        other = tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
+            weight = tl.load(turned + pointer * H * H + square)
+            value += tl.trans(dot(weight, tl.trans(third), PRECISION))
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
-        value = tl.maximum(value, other)
-        if KEEP:
-            tl.store(larger + slot * H + pair[:, None] * H + channel, value, there[:, None])
-        total = tl.sum(value * tl.load(score + pointer * H + channel), 1)
-        total += tl.load(score_bias + pointer)
-        tl.store(points + slot + source * n + target, total, there)
+        tl.store(values + slot * H + pair[:, None] * H + channel, value, there[:, None])
 
 
 @triton.jit(do_not_specialize=COUNTS)
-def _backward(
-    d_points, decoded, larger, wide, edge, triplet, score, widen,  # inputs
-    d_decoded, d_source, d_excess, d_wide, d_raw, d_maxima,  # results
-    column, width, B, n, F, P,
-    H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, TP: tl.constexpr, R: tl.constexpr,
-    N: tl.constexpr, C: tl.constexpr, PRECISION: tl.constexpr,
+def _score(
+    decoded, score, score_bias, points, values, column, width, B, n, P,
+    H: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    samples, blocks = tl.num_programs(0), tl.num_programs(1)
-    row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
-    target, source = block * R + row // N, row % N
-    targets, sources = block * R + tl.arange(0, R), tl.arange(0, N)
-    there = (target < n) & (source < n)
-    pair = target * n + source
+    sample, p = tl.program_id(0).to(tl.int64), tl.program_id(2)
+    pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
+    there, pointer = pair < n * n, sample // B * P + p
+    source, target = pair % n, pair // n
+    slot = (p * tl.num_programs(0) + sample) * n * n
+    values += slot * H + pair[:, None] * H + channel
+    decoded += sample * n * width + column + 2 * H * p + channel
+    value = tl.load(values, there[:, None], 0.0)
+    value += tl.load(decoded + H + target[:, None] * width, there[:, None], 0.0)
+    value = tl.maximum(value, tl.load(decoded + source[:, None] * width, there[:, None], 0.0))
+    if KEEP:
+        tl.store(values, value, there[:, None])
+    total = tl.sum(value * tl.load(score + pointer * H + channel), 1)
+    tl.store(points + slot + source * n + target, total + tl.load(score_bias + pointer), there)
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _score_backward(
+    d_points, decoded, larger, score, d_decoded, column, width, B, n, P,
+    H: tl.constexpr, R: tl.constexpr, N: tl.constexpr, C: tl.constexpr,
+):  # fmt: skip
+    sample, p = tl.program_id(0).to(tl.int64), tl.program_id(2)
+    part, sources = tl.program_id(1) * C + tl.arange(0, C), tl.arange(0, N)
+    slot = (p * tl.num_programs(0) + sample) * n * n
+    column += 2 * H * p
+    of_source = (sample * n + sources)[:, None] * width + column + part
+    is_source = (sources < n)[:, None]
+    other = tl.load(decoded + of_source, is_source, 0.0)
+    weight = tl.load(score + (sample // B * P + p) * H + part)
+    d_source = tl.zeros((N, C), tl.float32)
+    for first in range(0, n, R):
+        targets = first + tl.arange(0, R)
+        pair = targets[:, None] * n + sources[None, :]
+        there = (targets < n)[:, None] & (sources < n)[None, :]
+        down = tl.load(d_points + slot + sources[None, :] * n + targets[:, None], there, 0.0)
+        both = down[:, :, None] * weight[None, None, :]
+        value = tl.load(larger + slot * H + pair[:, :, None] * H + part, there[:, :, None], 0.0)
+        slope = tl.where(value > other[None, :, :], both, 0.0)
+        of_target = (sample * n + targets)[:, None] * width + column + H + part
+        tl.store(d_decoded + of_target, tl.sum(slope, 1), (targets < n)[:, None])
+        d_source += tl.sum(both - slope, 0)
+    tl.store(d_decoded + of_source, d_source, is_source)
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def _pairs_backward(
+    d_points, decoded, larger, wide, edge, triplet, score, widen,  # inputs
+    d_excess, d_wide, d_raw, d_maxima,  # results
+    column, width, B, n, F, P,
+    H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, TP: tl.constexpr, M: tl.constexpr,
+    C: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    sample, samples = tl.program_id(0).to(tl.int64), tl.num_programs(0)
+    pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
+    number, there = tl.arange(0, FP), pair < n * n
+    source, target = pair % n, pair // n
     decoded += sample * n * width + column
-    d_decoded += sample * n * width + column
-    d_third = tl.zeros((R * N, H), tl.float32)
-    d_numbers = tl.zeros((R * N, FP), tl.float32)
+    d_third = tl.zeros((M, H), tl.float32)
+    d_numbers = tl.zeros((M, FP), tl.float32)
     chunks: tl.constexpr = H // C
     for turn in range(P * chunks):  # in chunks of channels, so that the next are on their way
         p, part = turn // chunks, turn % chunks * C + tl.arange(0, C)
@@ -154,15 +188,9 @@ def _backward(
         both = down[:, None] * tl.load(score + pointer * H + part)[None, :]
         other = decoded + 2 * H * p + source[:, None] * width + part
         place = slot * n * n * H + pair[:, None] * H + part
-        exceeds = tl.load(larger + place, there[:, None], 0.0) > tl.load(other, there[:, None], 0.0)
-        slope = tl.where(exceeds, both, 0.0)
+        value = tl.load(larger + place, there[:, None], 0.0)
+        slope = tl.where(value > tl.load(other, there[:, None], 0.0), both, 0.0)
         tl.store(d_excess + place, slope, there[:, None])
-        of_target = d_decoded + 2 * H * p + H + targets[:, None] * width + part
-        total = tl.sum(tl.reshape(slope, (R, N, C)), 1)
-        tl.store(of_target, total, (targets < n)[:, None])
-        of_source = d_source + (slot * blocks + block) * n * H + sources[:, None] * H + part
-        total = tl.sum(tl.reshape(both - slope, (R, N, C)), 0)
-        tl.store(of_source, total, (sources < n)[:, None])
         weight = edge + pointer * F * H + number[None, :] * H + part[:, None]
         d_numbers += dot(slope, tl.load(weight, (number < F)[None, :], 0.0), PRECISION)
         if T > 0:
@@ -171,43 +199,54 @@ def _backward(
     at = d_raw + sample * n * n * F + pair[:, None] * F + number
     tl.store(at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
-        place = sample * n * n * H + pair[:, None] * H + channel
-        d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
-        tl.store(d_wide + place, d_third, there[:, None])
+        at = sample * n * n * H + pair[:, None] * H + channel
+        d_third = tl.where(tl.load(wide + at, there[:, None], 0.0) > 0, d_third, 0.0)
+        tl.store(d_wide + at, d_third, there[:, None])
         feature = tl.arange(0, TP)
+        known = (feature < T)[None, :]
         weight = widen + sample // B * T * H + feature[None, :] * H + channel[:, None]
-        weight = tl.load(weight, (feature < T)[None, :], 0.0)
-        at = d_maxima + sample * n * n * T + pair[:, None] * T + feature
-        there = there[:, None] & (feature < T)[None, :]
-        tl.store(at, dot(d_third, weight, PRECISION), there)
+        slope = dot(d_third, tl.load(weight, known, 0.0), PRECISION)
+        at_maxima = sample * n * n * T + pair[:, None] * T + feature
+        tl.store(d_maxima + at_maxima, slope, there[:, None] & known)
+
+
+def pair_values(
+    raw: Tensor,  # (S, B, n, n, F), from target to source
+    maxima: Tensor | None,  # (S, B, n, n, T), likewise
+    maps: Pointing,
+    widening: Widening | None,
+    values: Tensor,  # (P, S, B, n, n, h), to be written
+    wide: Tensor | None,  # (S, B, n, n, h), written unless None
+    *,
+    precision: str,
+) -> None:
+    """What edges and triplets say about each pair (target, source), whatever its nodes say."""
+    P, S, B, n, _, h = values.shape
+    _pairs[(S * B, triton.cdiv(n * n, ROWS))](
+        raw, maxima, maps.edge, maps.turned, *(widening or (None, None)), values, wide,
+        B, n, raw.shape[-1], P,
+        H=h, T=features(maxima), M=ROWS, KEEP_WIDE=wide is not None, PRECISION=precision,
+        num_warps=8,
+    )  # fmt: skip
 
 
 def points(
     decoded: Tensor,  # (S, B, n, C), from `column` on: source h, target h of each pointer
     column: int,
-    raw: Tensor,  # (S, B, n, n, F), from target to source
-    maxima: Tensor | None,  # (S, B, n, n, T), likewise
     maps: Pointing,
-    widening: Widening | None,
+    values: Tensor,  # (P, S, B, n, n, h), as `pair_values` left them
     scores: Tensor,  # (P, S, B, n, n), to be written: [pointer, ..., source, target]
-    wide: Tensor | None = None,  # (S, B, n, n, h), written unless None, as the next
-    larger: Tensor | None = None,  # (P, S, B, n, n, h)
     *,
-    precision: str,
+    keep: bool,
 ) -> None:
     """Score max(source, target + edge + triplets) for all pairs.
 
-    Backward needs `larger`, and `wide` as one of the decoders of pairs wrote it.
+    To keep for the way back, that maximum takes the place of `values`.
     """
-    S, B, n, width = decoded.shape
-    widen = widening or (None, None)
-    h, T = maps.edge.shape[-1], features(maxima)
-    _forward[(S * B, triton.cdiv(n * n, ROWS))](
-        decoded, raw, maxima, maps.edge, maps.turned, maps.score, maps.score_bias, *widen,
-        scores, wide, larger,
-        column, width, B, n, raw.shape[-1], len(scores),
-        H=h, T=T, M=ROWS, C=min(h, 32), KEEP=larger is not None,
-        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=4, num_stages=2,
+    P, S, B, n, _, h = values.shape
+    _score[(S * B, triton.cdiv(n * n, _FEW_ROWS), P)](
+        decoded, maps.score, maps.score_bias, scores, values, column, decoded.shape[-1], B, n, P,
+        H=h, M=_FEW_ROWS, KEEP=keep, num_warps=4,
     )  # fmt: skip
 
 
@@ -216,11 +255,27 @@ def points_backward(
     decoded: Tensor,
     column: int,
     maps: Pointing,
+    larger: Tensor,  # (P, S, B, n, n, h), what was scored
+    d_decoded: Tensor,  # (S, B, n, C), the columns of the pointers are written
+) -> None:
+    """The slopes of the nodes' parts in `points`."""
+    P, S, B, n, _, h = larger.shape
+    N = padded(n)
+    C = min(h, 32 if N == 16 else 16)
+    _score_backward[(S * B, h // C, P)](
+        d_scores, decoded, larger, maps.score, d_decoded, column, decoded.shape[-1], B, n, P,
+        H=h, R=max(1, 256 // N) if N > 16 else 16, N=N, C=C, num_warps=8,
+    )  # fmt: skip
+
+
+def pair_values_backward(
+    d_scores: Tensor,  # (P, S, B, n, n)
+    decoded: Tensor,
+    column: int,
+    maps: Pointing,
     widening: Widening | None,
     wide: Tensor | None,
     larger: Tensor,
-    d_decoded: Tensor,  # (S, B, n, C), the columns of the targets are written
-    d_source: Tensor,  # (P, S, B, blocks, n, h), to be added up over blocks
     d_excess: Tensor,  # (P, S, B, n, n, h), the slopes of target + edge + triplets
     d_wide: Tensor | None,  # (S, B, n, n, h), of what is cut at zero: maxima W + b
     d_raw: Tensor,  # (S, B, n, n, F)
@@ -228,15 +283,15 @@ def points_backward(
     *,
     precision: str,
 ) -> None:
-    """The slopes of all that `points` read."""
-    S, B, n, width = decoded.shape
-    cut, F, T, h = tiles(n), d_raw.shape[-1], features(d_maxima), maps.edge.shape[-1]
-    _backward[(S * B, cut.blocks(n))](
+    """The slopes of all that `pair_values` read, from those of the scores."""
+    P, S, B, n, _, h = larger.shape
+    F, T = d_raw.shape[-1], features(d_maxima)
+    _pairs_backward[(S * B, triton.cdiv(n * n, ROWS))](
         d_scores, decoded, larger, wide, maps.edge, maps.triplet, maps.score,
-        widening and widening.weight, d_decoded, d_source, d_excess, d_wide, d_raw, d_maxima,
-        column, width, B, n, F, len(d_scores),
-        H=h, T=T, FP=padded(F), TP=padded(T), R=cut.receivers, N=cut.senders, C=min(h, 32),
-        PRECISION=precision, num_warps=4, num_stages=2,
+        widening and widening.weight, d_excess, d_wide, d_raw, d_maxima,
+        column, decoded.shape[-1], B, n, F, P,
+        H=h, T=T, FP=padded(F), TP=padded(T), M=ROWS, C=min(h, 32), PRECISION=precision,
+        num_warps=4, num_stages=2,
     )  # fmt: skip
 
 

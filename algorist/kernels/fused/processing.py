@@ -9,7 +9,6 @@ from algorist.kernels.affine import Affine
 from algorist.kernels.fused import message, node, triplet
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.stacks import Moments, Slots, at_step, over_steps, sum_over_steps
-from algorist.kernels.fused.streams import Aside
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.maps import ProcessMaps, Update
 
@@ -39,7 +38,6 @@ class Processing:
         self.columns = self.keep_column, self.keep_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
         self.first, self.second = (w.mT.contiguous().mT for w in (maps.first.weight, maps.second))
-        self.aside = Aside(moments.before.device)
         self.heard = heard if connects is None else new(S, B, n, n)
         self.connects = connects
         self.messages = new(K, S, B, n, h)
@@ -60,29 +58,33 @@ class Processing:
         triplets = ["raw"] if self.maps.triplet is not None else []
         return ["x", "before", "raw", *gate, *triplets]
 
-    def forward(self, k: int) -> None:
-        """The new states of step k, and its triplets."""
-        maps, (_, raw, before, after, maxima) = self.maps, self.moments.step(k)
+    def project(self, k: int) -> None:
+        """What the nodes of step k have to say."""
         self.state.forward(k)
+
+    def connect_triplets(self, k: int) -> None:
+        """The maxima over triplets of step k."""
+        maxima = at_step(self.moments.maxima, k)
+        if maxima is not None:
+            triplet.triplet_max(
+                self.state.out[k], self.triplet_column, self.moments.raw[k], self.maps.triplet,
+                maxima, at_step(self.triplet_winner, k),
+            )  # fmt: skip
+
+    def renew(self, k: int) -> None:
+        """The new states of step k, from the messages of all to all."""
+        maps, state, raw = self.maps, self.state.out[k], self.moments.raw[k]
         if self.connects is not None:
             message.connect(raw, self.connects, self.heard)
-        state = self.state.out[k]
-        if maxima is not None:
-            with self.aside.work():
-                triplet.triplet_max(
-                    state, self.triplet_column, raw, maps.triplet, maxima,
-                    at_step(self.triplet_winner, k),
-                )  # fmt: skip
         message.message(
             state, (0, self.sender_column), raw, self.heard, maps.edge, self.first,
             maps.first.bias, self.second, self.messages[k], at_step(self.winner, k),
             at_step(self.built, k), at_step(self.inner, k), precision=self.precision,
         )  # fmt: skip
         node.renew(
-            state, self.columns, self.messages[k], before, maps.update, after, self._renewed(k),
-            self.precision,
+            state, self.columns, self.messages[k], self.moments.before[k], maps.update,
+            self.moments.after[k], self._renewed(k), self.precision,
         )  # fmt: skip
-        self.aside.join()
 
     def _renewed(self, k: int) -> list[Tensor | None]:
         """What renewal keeps for the way back."""
@@ -110,28 +112,31 @@ class Processing:
                 *self.moments.raw.shape[:-1], self.maps.triplet.shape[-1]
             )
 
-    def backward(self, k: int) -> None:
-        """The slopes of what step k read, from those of its states and triplets."""
+    def renew_backward(self, k: int) -> None:
+        """The slopes of the messages of step k, and of all that they are made of."""
         maps, slopes = self.maps, self.state.slopes[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
-        if maps.triplet is not None:
-            with self.aside.work():
-                triplet.triplet_max_backward(
-                    self.d_maxima[k], self.triplet_winner[k], maps.triplet, slopes,
-                    self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
-                )  # fmt: skip
         node.renew_backward(
             self.d_after[k], self.moments.before[k], maps.update, self._renewed(k), slopes,
-            self.columns, self.d_message,
-            at_step(self.d_before, k), self.d_door[k] if maps.update.gate else None, norm,
-            self.precision,
+            self.columns, self.d_message, at_step(self.d_before, k),
+            self.d_door[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
         message.message_backward(
             self.d_message, self.winner[k], self.built[k], self.inner[k], maps.edge,
             maps.first.weight, maps.second, slopes, 0, self.d_sender[0], self.d_raw[k],
             self.d_result[k], self.d_hidden[k], self.d_built[k], precision=self.precision,
         )  # fmt: skip
-        self.aside.join()
+
+    def connect_triplets_backward(self, k: int) -> None:
+        """The slopes of what the triplets of step k are made of."""
+        if self.maps.triplet is not None:
+            triplet.triplet_max_backward(
+                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet, self.state.slopes[k],
+                self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
+            )  # fmt: skip
+
+    def project_backward(self, k: int) -> None:
+        """The slopes of the states and numbers that step k began with."""
         self.state.backward(k)
 
     def gradients(self) -> ProcessMaps:

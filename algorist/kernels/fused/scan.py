@@ -19,6 +19,7 @@ from algorist.kernels.fused.begin import begin, begin_backward
 from algorist.kernels.fused.decoding import Decoding
 from algorist.kernels.fused.processing import Processing
 from algorist.kernels.fused.stacks import Logits, Moments, Slots
+from algorist.kernels.fused.streams import Aside
 from algorist.kernels.maps import DecodeMaps, Maps, ProcessMaps, detached, matching, tensors
 
 
@@ -106,6 +107,7 @@ class _Run:
         keep: bool,
     ):
         self.reading, self.keep, self.output_maps = reading, keep, outputs
+        self.aside = Aside(reading.x.device)
         x, raw, h = reading.x, reading.raw, process.second.shape[-1]
         K, S, B, n, _ = x.shape
         maxima = None
@@ -136,9 +138,15 @@ class _Run:
                 reading.table, reading.x[k], reading.raw[k], self.moments.before[k],
                 reading.given[k], reading.fresh[k], *before.logits, before.hidden, reading.hard,
             )  # fmt: skip
-            self.process.forward(k)
+            self.process.project(k)
+            with self.aside.work():
+                self.process.connect_triplets(k)
+                self.hints.prepare(k)
+            self.process.renew(k)
+            self.aside.join()
             self.hints.forward(k)
         self.outputs = self._decoding(self.output_maps, self.moments.at(*reading.ends))
+        self.outputs.prepare(0)
         self.outputs.forward(0)
 
     def backward(self, slopes: Iterator[Tensor]) -> Maps:
@@ -147,6 +155,7 @@ class _Run:
         at_ends = Slots(self.outputs.moments, Counter(self.outputs.adds))
         self.outputs.turn(at_ends, of_outputs)
         self.outputs.backward(0)
+        self.outputs.prepare_backward(0)
 
         # Of the states after a step also what the next one reads; of all what the ends read.
         adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
@@ -158,7 +167,12 @@ class _Run:
         slots.put_at(*self.reading.ends, at_ends)
         for k in reversed(range(len(from_next))):
             self.hints.backward(k)
-            self.process.backward(k)
+            with self.aside.work():
+                self.hints.prepare_backward(k)
+                self.process.connect_triplets_backward(k)
+            self.process.renew_backward(k)
+            self.aside.join()
+            self.process.project_backward(k)
             if k:
                 self._begin_backward(k, slots, from_next[k - 1])
         return self.process.gradients(), self.hints.gradients(), self.outputs.gradients()

@@ -119,10 +119,10 @@ def _triplet_max_backward(
         tl.store(nodes + T, tl.sum(third, 0))
         tl.store(nodes + 2 * T, tl.sum(of_k, 0))
         pair = (node + x) * n + y
-        place = pair[:, None] * 3 * T + t
-        tl.store(d_edges + place, left, there[:, None])
-        tl.store(d_edges + place + T, right, there[:, None])
-        tl.store(d_edges + place + 2 * T, third, there[:, None])
+        edges = d_edges + pair[:, None] * 3 * T + t
+        tl.store(edges, left, there[:, None])
+        tl.store(edges + T, right, there[:, None])
+        tl.store(edges + 2 * T, third, there[:, None])
         for f in tl.static_range(F):
             weights = edge + ((sample // B) * F + f) * 3 * T + t
             number = left * tl.load(weights) + third * tl.load(weights + 2 * T)

@@ -1,0 +1,369 @@
+"""`algorist bench`: what training and evaluation cost on this machine."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import traceback
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import algorist
+from algorist.commands import Command
+from algorist.commands.arguments import (
+    add_computing,
+    add_tasks,
+    computing,
+    loaded,
+    names,
+    tasks,
+)
+from algorist.data import official
+from algorist.report.lines import Lines
+from algorist.report.machine import machine
+from algorist.report.terminal import Terminal
+
+if TYPE_CHECKING:
+    from algorist.model.learner import Learner
+    from algorist.training.config import Config
+
+USUAL = ("bfs", "insertion_sort", "dfs", "floyd_warshall", "matrix_chain_order")
+FAILED = 1
+"""The exit code when something could not be measured."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """How costs are shown."""
+
+    headings: Sequence[str]
+    cells: Callable[[Any], list[str]]
+    sums: Callable[[list[Any]], list[str]] | None = None
+    """The last row, where there are several."""
+    summed: Sequence[str] = ()
+    """The numbers whose sums are written too."""
+    details: Callable[[Any], None] | None = None
+    """Prints more about a row."""
+
+
+Measures = Sequence[tuple[str, Callable[[], Any]]]
+
+
+def _measured(measures: Measures, table: Table, arguments: Namespace, terminal: Terminal) -> int:
+    """Measure one thing after the other and print its row; returns the exit code.
+
+    What fails does not end the others.
+    """
+    notes = Notes(arguments)
+    lines = Lines(terminal, [name for name, _ in measures], table.headings)
+    costs = []
+    for name, measure in measures:
+        try:
+            with Terminal(stderr=True).status(f"measuring {name}"):
+                cost = measure()
+        except Exception as error:
+            (reason, *_) = str(error).splitlines() or [""]
+            lines.remark(name, f"failed: {type(error).__name__}: {reason}")
+            if not isinstance(error, ValueError):  # which says in one line what is wrong
+                traceback.print_exc()
+            notes.add({"name": name, "error": traceback.format_exc()})
+            continue
+        costs.append(cost)
+        notes.add(asdict(cost))
+        lines.add(name, table.cells(cost))
+        if table.details:
+            table.details(cost)
+    if table.sums and len(costs) > 1:
+        lines.add("all", table.sums(costs))
+    notes.end({name: sum(getattr(cost, name) for cost in costs) for name in table.summed})
+    return 0 if len(costs) == len(measures) else FAILED
+
+
+class Notes:
+    """All numbers so far, in a file if one is wanted: whatever ends the command, they are there."""
+
+    def __init__(self, arguments: Namespace):
+        self._file, self._what = arguments.json, arguments.what
+        self._rows: list[dict[str, Any]] = []
+        self._sums: dict[str, float] = {}
+        self._head = {
+            "command": shlex.join(["algorist", *arguments.words]),
+            "machine": {**machine(), "gpu": _gpu(computing(arguments).device)},
+        }
+        self._write()
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep the numbers of a row."""
+        self._rows.append(row)
+        self._write()
+
+    def end(self, sums: dict[str, float]) -> None:
+        """Keep the sums over all rows."""
+        self._sums = sums
+        self._write()
+
+    def _write(self) -> None:
+        if self._file:
+            rows = {self._what: self._rows, "all": self._sums}
+            text = json.dumps(self._head | rows, indent=2)
+            Path(self._file).write_text(text + "\n")
+
+
+def _gpu(device: str) -> str | None:
+    import torch
+
+    return None if device == "cpu" else torch.cuda.get_device_name(device)
+
+
+# Training steps
+
+
+def _add_steps(parser: ArgumentParser) -> None:
+    from algorist.commands.settings import add_recipe, add_settings, whole_numbers
+
+    add_tasks(parser, f"one after the other (default: {' '.join(USUAL)})")
+    for name, default in (("size", 16), ("replicas", 1)):
+        parser.add_argument(
+            f"--{name}",
+            type=whole_numbers,
+            default=(default,),
+            metavar="N,N",
+            help=f"{_STEP_HELP[name]} (default: {default})",
+        )
+    parser.add_argument(
+        "--rounds", type=int, default=5, metavar="N", help="take the median of so many (default: 5)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=0.2,
+        metavar="X",
+        help="how long a round lasts, with one step at least (default: 0.2)",
+    )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="also show the kernels by time, on a GPU; later rows may become a little slower",
+    )
+    add_recipe(parser)
+    add_settings(parser, ("model", "convention", "data", "optimiser"), but=("sizes",))
+
+
+_STEP_HELP = {"size": "sizes of the problems", "replicas": "nets that are trained at once"}
+
+
+def _steps(arguments: Namespace, terminal: Terminal) -> int:
+    """A row for each algorithm, size and number of replicas."""
+    from algorist.report.costs import STEP_HEADINGS, show_kernels, step_cells
+    from algorist.training.clocks import Pace
+    from algorist.training.measuring import step_cost
+
+    how, pace = computing(arguments), Pace(arguments.rounds, arguments.seconds)
+    if arguments.profile and not how.on_gpu:
+        raise ValueError(f"--profile: got {how.device} as the device, expected a GPU")
+    measures = [
+        (config.algorithms[0], partial(step_cost, config, how, pace, profile=arguments.profile))
+        for config in _step_configs(arguments)
+    ]
+    details = partial(show_kernels, terminal) if arguments.profile else None
+    table = Table(STEP_HEADINGS, step_cells, details=details)
+    return _measured(measures, table, arguments, terminal)
+
+
+def _step_configs(arguments: Namespace) -> list[Config]:
+    from dataclasses import replace
+
+    from algorist.commands.settings import configured
+
+    configs = []
+    for algorithm in tasks(arguments) or USUAL:
+        for size in arguments.size:
+            for replicas in arguments.replicas:
+                seeds = range(official.positive("replicas", replicas))
+                config = configured(arguments, [algorithm], seeds)
+                fixed = official.SPLITS["train"].n
+                if not config.data.online and size != fixed:
+                    raise ValueError(
+                        f"--size: got {size}, but the fixed training set has size {fixed}"
+                    )
+                data = replace(config.data, sizes=(official.positive("size", size),))
+                configs.append(replace(config, data=data))
+    return configs
+
+
+# Whole trainings
+
+
+def _add_training(parser: ArgumentParser) -> None:
+    from algorist.commands.settings import add_settings
+    from algorist.commands.train import add_start
+
+    add_tasks(parser)
+    parser.add_argument(
+        "--each", action="store_true", help="a net for each task, one after the other"
+    )
+    for name, default in (("cycles", 300), ("warm-up", 10)):
+        parser.add_argument(
+            f"--{name}",
+            type=int,
+            default=default,
+            metavar="N",
+            help=f"{_CYCLES_HELP[name]} (default: {default})",
+        )
+    add_start(parser)
+    add_settings(parser)
+
+
+_CYCLES_HELP = {
+    "cycles": "measure so many: in each, every task is read once",
+    "warm-up": "cycles before those, in which most shapes are captured",
+}
+
+
+def _training(arguments: Namespace, terminal: Terminal) -> int:
+    """A row for all tasks together, or for each of them."""
+    from algorist.commands.settings import configured
+    from algorist.commands.train import named_tasks
+    from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
+    from algorist.training.measuring import check_cycles, training_cost
+
+    chosen, how = named_tasks(arguments), computing(arguments)
+    groups = [[name] for name in chosen] if arguments.each else [chosen]
+    configs = [configured(arguments, group, arguments.seeds) for group in groups]
+    times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
+    check_cycles(configs[0], **times)
+    measures = [
+        (_title(config.algorithms), partial(training_cost, config, how, **times))
+        for config in configs
+    ]
+    summed = ("ready_s", "late_s", "cycle_ms", "projected_minutes")
+    table = Table(TRAINING_HEADINGS, training_cells, training_sums, summed)
+    return _measured(measures, table, arguments, terminal)
+
+
+def _title(algorithms: Sequence[str]) -> str:
+    return algorithms[0] if len(algorithms) == 1 else f"{len(algorithms)} algorithms"
+
+
+# Evaluations
+
+
+def _add_evaluation(parser: ArgumentParser) -> None:
+    from algorist.commands.settings import add_recipe, add_settings
+
+    parser.add_argument(
+        "model",
+        nargs="?",
+        metavar="MODEL",
+        help="a run's folder, or a saved learner (default: a fresh net)",
+    )
+    parser.add_argument(
+        "--algorithms", type=names, metavar="A,B", help="only these (default: all that it knows)"
+    )
+    parser.add_argument(
+        "--split",
+        choices=list(official.SPLITS),
+        default="test",
+        help="one of the benchmark's fixed sets (default: test)",
+    )
+    parser.add_argument("--samples", type=int, metavar="K", help="only the first K samples")
+    parser.add_argument("--replicas", type=int, metavar="N", help="of a fresh net (default: 1)")
+    add_recipe(parser)
+    add_settings(parser, ("model", "convention"))
+
+
+def _evaluation(arguments: Namespace, terminal: Terminal) -> int:
+    """A row for each algorithm."""
+    from algorist.commands.eval import known
+    from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
+    from algorist.report.scores import first_samples
+    from algorist.training.measuring import evaluation_cost
+
+    if arguments.samples is not None:
+        official.positive("samples", arguments.samples)
+    draw = first_samples(arguments.split, arguments.samples)
+    learner = _given(arguments) if arguments.model else _fresh(arguments)
+    measures = [
+        (name, partial(evaluation_cost, learner, name, draw))
+        for name in known(arguments.algorithms or (), learner.algorithms)
+    ]
+    summed = ("data_s", "score_s")
+    table = Table(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, summed)
+    return _measured(measures, table, arguments, terminal)
+
+
+def _given(arguments: Namespace) -> Learner:
+    """The saved learner, which cannot be told what it is made of."""
+    settings = [place.split(".")[1] for place in vars(arguments) if "." in place]
+    fresh: dict[str, Any] = {"replicas": None, "recipe": "generalist", "without": []}
+    settings += [name for name, usual in fresh.items() if getattr(arguments, name) != usual]
+    for name in settings:
+        flag = name.replace("_", "-")
+        raise ValueError(f"--{flag}: only a fresh net has it, expected no MODEL")
+    return loaded(arguments.model, arguments)
+
+
+def _fresh(arguments: Namespace) -> Learner:
+    from algorist.commands.settings import configured
+    from algorist.model.learner import Learner
+
+    count = 1 if arguments.replicas is None else official.positive("replicas", arguments.replicas)
+    config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
+    learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+    computing(arguments).apply(learner.net)
+    return learner
+
+
+# The command
+
+
+class Part(NamedTuple):
+    """One of the things that can be measured."""
+
+    help: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace, Terminal], int]
+
+
+PARTS = {
+    "steps": Part("training steps, on the same window again and again", _add_steps, _steps),
+    "training": Part("trainings, with data and validation", _add_training, _training),
+    "evaluation": Part("tests on the benchmark's fixed sets", _add_evaluation, _evaluation),
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what can be measured, and how."""
+    parts = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    for name, part in PARTS.items():
+        sub = parts.add_parser(
+            name, help=part.help, description=f"Measure {part.help}.", allow_abbrev=False
+        )
+        part.add_arguments(sub)
+        sub.add_argument("--json", metavar="FILE", help="write all numbers to this file too")
+        add_computing(sub, training=name != "evaluation")
+
+
+def run(arguments: Namespace, terminal: Terminal) -> int:
+    """Print a table, a row as soon as it is known."""
+    return PARTS[arguments.what].run(arguments, terminal)
+
+
+command = Command(
+    help="measure what training and evaluation cost on this machine",
+    examples="""\
+algorist bench steps
+algorist bench steps bfs dfs --size 4,16 --replicas 1,10 --json steps.json
+algorist bench steps --all --chunk 16 --processor triplet_mpnn
+algorist bench steps floyd_warshall --profile
+algorist bench training --all --seeds 0,1,2 --cycles 300 --json generalist.json
+algorist bench training --all --each --cycles 100
+algorist bench evaluation runs/bfs
+algorist bench evaluation --algorithms dfs,heapsort --replicas 3""",
+    add_arguments=add_arguments,
+    run=run,
+)

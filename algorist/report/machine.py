@@ -1,0 +1,32 @@
+"""What numbers were measured on, and when."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    """The processor, the software and the date."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        "name": platform.node(),
+        "processor": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        **{package: _version(package) for package in ("algorist", "torch", "triton")},
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

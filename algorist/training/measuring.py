@@ -1,0 +1,325 @@
+"""Measuring: what training and evaluation cost, on any device."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import torch
+
+from algorist.batch import Batch
+from algorist.evaluation.evaluate import evaluate
+from algorist.model.computing import Computing
+from algorist.model.learner import Learner
+from algorist.training import clocks
+from algorist.training.clocks import Pace, Work
+from algorist.training.config import Config
+from algorist.training.engine import Lesson, Place
+from algorist.training.feed import Feed, Portion
+from algorist.training.trainer import Report, Trainer
+
+_LOOKED_AT = 9
+"""How many windows there are to choose a typical one from."""
+_PROFILED = 5
+"""How many training steps are profiled."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What one kernel takes of a training step."""
+
+    name: str
+    calls: float
+    microseconds: float
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """What a training step costs, from a packed window in memory to changed weights."""
+
+    algorithm: str
+    n: int
+    replicas: int
+    batch_size: int
+    steps: int
+    """Of the algorithm, in the window."""
+    padded_steps: int
+    """With those that are appended, so that windows share graphs."""
+    ms: float
+    """The median of all rounds."""
+    fastest_ms: float
+    ms_per_algorithm_step: float
+    """Padding is not counted as steps."""
+    ms_per_algorithm_step_and_replica: float
+    samples_per_second: float
+    first_s: float
+    """The first step: kernels are compiled, graphs captured."""
+    again_s: float
+    """The first step of another net: graphs are captured, kernels are there."""
+    peak_mb: float
+    """On a GPU all that is reserved for this net, on a CPU the most that the process ever had."""
+    kernels: list[Kernel] = field(default_factory=list)
+    """By time, if they were asked for."""
+
+
+def step_cost(
+    config: Config, computing: Computing, pace: Pace, *, profile: bool = False
+) -> StepCost:
+    """Measure the training step of a configuration's only algorithm."""
+    (algorithm,) = config.algorithms
+    device = torch.device(computing.device)
+    trainer = _fresh(config, computing)
+    portion = _typical(trainer.feeds[algorithm])
+    lesson = trainer.engine.lesson(portion)
+    first = clocks.seconds(_step(trainer, lesson), device)
+    del trainer
+    trainer = _fresh(config, computing)
+    step = _step(trainer, lesson)
+    again = clocks.seconds(step, device)
+    rounds = clocks.rounds(step, device, pace)
+    seconds, replicas = statistics.median(rounds), len(config.seeds)
+    per_step = 1000 * seconds / portion.window.steps
+    return StepCost(
+        algorithm=algorithm,
+        n=portion.size,
+        replicas=replicas,
+        batch_size=config.data.batch_size,
+        steps=portion.window.steps,
+        padded_steps=lesson.packed.window.steps,
+        ms=1000 * seconds,
+        fastest_ms=1000 * min(rounds),
+        ms_per_algorithm_step=per_step,
+        ms_per_algorithm_step_and_replica=per_step / replicas,
+        samples_per_second=config.data.batch_size * replicas / seconds,
+        first_s=first,
+        again_s=again,
+        peak_mb=clocks.peak_mb(device),
+        kernels=_kernels(step, device) if profile else [],
+    )
+
+
+def _fresh(config: Config, computing: Computing) -> Trainer:
+    clocks.tidy(torch.device(computing.device))
+    return Trainer(config, computing)
+
+
+def _typical(feed: Feed) -> Portion:
+    """The one in the middle of a few by length. The first of all chunks is not like the others."""
+    portions = [feed.portion(step) for step in range(1, 1 + _LOOKED_AT)]
+    portions.sort(key=lambda portion: (portion.window.steps, portion.window.end_weights.shape[1]))
+    return portions[_LOOKED_AT // 2]
+
+
+def _step(trainer: Trainer, lesson: Lesson) -> Work:
+    def step() -> None:
+        trainer.engine.learn(lesson)
+        if trainer.config.optimiser.accumulate:
+            trainer.engine.update()
+
+    return step
+
+
+def _kernels(step: Work, device: torch.device) -> list[Kernel]:
+    """What a GPU does in a training step, by time."""
+    # Tracing that is torn down and begun again does not go well with graphs.
+    os.environ.setdefault("TEARDOWN_CUPTI", "0")
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        for _ in range(_PROFILED):
+            step()
+        clocks.synchronise(device)
+    kernels = [
+        Kernel(event.key, event.count / _PROFILED, event.self_device_time_total / _PROFILED)
+        for event in profiler.key_averages()
+        if event.device_type == torch.autograd.DeviceType.CUDA and not event.is_user_annotation
+    ]
+    return sorted(kernels, key=lambda kernel: -kernel.microseconds)
+
+
+@dataclass(frozen=True)
+class TrainingCost:
+    """What a training costs, measured in some cycles: in each, every task is read once."""
+
+    algorithms: tuple[str, ...]
+    replicas: int
+    cycles: int
+    ready_s: float
+    """From nothing to the end of the warm-up: net, data, captures, the first validation."""
+    captures: int
+    """Shapes of windows for each of which something was compiled or captured."""
+    slowest_capture: Place
+    slowest_capture_s: float
+    """The first step of the shape for which that took longest."""
+    late_captures: int
+    late_s: float
+    """Captures after the warm-up: they are counted here alone."""
+    cycle_ms: float
+    """With the share of validation that falls to a cycle."""
+    validation_s: float
+    """A validation of all tasks."""
+    validation_share: float
+    waiting_share: float
+    """The part of the time in which the device had nothing to do and data was not there."""
+    samples_per_second: float
+    steps: int
+    projected_minutes: float
+    """All so many steps, with what makes them ready."""
+    peak_mb: float
+
+
+def training_cost(
+    config: Config, computing: Computing, *, warm_up: int = 10, cycles: int = 300
+) -> TrainingCost:
+    """Train in earnest for some cycles, after others in which shapes are seen first."""
+    check_cycles(config, warm_up, cycles)
+    device = torch.device(computing.device)
+    clocks.tidy(device)
+    start = time.perf_counter()
+    trainer = _Watched(config, computing)
+    with closing(trainer.run()) as run:
+        for _ in range(warm_up):
+            next(run)
+        trainer.validate()
+        ready = time.perf_counter() - start
+        early, trainer.times = trainer.times, _Times()
+        starved = trainer.starved
+        elapsed = clocks.seconds(lambda: [next(run) for _ in range(cycles)], device)
+        starved = trainer.starved - starved
+    late = trainer.times
+    elapsed -= sum(late.captures.values())
+    learning = (elapsed - sum(late.validations)) / cycles
+    if not late.validations:
+        trainer.validate()
+    validation = statistics.fmean(late.validations)
+    steps, every = config.schedule.steps, config.schedule.validate_every
+    cycle = learning + validation / every
+    captures = early.captures | late.captures
+    slowest = max(captures, key=lambda shape: captures[shape])
+    late_s = sum(late.captures.values())
+    samples = len(config.algorithms) * len(config.seeds) * config.data.batch_size
+    return TrainingCost(
+        algorithms=config.algorithms,
+        replicas=len(config.seeds),
+        cycles=cycles,
+        ready_s=ready,
+        captures=len(captures),
+        slowest_capture=slowest.place,
+        slowest_capture_s=captures[slowest],
+        late_captures=len(late.captures),
+        late_s=late_s,
+        cycle_ms=1000 * cycle,
+        validation_s=validation,
+        validation_share=validation / every / cycle,
+        waiting_share=starved / elapsed,
+        samples_per_second=samples / cycle,
+        steps=steps,
+        projected_minutes=(ready + late_s + steps * cycle) / 60,
+        peak_mb=clocks.peak_mb(device),
+    )
+
+
+def check_cycles(config: Config, warm_up: int, cycles: int) -> None:
+    """Complain about numbers of cycles that a training does not have."""
+    for name, value in (("warm_up", warm_up), ("cycles", cycles)):
+        if value < 1:
+            raise ValueError(f"{name}: got {value}, expected 1 or more")
+    if warm_up + cycles > config.schedule.steps:
+        raise ValueError(
+            f"steps: got {config.schedule.steps}, expected at least the {warm_up + cycles} "
+            "of warm_up and cycles together"
+        )
+
+
+class _Shape(NamedTuple):
+    """Windows that one capture serves."""
+
+    place: Place
+    steps: int = 0
+    ends: int = 0
+
+
+@dataclass
+class _Times:
+    """Seconds of what is not done in every step."""
+
+    captures: dict[_Shape, float] = field(default_factory=dict)
+    validations: list[float] = field(default_factory=list)
+
+
+class _Watched(Trainer):
+    """A trainer with a clock for captures and validations."""
+
+    def __init__(self, config: Config, computing: Computing):
+        super().__init__(config, computing)
+        self.times = _Times()
+        self._seen: set[_Shape] = set()
+
+    def validate(self) -> None:
+        """Make a report that is not due."""
+        self._report()
+
+    def _learn(self, lesson: Lesson) -> None:
+        learn, shape = partial(super()._learn, lesson), self._shape(lesson)
+        if shape in self._seen:
+            learn()
+        else:
+            self._seen.add(shape)
+            self.times.captures[shape] = clocks.seconds(learn, self.device)
+
+    def _shape(self, lesson: Lesson) -> _Shape:
+        """Without graphs only kernels are compiled, and those serve all lengths."""
+        window = lesson.packed.window
+        if self._graphs is None:
+            return _Shape(lesson.place)
+        return _Shape(lesson.place, window.steps, window.end_weights.shape[1])
+
+    def _report(self) -> Report:
+        clocks.synchronise(self.device)
+        start = time.perf_counter()
+        report = super()._report()
+        self.times.validations.append(time.perf_counter() - start)
+        return report
+
+
+@dataclass(frozen=True)
+class EvaluationCost:
+    """What it costs to score a learner on one set of problems."""
+
+    algorithm: str
+    n: int
+    samples: int
+    steps: int
+    """The algorithm's, in the longest sample."""
+    replicas: int
+    data_s: float
+    """Reading the problems, or drawing them if they are not on disk."""
+    score_s: float
+    """The learner's answers, their scores, and which of them are right."""
+    peak_mb: float
+
+
+def evaluation_cost(
+    learner: Learner, algorithm: str, draw: Callable[[str], Batch]
+) -> EvaluationCost:
+    """Score a learner on the problems that `draw` gives."""
+    device = learner.net.device
+    clocks.tidy(device)
+    start = time.perf_counter()
+    batch = draw(algorithm)
+    drawn = time.perf_counter() - start
+    scored = clocks.seconds(lambda: evaluate(learner, algorithm, batch), device)
+    return EvaluationCost(
+        algorithm=algorithm,
+        n=batch.n,
+        samples=len(batch),
+        steps=batch.steps,
+        replicas=learner.net.replicas,
+        data_s=drawn,
+        score_s=scored,
+        peak_mb=clocks.peak_mb(device),
+    )
