@@ -13,9 +13,7 @@ if not torch.cuda.is_available():
     # Triton's own interpreter runs the fused kernels; it is asked for once, at the first import.
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-collect_ignore_glob = []
-if find_spec("triton") is None:
-    collect_ignore_glob += ["algorist/kernels/fused_*.py", "algorist/kernels/fused/*.py", "algorist/kernels/tiling.py"]
+collect_ignore_glob = [] if find_spec("triton") else ["algorist/kernels/fused/*.py"]
 
 
 @pytest.fixture(autouse=True, scope="session")

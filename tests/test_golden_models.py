@@ -51,7 +51,7 @@ def test_plain_kernels_compute_the_benchmarks_network(monkeypatch):
     assert_is_the_benchmarks(FOLDER / "triplet_gmpnn-lcs_length.npz")
 
 
-@pytest.mark.parametrize("name", ["triplet_gmpnn-lcs_length", "pgn_mask-dijkstra"])
+@pytest.mark.parametrize("name", ["triplet_gmpnn-lcs_length", "triplet_gmpnn-segments_intersect"])
 def test_fused_kernels_compute_the_benchmarks_network(name, monkeypatch):
     pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
     monkeypatch.setattr(Net, "kernels", "fused")

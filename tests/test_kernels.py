@@ -1,33 +1,19 @@
-"""Every compiled and fused operation against its plain twin: values and all gradients."""
+"""Every compiled operation against its plain twin: values and all gradients; who computes what."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
-from itertools import product
 from typing import NamedTuple
 
 import pytest
+import small
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine, join
-from algorist.kernels.ops import Compiled, Fused, Plain, Triplets, choose
-from algorist.kernels.plain import Update
+from algorist.kernels.affine import Affine
+from algorist.kernels.ops import Compiled, Plain, choose
+from algorist.model.window import whole
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 HIDDEN, FEATURES, STEPS = 16, 8, 2
-
-needs_triton = pytest.mark.skipif(
-    find_spec("triton") is None, reason="fused kernels need Triton, which is not installed"
-)
-needs_cpu = pytest.mark.skipif(DEVICE.type != "cpu", reason="compiled kernels are for CPUs")
-quick_kernels = pytest.mark.parametrize(
-    "kernels",
-    [
-        pytest.param(Compiled, id="compiled", marks=needs_cpu),
-        pytest.param(partial(Fused, STEPS, "ieee"), id="fused", marks=needs_triton),
-    ],
-)
 
 
 class Shape(NamedTuple):
@@ -61,7 +47,7 @@ class Case(NamedTuple):
 
 
 def draw(*shape: int) -> Tensor:
-    return torch.randn(*shape, device=DEVICE)
+    return torch.randn(*shape)
 
 
 def part(*shape: int) -> Tensor:
@@ -81,7 +67,7 @@ def outcome(kernels, case: Case, steps: int = STEPS) -> list[Tensor]:
     tensors = [*case.weights, *(x for step in case.steps for x in step)]
     learning = [x.requires_grad_() for x in tensors]
     values = said(kernels, case, steps)
-    loss = (values * torch.arange(1.0, 1.0 + len(values), device=DEVICE).sin()).sum()
+    loss = (values * torch.arange(1.0, 1.0 + len(values)).sin()).sum()
     slopes = torch.autograd.grad(loss, learning, allow_unused=True, materialize_grads=True)
     return [values.detach(), *slopes]
 
@@ -94,27 +80,16 @@ def assert_equal(got: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
             assert error <= 1e-4 * scale, f"tensor {number}: off by {error}, largest {scale}"
 
 
-def assert_twins(kernels, case: Case) -> None:
+def assert_twins(case: Case) -> None:
     """Equal where gradients are wanted, and where they are not."""
     expected = outcome(Plain, case)
-    assert_equal(outcome(kernels, case), expected)
+    assert_equal(outcome(Compiled, case), expected)
     with torch.no_grad():
-        assert_equal([said(kernels, case)], expected[:1])
+        assert_equal([said(Compiled, case)], expected[:1])
 
 
 def affine(S: int, width: int, out: int) -> Affine:
     return Affine(draw(S, width, out) / width**0.5, draw(S, out))
-
-
-def project_case(shape: Shape) -> Case:
-    S, B, n, _ = shape
-    sizes = (HIDDEN, 24, 5)
-
-    def prepare(kernels, *weights):
-        return kernels.project(join([Affine(*weights[i : i + 2]) for i in (0, 2, 4)]))
-
-    weights = [tensor for size in sizes for tensor in affine(S, HIDDEN + 3, size)]
-    return Case(weights, [(part(S, B, n, 3), part(S, B, n, HIDDEN)) for _ in range(STEPS)], prepare)
 
 
 def message_case(shape: Shape, adjacency: Tensor | None) -> Case:
@@ -130,26 +105,6 @@ def message_case(shape: Shape, adjacency: Tensor | None) -> Case:
     return Case(weights, steps, prepare)
 
 
-def renew_case(shape: Shape, normed: bool, gated: bool) -> Case:
-    S, B, n, _ = shape
-    weights = [*affine(S, HIDDEN, (1 + gated) * HIDDEN)]
-    weights += [draw(S, HIDDEN), draw(S, HIDDEN)] if normed else []
-    weights += affine(S, HIDDEN, HIDDEN) if gated else []
-
-    def prepare(kernels, weight, bias, *rest):
-        norm = rest[:2] if normed else None
-        gate = Affine(*rest[-2:]) if gated else None
-        operation = kernels.renew(Update(Affine(weight, bias), norm, gate))
-        if gated:
-            return operation
-        return lambda keep, messages, hidden: operation(keep, None, messages, hidden)
-
-    inputs = 4 if gated else 3
-    return Case(
-        weights, [[part(S, B, n, HIDDEN) for _ in range(inputs)] for _ in range(STEPS)], prepare
-    )
-
-
 def triplet_case(shape: Shape) -> Case:
     S, B, n, F = shape
     steps = [(part(S, B, n, 3 * FEATURES), draw(S, B, n, n, F)) for _ in range(STEPS)]
@@ -160,29 +115,22 @@ def pointer_case(shape: Shape, triplets: bool) -> Case:
     S, B, n, F = shape
     wide = HIDDEN if triplets else 0
     weights = [draw(S, F, HIDDEN), draw(S, wide, HIDDEN) / 4, *affine(S, HIDDEN, 1)]
-    weights += affine(S, FEATURES, HIDDEN) if triplets else []
 
-    def prepare(kernels, edge, triplet, score, bias, *widen):
-        widen = Affine(*widen) if widen else None
-        operation = kernels.pointer(edge, triplet, Affine(score, bias), widen)
-
-        def scores(source, target, raw, maxima=None):
-            known = None if maxima is None else Triplets(maxima, widen)
-            return operation(source, target, raw, known)
-
-        return scores
+    def prepare(kernels, *weights):
+        operation = kernels.pointer(*weights)
+        return operation if triplets else partial(operation, triplets=None)
 
     nodes, pairs = (S, B, n, HIDDEN), (S, B, n, n)
     steps = [[part(*nodes), part(*nodes), draw(*pairs, F)] for _ in range(STEPS)]
     for step in steps if triplets else []:
-        step.append(part(*pairs, FEATURES))
+        step.append(part(*pairs, HIDDEN))
     return Case(weights, steps, prepare)
 
 
 def neighbours(shape: Shape) -> Tensor:
     """Some pairs at random, and each node itself."""
     S, B, n, _ = shape
-    return ((draw(S, B, n, n) > 0.5) | torch.eye(n, device=DEVICE).bool()).float()
+    return ((draw(S, B, n, n) > 0.5) | torch.eye(n).bool()).float()
 
 
 @pytest.fixture(autouse=True)
@@ -192,84 +140,60 @@ def same_numbers():
         yield
 
 
-@needs_triton
 @by_shape
-def test_projections_are_the_plain_ones(shape):
-    assert_twins(partial(Fused, STEPS, "ieee"), project_case(shape))
+def test_messages_are_the_plain_ones(shape):
+    assert_twins(message_case(shape, adjacency=None))
 
 
-@quick_kernels
 @by_shape
-def test_messages_are_the_plain_ones(kernels, shape):
-    assert_twins(kernels, message_case(shape, adjacency=None))
+def test_messages_of_neighbours_are_the_plain_ones(shape):
+    assert_twins(message_case(shape, neighbours(shape)))
 
 
-@quick_kernels
-@by_shape
-def test_messages_of_neighbours_are_the_plain_ones(kernels, shape):
-    assert_twins(kernels, message_case(shape, neighbours(shape)))
-
-
-@quick_kernels
-def test_nodes_without_neighbours_learn_nothing(kernels):
+def test_nodes_without_neighbours_learn_nothing():
     shape = Shape(1, 2, 4, 2)
     adjacency = neighbours(shape)
     adjacency[:, 0, :, 1] = 0
-    assert_twins(kernels, message_case(shape, adjacency))
+    assert_twins(message_case(shape, adjacency))
 
 
-@quick_kernels
-def test_messages_among_more_nodes_than_a_byte_counts_are_the_plain_ones(kernels):
-    assert_twins(kernels, message_case(Shape(1, 1, 140, 0), adjacency=None))
+def test_messages_among_more_nodes_than_a_byte_counts_are_the_plain_ones():
+    assert_twins(message_case(Shape(1, 1, 140, 0), adjacency=None))
 
 
-@needs_triton
-@pytest.mark.parametrize(("normed", "gated"), [*product((False, True), repeat=2)])
 @by_shape
-def test_new_states_are_the_plain_ones(shape, normed, gated):
-    assert_twins(partial(Fused, STEPS, "ieee"), renew_case(shape, normed, gated))
+def test_triplets_are_the_plain_ones(shape):
+    assert_twins(triplet_case(shape))
 
 
-@quick_kernels
-@by_shape
-def test_triplets_are_the_plain_ones(kernels, shape):
-    assert_twins(kernels, triplet_case(shape))
-
-
-@quick_kernels
 @pytest.mark.parametrize("triplets", [False, True])
 @by_shape
-def test_pointers_are_the_plain_ones(kernels, shape, triplets):
-    assert_twins(kernels, pointer_case(shape, triplets))
+def test_pointers_are_the_plain_ones(shape, triplets):
+    assert_twins(pointer_case(shape, triplets))
 
 
 EVERY_CASE = {
-    "project": project_case,
     "message": partial(message_case, adjacency=None),
-    "renew": partial(renew_case, normed=True, gated=True),
     "triplet_max": triplet_case,
     "pointer": partial(pointer_case, triplets=True),
 }
 of_every_operation = pytest.mark.parametrize("case", EVERY_CASE.values(), ids=EVERY_CASE.keys())
 
 
-@quick_kernels
 @of_every_operation
-def test_a_step_that_nobody_reads_teaches_nothing(kernels, case):
+def test_a_step_that_nobody_reads_teaches_nothing(case):
     case = case(Shape(1, 2, 3, 2))
-    assert_equal(outcome(kernels, case, steps=1), outcome(Plain, case, steps=1))
+    assert_equal(outcome(Compiled, case, steps=1), outcome(Plain, case, steps=1))
 
 
-@quick_kernels
 @of_every_operation
-def test_inputs_learn_where_weights_are_frozen(kernels, case):
+def test_inputs_learn_where_weights_are_frozen(case):
     weights, steps, prepare = case(Shape(1, 2, 3, 2))
     frozen = Case((), steps, lambda kernels: prepare(kernels, *weights))
-    assert_equal(outcome(kernels, frozen), outcome(Plain, frozen))
+    assert_equal(outcome(Compiled, frozen), outcome(Plain, frozen))
 
 
-@quick_kernels
-def test_operations_of_a_scan_share_the_raw_numbers(kernels):
+def test_operations_of_a_scan_share_the_raw_numbers():
     shape = Shape(1, 2, 5, 2)
     message, triplet = message_case(shape, adjacency=None), triplet_case(shape)
     pointer = pointer_case(shape, triplets=True)
@@ -280,8 +204,8 @@ def test_operations_of_a_scan_share_the_raw_numbers(kernels):
         score = pointer.prepare(kernels, *weights[5:])
 
         def step(receiver, sender, nodes, raw):
-            heard = say(receiver, sender, raw)
-            return score(heard, sender, raw, maxima(nodes, raw))
+            heard, best = say(receiver, sender, raw), maxima(nodes, raw)
+            return score(heard, sender, raw, best.repeat_interleave(HIDDEN // FEATURES, -1))
 
         return step
 
@@ -290,45 +214,48 @@ def test_operations_of_a_scan_share_the_raw_numbers(kernels):
         (*nodes, triples, raw)
         for (*nodes, raw), (triples, _) in zip(message.steps, triplet.steps, strict=True)
     ]
-    assert_twins(kernels, Case(weights, steps, prepare))
+    assert_twins(Case(weights, steps, prepare))
+
+
+CPU = torch.device("cpu")
 
 
 def test_kernels_of_other_names_are_errors():
     with pytest.raises(ValueError, match="unknown kernels 'quick'"):
-        choose("quick", "fp32", DEVICE, steps=1)
-
-
-def test_precisions_of_other_names_are_errors():
-    with pytest.raises(ValueError, match="unknown precision 'fp8'"):
-        choose("plain", "fp8", DEVICE, steps=1)
+        choose("quick", CPU)
 
 
 def test_the_fastest_kernels_of_a_cpu_depend_on_whether_it_learns():
-    cpu = torch.device("cpu")
-    assert type(choose("auto", "tf32", cpu, steps=1)) is Compiled
+    assert type(choose("auto", CPU)) is Compiled
     with torch.no_grad():
-        assert type(choose("auto", "tf32", cpu, steps=1)) is Plain
+        assert type(choose("auto", CPU)) is Plain
+    assert type(choose("plain", CPU)) is Plain
 
 
-def test_the_fastest_kernels_of_a_gpu_are_fused():
-    assert type(choose("auto", "tf32", torch.device("cuda"), steps=1)) is Fused
+def rolled_by_fused_kernels(precision="tf32", **model):
+    net = small.net("bfs", **model)
+    net.kernels, net.precision = "fused", precision
+    return net.rollout("bfs", whole([small.problems("bfs", n=4, count=1)]))
 
 
-def test_kernels_are_chosen_by_name():
-    assert type(choose("plain", "tf32", DEVICE, steps=1)) is Plain
-    assert type(choose("fused", "tf32", DEVICE, steps=1)) is Fused
-
-
-def test_widths_that_fused_kernels_do_not_take_are_refused_or_computed_plainly():
-    with pytest.raises(ValueError, match="powers of two, got 24"):
-        choose("fused", "tf32", torch.device("cpu"), 1, (24, 8))
-    with pytest.raises(ValueError, match="at least 16, got 8"):
-        choose("fused", "tf32", torch.device("cpu"), 1, (8, 8))
-    with pytest.warns(UserWarning, match="plain kernels are used"):
-        assert type(choose("auto", "tf32", torch.device("cuda"), 1, (128, 6))) is Plain
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"hidden": 24}, "powers of two, got 24"),
+        ({"triplet_features": 6}, "powers of two, got 6"),
+        ({"hidden": 8}, "at least 16, got 8"),
+        ({"processor": "gat"}, "know no gat; or choose plain"),
+        ({"processor": "pgn_mask"}, "know no pgn_mask"),
+        ({"precision": "fp8"}, "unknown precision 'fp8'"),
+    ],
+)
+def test_what_fused_kernels_do_not_take_is_refused(model, message):
+    pytest.importorskip("triton")
+    with pytest.raises(ValueError, match=message):
+        rolled_by_fused_kernels(**model)
 
 
 def test_fused_kernels_without_triton_say_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install"):
-        choose("fused", "tf32", torch.device("cpu"), 1)
+        rolled_by_fused_kernels()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from algorist.errors import unknown
+from algorist.kernels.ops import KERNELS
 from algorist.model.fused import PRECISIONS
 from algorist.model.net import Net
 
-KERNELS = ("auto", "plain", "fused")
 _MOST_WORKERS = 8
 
 

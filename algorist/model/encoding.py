@@ -56,11 +56,5 @@ def raw_numbers(features: Sequence[Feature], values: Dense) -> dict[Location, li
 
 def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
     """Which pairs of nodes each feature connects, in either direction."""
-    connected = []
-    for feature in features:
-        value = values[feature.name]
-        if (feature.location, feature.kind) == (Location.EDGE, Kind.MASK):
-            connected.append(value + value.mT > 0)
-        elif row(feature).form.lands == Location.EDGE and feature.location == Location.NODE:
-            connected.append(value + value.mT > 0.5)
-    return connected
+    limits = ((values[f.name], kinds.connecting(f)) for f in features)
+    return [value + value.mT > limit for value, limit in limits if limit is not None]

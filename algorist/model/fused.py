@@ -1,4 +1,4 @@
-"""The scan over a window by fused kernels: how they are told of a net, an algorithm and a window."""
+"""The scan over a window by fused kernels: how they are told of a net, a window, an algorithm."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 from algorist.errors import unknown
-from algorist.model.decoding import Decoded
+from algorist.model.decoding import Decoded, width
 from algorist.model.encoding import dense
-from algorist.model.kinds import Form, raw_numbers, raw_width, row
+from algorist.model.kinds import Form, connecting, raw_numbers, raw_width, row
 from algorist.model.processors import MessagePassing
 from algorist.model.scan import Carry, Composed, Rollout
 from algorist.model.window import Window
-from algorist.spec import Feature, Kind, Location
+from algorist.spec import Feature, Location
 
 if TYPE_CHECKING:
-    from algorist.kernels.fused.decoding import Logits
-    from algorist.kernels.fused.scan import Previous
+    from algorist.kernels.fused.scan import Previous, Reading
+    from algorist.kernels.fused.stacks import Logits
     from algorist.model.net import Net
 
 PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
@@ -53,16 +53,19 @@ class Columns:
     """Where the raw numbers of each feature stand: in x, node's then graph's, or among edges'."""
 
     def __init__(self, inputs: Sequence[Feature], hints: Sequence[Feature]):
-        self.of: dict[str, int] = {}
-        self.ends: dict[Location, int] = {}
         self.features = {feature.name: feature for feature in (*inputs, *hints)}
-        for start, locations in ((0, (Location.NODE, Location.GRAPH)), (0, (Location.EDGE,))):
-            for location in locations:
-                for feature in self.features.values():
-                    if row(feature).form.lands == location:
-                        self.of[feature.name] = start
-                        start += raw_width(feature)
-                self.ends[location] = start
+        self.of: dict[str, int] = {}
+        self.of_nodes = self._put(Location.NODE, 0)
+        self.of_x = self._put(Location.GRAPH, self.of_nodes)
+        self.of_edges = self._put(Location.EDGE, 0)
+
+    def _put(self, location: Location, start: int) -> int:
+        """Give columns to all features that land there; where the next ones would start."""
+        for feature in self.features.values():
+            if row(feature).form.lands == location:
+                self.of[feature.name] = start
+                start += raw_width(feature)
+        return start
 
     def write(self, x: Tensor, raw: Tensor, values: Mapping[str, Tensor]) -> None:
         """Put dense values where they belong; those of the graph at every node."""
@@ -86,28 +89,25 @@ class Tables:
 
         self.columns = Columns(maps.spec.inputs, maps.read_hints)
         self.hints = [
-            Hint(CODES[f.location, f.kind], maps.hints.place(f), f.classes or 1)
+            Hint(CODES[f.location, f.kind], maps.hints.place(f), width(f))
             for f in maps.hints.features
         ]
         self.losses = hint_table(self.hints, n, device)
-        known = dict(zip((f.name for f in maps.hints.features), self.hints, strict=True))
         read = [
             (hint.code, self.columns.of[f.name], hint.column, hint.width, 0)
-            for f in maps.read_hints
-            if (hint := known[f.name])
+            for f, hint in zip(maps.hints.features, self.hints, strict=True)
+            if f in maps.read_hints
         ]
         self.begin = torch.tensor(read, dtype=torch.int32, device=device).view(-1, 5)
         self.connects = self._limits().to(device)
 
     def _limits(self) -> Tensor:
         """Above which sum over both directions each raw number of an edge connects its nodes."""
-        limits = torch.full((self.columns.ends[Location.EDGE],), math.inf)
+        limits = torch.full((self.columns.of_edges,), math.inf)
         for name, feature in self.columns.features.items():
-            form = row(feature).form
-            if form == Form.EDGE and feature.kind == Kind.MASK:
-                limits[self.columns.of[name]] = 0.0
-            elif form == Form.POINTER:
-                limits[self.columns.of[name]] = 0.5
+            limit = connecting(feature)
+            if limit is not None:
+                limits[self.columns.of[name]] = limit
         return limits
 
 
@@ -117,8 +117,7 @@ class FusedScan:
     def __init__(self, net: Net, algorithm: str, window: Window):
         if net.precision not in PRECISIONS:
             raise ValueError(unknown("precision", net.precision, PRECISIONS))
-        self.net, self.window, self.algorithm = net, window, algorithm
-        self.maps = Composed(net, algorithm)
+        self.net, self.window, self.maps = net, window, Composed(net, algorithm)
         self.n = window.inputs["pos"].shape[-1]
         place = (algorithm, self.n, net.device)
         if place not in net.tables:
@@ -128,36 +127,42 @@ class FusedScan:
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-        from algorist.kernels.fused.scan import Reading, scan
+        from algorist.kernels.fused.scan import scan
 
-        net, maps, window = self.net, self.maps, self.window
+        maps = self.maps
+        process = self.net.processor.maps(maps.encoders, triplets=maps.reads_edges)
+        of_hints, of_outputs, hidden = scan(
+            process, maps.hint_maps, maps.output_maps, self._reading(carry)
+        )
+        hints = maps.hints.predictions(_by_form(of_hints), None, None)
+        at_ends = maps.outputs.predictions(_by_form(of_outputs), None, self.window.noise)
+        outputs = {name: value.squeeze(0) for name, value in at_ends.items()}
+        last = {name: value[-1].detach() for name, value in hints.items()}
+        losses = partial(self._hint_losses, of_hints) if hints else None
+        return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last), losses)
+
+    def _reading(self, carry: Carry | None) -> Reading:
+        """All that the scan reads beside its maps."""
+        from algorist.kernels.fused.scan import Reading
+
+        net, window, (_, S, B) = self.net, self.window, self.window.follows.shape
         fresh, given = self._beginnings(carry)
         x, raw = self._true_numbers(carry)
-        S, B = window.follows.shape[1:]
         only_itself = net.processor.hears == "itself"
-        eye = torch.eye(self.n, device=x.device).repeat(S, B, 1, 1) if only_itself else None
-        reading = Reading(
+        return Reading(
             x=x,
             raw=raw,
-            of_nodes=self.columns.ends[Location.NODE],
+            of_nodes=self.columns.of_nodes,
             table=self.tables.begin,
             given=given,
             fresh=fresh,
             ends=window.ends,
             previous=None if carry is None else self._previous(carry),
             hard=net.hard_feedback,
-            heard=eye,
+            heard=torch.eye(self.n, device=x.device).repeat(S, B, 1, 1) if only_itself else None,
             connects=self.tables.connects if net.processor.needs_adjacency else None,
             precision=PRECISIONS[net.precision],
         )
-        process = net.processor.maps(maps.encoders, triplets=maps.reads_edges)
-        of_hints, of_outputs, hidden = scan(process, maps.hint_maps, maps.output_maps, reading)
-        hints = maps.hints.predictions(_by_form(of_hints), None, None)
-        at_ends = Decoded(*(_only(part) for part in _by_form(of_outputs)))
-        outputs = maps.outputs.predictions(at_ends, None, window.noise)
-        last = {name: value[-1] for name, value in hints.items()}
-        losses = partial(self._hint_losses, of_hints) if hints else None
-        return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last), losses)
 
     def _hint_losses(self, logits: Logits, window: Window) -> dict[str, Tensor]:
         """The losses of all hints at once."""
@@ -182,41 +187,45 @@ class FusedScan:
 
     def _true_numbers(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
         """The inputs at every step, and the true hints where the net may be given them."""
-        window, maps, ends = self.window, self.maps, self.columns.ends
+        window, maps, columns = self.window, self.maps, self.columns
         shape = (*window.follows.shape, self.n)
-        x = window.follows.new_empty(*shape, ends[Location.GRAPH] + 1)
-        raw = window.follows.new_empty(*shape, self.n, ends[Location.EDGE])
+        x = window.follows.new_empty(*shape, columns.of_x + 1)
+        raw = window.follows.new_empty(*shape, self.n, columns.of_edges)
         x[..., -1] = 1.0
-        self.columns.write(x, raw, dense(maps.spec.inputs, window.inputs, self.n))
+        columns.write(x, raw, dense(maps.spec.inputs, window.inputs, self.n))
         if window.is_first is not None or window.forced is not None:
             steps = window.steps
         else:  # at the first step at most
             steps = int(carry is None)
         hints = {f.name: window.hints[f.name][:steps] for f in maps.read_hints}
-        self.columns.write(x[:steps], raw[:steps], dense(maps.read_hints, hints, self.n))
+        columns.write(x[:steps], raw[:steps], dense(maps.read_hints, hints, self.n))
         return x, raw
 
     def _previous(self, carry: Carry) -> Previous:
         """The carried hints, side by side as decoders leave them."""
-        from algorist.kernels.fused.decoding import Logits
         from algorist.kernels.fused.scan import Previous
+        from algorist.kernels.fused.stacks import Logits
 
-        def of(form: Form) -> list[Tensor]:
-            values = ((f, carry.hints[f.name]) for f in self.maps.hints.of[form])
-            return [v if form.points or f.classes else v.unsqueeze(-1) for f, v in values]
+        def joined(form: Form) -> Tensor | None:
+            values = [(f, carry.hints[f.name]) for f in self.maps.hints.of[form]]
+            if not values:
+                return None
+            if form.points:
+                return torch.stack([value for _, value in values])
+            return torch.cat([v if f.classes else v.unsqueeze(-1) for f, v in values], -1)
 
-        nodes, edges, graph = (
-            torch.cat(of(form), -1) if of(form) else None
-            for form in (Form.NODE, Form.EDGE, Form.GRAPH)
+        logits = Logits(
+            decoded=joined(Form.NODE),
+            points=joined(Form.POINTER),
+            edges=joined(Form.EDGE),
+            cubes=joined(Form.EDGE_POINTER),
+            graph=joined(Form.GRAPH),
         )
-        points, cubes = (
-            torch.stack(of(form)) if of(form) else None
-            for form in (Form.POINTER, Form.EDGE_POINTER)
-        )
-        return Previous(carry.hidden.contiguous(), Logits(nodes, points, edges, cubes, graph))
+        return Previous(carry.hidden.contiguous(), logits)
 
 
 def _by_form(logits: Logits) -> Decoded:
+    """The same predictions, each pointer by itself."""
     nodes, points, edges, cubes, graph = logits
     return Decoded(
         nodes=nodes,
@@ -225,10 +234,3 @@ def _by_form(logits: Logits) -> Decoded:
         cubes=() if cubes is None else cubes.unbind(1),
         graph=graph,
     )
-
-
-def _only(part: Tensor | Sequence[Tensor] | None) -> Tensor | Sequence[Tensor] | None:
-    """The single step of what was decoded at ends."""
-    if part is None or isinstance(part, Tensor):
-        return None if part is None else part.squeeze(0)
-    return [one.squeeze(0) for one in part]

@@ -167,6 +167,14 @@ def raw_width(feature: Feature) -> int:
     return feature.classes or 1
 
 
+def connecting(feature: Feature) -> float | None:
+    """Above which sum over both directions its numbers make two nodes adjacent; None for never."""
+    form = row(feature).form
+    if form == Form.EDGE and feature.kind == Kind.MASK:
+        return 0.0
+    return 0.5 if form == Form.POINTER else None
+
+
 def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
     """The raw numbers of a dense value, channels last."""
     if row(feature).form == Form.EDGE_POINTER:  # (i, j, k), averaged over i and over j

@@ -70,7 +70,7 @@ class Net(nn.Module):
     auto means fused kernels on GPUs, compiled ones for training on CPUs, and plain ones otherwise.
     """
     precision: str = "tf32"
-    """How fused kernels round the operands of matrix products: tf32 or fp32."""
+    """How fused kernels round the operands of matrix products: tf32, fp32 or bf16."""
 
     def __init__(self, specs: Mapping[str, Spec], config: ModelConfig, seeds: Sequence[int] = (0,)):
         super().__init__()
@@ -98,6 +98,7 @@ class Net(nn.Module):
                 for name, spec in specs.items()
             }
         )
+        # What fused kernels look up, kept by algorithm, number of nodes and device.
         self.tables: dict[tuple[str, int, torch.device], Tables] = {}
         self.register_buffer("no_code", torch.zeros(replicas, h), persistent=False)
         for replica, seed in enumerate(seeds):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from algorist.model.kinds import row
-from algorist.model.net import Rollout
+from algorist.model.scan import Rollout
 from algorist.model.window import Window, expanded
 from algorist.spec import Spec
 

@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.fused.begin import Code
-from algorist.kernels.fused.decoding import Logits
+from algorist.kernels.fused.stacks import Logits
 from algorist.kernels.fused.tiling import padded
 from algorist.spec import MASKED
 
@@ -238,14 +238,15 @@ def _pass(
         weight = tl.load(follows + sample)
         if meaning <= _MASK:
             loss, counts = _numbers(
-                logits + at, slopes + slope_at, numbers + sample * of_numbers + truth_column, at_mark,
+                logits + at, slopes + slope_at,
+                numbers + sample * of_numbers + truth_column, at_mark,
                 meaning, rows, stride, slope_stride, factor * weight, R * N, LAST,
             )  # fmt: skip
         else:
             loss, counts = _choices(
-                logits + at, slopes + slope_at, at_mark, targets + sample * of_targets + truth_column,
-                place, rows, stride, slope_stride, width, between, slope_between,
-                factor * weight, R, N, LAST,
+                logits + at, slopes + slope_at, at_mark,
+                targets + sample * of_targets + truth_column, place, rows,
+                stride, slope_stride, width, between, slope_between, factor * weight, R, N, LAST,
             )  # fmt: skip
         lost += weight * loss
         counted += weight * counts
@@ -287,7 +288,7 @@ class _Run:
 
     def losses(self) -> Tensor:
         """The first pass: what is lost, and how much counts."""
-        self._pass(self.sums, Logits(*(None for _ in self.logits)), last=False)
+        self._pass(self.sums, Logits(), last=False)
         lost, counted = self.sums.sum(-1).unbind(-1)
         return lost / counted.clamp(min=_ALMOST_NOTHING.value)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
+from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused import message, node, triplet
@@ -13,16 +12,23 @@ from algorist.kernels.fused.stacks import Moments, Slots, at_step, over_steps, s
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.maps import ProcessMaps, Update
 
-if TYPE_CHECKING:
-    from algorist.kernels.fused.scan import Reading
-
 
 class Processing:
     """One step of message passing, at all steps; `keep` what the way back needs."""
 
-    def __init__(self, maps: ProcessMaps, moments: Moments, reading: Reading, *, keep: bool):
-        self.maps, self.moments, self.precision = maps, moments, reading.precision
-        self.state = Projection(maps.state, (moments.x, moments.before), self.precision)
+    def __init__(
+        self,
+        maps: ProcessMaps,
+        moments: Moments,
+        heard: Tensor | None,
+        connects: Tensor | None,
+        precision: str,
+        *,
+        keep: bool,
+    ):
+        """Who hears whom is the same at all steps, or found at each where numbers connect."""
+        self.maps, self.moments, self.precision = maps, moments, precision
+        self.state = Projection(maps.state, (moments.x, moments.before), precision)
         K, S, B, n, h = moments.before.shape
         new, gated = moments.before.new_empty, maps.update.gate is not None
         # The columns of the state: receiver, triplets, sender, keep, gate.
@@ -32,18 +38,18 @@ class Processing:
         self.columns = self.keep_column, self.keep_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
         self.first, self.second = (w.mT.contiguous().mT for w in (maps.first.weight, maps.second))
-        self.heard, self.connects = reading.heard, reading.connects
-        if self.connects is not None:
-            self.heard = new(S, B, n, n)
+        self.heard = heard if connects is None else new(S, B, n, n)
+        self.connects = connects
         self.messages = new(K, S, B, n, h)
-        self.winner = self.built = self.inner = self.triplet_winner = None
-        self.renewed: list = [None] * 3
-        if keep:
-            self.winner = new(K, S, B, n, h, dtype=torch.int16)
-            self.built, self.inner = (new(K, S, B, n, n, h) for _ in range(2))
-            self.renewed = [new(K, S, B, n, h) if gated or not i else None for i in range(3)]
-            if moments.maxima is not None:
-                self.triplet_winner = torch.empty_like(moments.maxima, dtype=torch.int16)
+        steps = K if keep else 0
+        self.winner = new(steps, S, B, n, h, dtype=torch.int16)
+        self.built, self.inner = (new(steps, S, B, n, n, h) for _ in range(2))
+        features = 0 if moments.maxima is None else moments.maxima.shape[-1]
+        self.triplet_winner = new(steps, S, B, n, n, features, dtype=torch.int16)
+        gates = steps if gated else 0
+        self.pre, self.opened, self.door_inner = (
+            new(count, S, B, n, h) for count in (steps, gates, gates)
+        )
 
     @property
     def adds(self) -> list[str]:
@@ -58,10 +64,11 @@ class Processing:
 
     def connect_triplets(self, k: int) -> None:
         """The maxima over triplets of step k."""
-        if self.maps.triplet is not None:
+        maxima = at_step(self.moments.maxima, k)
+        if maxima is not None:
             triplet.triplet_max(
                 self.state.out[k], self.triplet_column, self.moments.raw[k], self.maps.triplet,
-                self.moments.maxima[k], at_step(self.triplet_winner, k),
+                maxima, at_step(self.triplet_winner, k),
             )  # fmt: skip
 
     def renew(self, k: int) -> None:
@@ -71,14 +78,17 @@ class Processing:
             message.connect(raw, self.connects, self.heard)
         message.message(
             state, (0, self.sender_column), raw, self.heard, maps.edge, self.first,
-            maps.first.bias, self.second, self.messages[k],
-            *(at_step(x, k) for x in (self.winner, self.built, self.inner)),
-            precision=self.precision,
+            maps.first.bias, self.second, self.messages[k], at_step(self.winner, k),
+            at_step(self.built, k), at_step(self.inner, k), precision=self.precision,
         )  # fmt: skip
         node.renew(
             state, self.columns, self.messages[k], self.moments.before[k], maps.update,
-            self.moments.after[k], [at_step(x, k) for x in self.renewed], self.precision,
+            self.moments.after[k], self._renewed(k), self.precision,
         )  # fmt: skip
+
+    def _renewed(self, k: int) -> list[Tensor | None]:
+        """What renewal keeps for the way back."""
+        return [at_step(stack, k) for stack in (self.pre, self.opened, self.door_inner)]
 
     def turn(self, slots: Slots) -> None:
         """Make ready for the way back."""
@@ -86,7 +96,9 @@ class Processing:
         self.state.turn(slots)
         self.d_sender = self.state.partial(1, self.sender_column, 0, tiles(n).blocks(n))
         self.d_message = torch.empty_like(self.messages[0])
-        self.d_result, self.d_hidden, self.d_built = (torch.empty_like(self.built) for _ in "123")
+        self.d_result, self.d_hidden, self.d_built = (
+            torch.empty_like(self.built) for _ in range(3)
+        )
         # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
         self.d_door, self.d_scale, self.d_offset = self.sums = self.messages.new_empty(
             3, *self.messages.shape
@@ -105,10 +117,9 @@ class Processing:
         maps, slopes = self.maps, self.state.slopes[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
         node.renew_backward(
-            self.d_after[k], self.moments.before[k], maps.update,
-            [at_step(x, k) for x in self.renewed], slopes, self.columns, self.d_message,
-            at_step(self.d_before, k), self.d_door[k] if maps.update.gate else None, norm,
-            self.precision,
+            self.d_after[k], self.moments.before[k], maps.update, self._renewed(k), slopes,
+            self.columns, self.d_message, at_step(self.d_before, k),
+            self.d_door[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
         message.message_backward(
             self.d_message, self.winner[k], self.built[k], self.inner[k], maps.edge,
@@ -134,7 +145,7 @@ class Processing:
         state = self.state.gradients()
         heard = self.state.slopes[..., self.keep_column :]
         door, scale, offset = self.sums.flatten(3, -2).sum((1, 3))
-        gate = maps.update.gate and Affine(over_steps(self.renewed[2], self.d_door), door)
+        gate = Affine(over_steps(self.door_inner, self.d_door), door) if maps.update.gate else None
         return ProcessMaps(
             state=state,
             edge=over_steps(raw, self.d_built),

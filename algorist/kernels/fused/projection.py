@@ -25,11 +25,12 @@ class Projection:
     ):
         """The inputs are x, states before and perhaps after.
 
-        After the first columns, the `narrow` ones, others that are zero fill up a line of memory.
+        After the first columns, the `narrow` ones, others that are zero fill up a line of memory:
+        the `rest` begins at the next one.
         """
         self.inputs, self.precision = inputs, precision
         x = inputs[0]
-        self.narrow, self.wide = narrow, triton.cdiv(narrow, _LINE) * _LINE
+        self.narrow, self.rest = narrow, triton.cdiv(narrow, _LINE) * _LINE
         own = affine.weight.shape[1] - sum(states.shape[-1] for states in inputs[1:])
         self.split = own, x.shape[-1] - 1 - own  # numbers that are read, and that are not
         self.weight = self._spread(with_ones(affine, *self.split))
@@ -37,10 +38,10 @@ class Projection:
 
     def _spread(self, matrix: Tensor) -> Tensor:
         """The columns of a matrix with others that are zero in between."""
-        if self.narrow == self.wide:
+        if self.narrow == self.rest:
             return matrix
         first, rest = matrix.split((self.narrow, matrix.shape[-1] - self.narrow), -1)
-        return torch.cat((pad(first, (0, self.wide - self.narrow)), rest), -1)
+        return torch.cat((pad(first, (0, self.rest - self.narrow)), rest), -1)
 
     def forward(self, k: int) -> None:
         """The values of step k."""
@@ -49,7 +50,7 @@ class Projection:
     def turn(self, slots: Slots) -> None:
         """Make ready for the way back."""
         self.slopes = torch.empty_like(self.out)
-        self.slopes[..., self.narrow : self.wide] = 0.0
+        self.slopes[..., self.narrow : self.rest] = 0.0
         self.partials: list[node.Partial] = []
         names = ("x", "before", "after")[: len(self.inputs)]
         self.d_inputs = [slots.take(name) for name in names]
@@ -70,6 +71,6 @@ class Projection:
     def gradients(self) -> Affine:
         """Of the map."""
         matrix = torch.cat([over_steps(x, self.slopes) for x in self.inputs], 1)
-        if self.narrow < self.wide:
-            matrix = torch.cat((matrix[..., : self.narrow], matrix[..., self.wide :]), -1)
+        if self.narrow < self.rest:
+            matrix = torch.cat((matrix[..., : self.narrow], matrix[..., self.rest :]), -1)
         return without_ones(matrix, *self.split)

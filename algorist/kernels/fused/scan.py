@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused.begin import begin, begin_backward
-from algorist.kernels.fused.decoding import Decoding, Logits
+from algorist.kernels.fused.decoding import Decoding
 from algorist.kernels.fused.processing import Processing
-from algorist.kernels.fused.stacks import Moments, Slots
+from algorist.kernels.fused.stacks import Logits, Moments, Slots
 from algorist.kernels.fused.streams import Aside
 from algorist.kernels.maps import DecodeMaps, Maps, ProcessMaps, detached, matching, tensors
 
@@ -62,9 +62,13 @@ class Reading:
 def scan(
     process: ProcessMaps, hints: DecodeMaps, outputs: DecodeMaps, reading: Reading
 ) -> tuple[Logits, Logits, Tensor]:
-    """The predictions of hints at all steps, of outputs at all ends, and the last states."""
+    """The predictions of hints at all steps, of outputs at all ends, and the last states.
+
+    No gradient goes through the last states: none leads from one window into the one before.
+    """
     maps = (process, hints, outputs)
-    run = _Run(*detached(maps), reading, keep=torch.is_grad_enabled())
+    keep = torch.is_grad_enabled()
+    run = _Run(detached(process), detached(hints), detached(outputs), reading, keep=keep)
     results = iter(_Scan.apply(run, maps, *tensors(maps)))
 
     def named(decoding: Decoding) -> Logits:
@@ -80,10 +84,12 @@ class _Scan(torch.autograd.Function):
         ctx.run, ctx.maps = run, maps
         results = [*run.hints.predictions, *run.outputs.predictions, run.moments.after[-1]]
         # Not the tensors that the run holds: it must not hold what leads back to it.
-        return tuple(x.view_as(x) for x in results if x is not None)
+        views = tuple(x.view_as(x) for x in results if x is not None)
+        ctx.mark_non_differentiable(views[-1])
+        return views
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         run, ctx.run = ctx.run, None
         return None, None, *matching(ctx.maps, run.backward(iter(slopes)))
 
@@ -107,10 +113,17 @@ class _Run:
         maxima = None
         if process.triplet is not None:
             maxima = x.new_empty(K, S, B, n, n, process.triplet.shape[-1] // 3)
-        states = (x.new_empty(K, S, B, n, h) for _ in range(2))
-        self.moments = Moments(x, raw, *states, maxima)
-        self.process = Processing(process, self.moments, reading, keep=keep)
-        self.hints = Decoding(hints, self.moments, reading.of_nodes, reading.precision, keep=keep)
+        before, after = (x.new_empty(K, S, B, n, h) for _ in range(2))
+        self.moments = Moments(x, raw, before, after, maxima)
+        self.process = Processing(
+            process, self.moments, reading.heard, reading.connects, reading.precision, keep=keep
+        )
+        self.hints = self._decoding(hints, self.moments)
+        self.outputs: Decoding  # made when the moments at the ends are known
+
+    def _decoding(self, maps: DecodeMaps, moments: Moments) -> Decoding:
+        reading = self.reading
+        return Decoding(maps, moments, reading.of_nodes, reading.precision, keep=self.keep)
 
     def forward(self) -> None:
         """Take all steps, then decode the outputs at all ends together."""
@@ -118,9 +131,9 @@ class _Run:
         logits = self.hints.logits
         for k in range(len(reading.x)):
             if k:
-                before = Previous(self.moments.after[k - 1], logits.at(k - 1))
+                before = Previous(self.moments.after[k - 1], logits.step(k - 1))
             elif before is None:  # all is given: nobody reads what lies there
-                before = Previous(self.moments.after[0], logits.at(0))
+                before = Previous(self.moments.after[0], logits.step(0))
             begin(
                 reading.table, reading.x[k], reading.raw[k], self.moments.before[k],
                 reading.given[k], reading.fresh[k], *before.logits, before.hidden, reading.hard,
@@ -132,14 +145,11 @@ class _Run:
             self.process.renew(k)
             self.aside.join()
             self.hints.forward(k)
-        at_ends = self.moments.at(*reading.ends)
-        self.outputs = Decoding(
-            self.output_maps, at_ends, reading.of_nodes, reading.precision, keep=self.keep
-        )
+        self.outputs = self._decoding(self.output_maps, self.moments.at(*reading.ends))
         self.outputs.prepare(0)
         self.outputs.forward(0)
 
-    def backward(self, slopes: Iterator[Tensor | None]) -> Maps:
+    def backward(self, slopes: Iterator[Tensor]) -> Maps:
         """The gradients of all maps, from the slopes of all predictions."""
         of_hints, of_outputs = self.hints.read_slopes(slopes), self.outputs.read_slopes(slopes)
         at_ends = Slots(self.outputs.moments, Counter(self.outputs.adds))
@@ -147,6 +157,7 @@ class _Run:
         self.outputs.backward(0)
         self.outputs.prepare_backward(0)
 
+        # Of the states after a step also what the next one reads; of all what the ends read.
         adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
         slots = Slots(self.moments, adds)
         from_next = slots.take("after")
@@ -167,8 +178,8 @@ class _Run:
         return self.process.gradients(), self.hints.gradients(), self.outputs.gradients()
 
     def _begin_backward(self, k: int, slots: Slots, d_after: Tensor) -> None:
-        reading, slopes = self.reading, self.hints.slopes.at(k - 1)
-        cubes = self.hints.logits.at(k - 1).cubes
+        reading, slopes = self.reading, self.hints.slopes.step(k - 1)
+        cubes = self.hints.logits.step(k - 1).cubes
         begin_backward(
             reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k], cubes,
             slots.all["x"][k], slots.all["raw"][k], slots.all["before"][k], *slopes, d_after,

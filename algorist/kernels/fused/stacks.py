@@ -1,4 +1,7 @@
-"""What the steps of a scan leave side by side, and what is made of all steps at once."""
+"""What the steps of a scan leave side by side, and what is made of all steps at once.
+
+Stacks that only the way back reads have no steps where there will be none.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Moments(NamedTuple):
     maxima: Tensor | None  # (K, S, B, n, n, T)
 
     def step(self, k: int) -> Moments:
-        """That of one step."""
+        """Those of one step."""
         return Moments(*(at_step(stack, k) for stack in self))
 
     def at(self, steps: Tensor, lanes: Tensor) -> Moments:
@@ -30,6 +33,20 @@ class Moments(NamedTuple):
         return Moments(
             *(None if x is None else x[steps, replicas, lanes].unsqueeze(0) for x in self)
         )
+
+
+class Logits(NamedTuple):
+    """Raw predictions, (K, S, B, ...), those of several features side by side; None for none."""
+
+    decoded: Tensor | None = None  # (K, S, B, n, C): values of nodes, then what others are made of
+    points: Tensor | None = None  # (K, P, S, B, n, n)
+    edges: Tensor | None = None  # (K, S, B, n, n, Ce)
+    cubes: Tensor | None = None  # (K, Q, S, B, n, n, n)
+    graph: Tensor | None = None  # (K, S, B, Cg)
+
+    def step(self, k: int) -> Logits:
+        """Those of one step."""
+        return Logits(*(at_step(stack, k) for stack in self))
 
 
 class Slots:
@@ -53,20 +70,20 @@ class Slots:
         return self.take(name) if name in self.all else None
 
     def put_at(self, steps: Tensor, lanes: Tensor, slopes: Slots) -> None:
-        """Fill the last slot with the sums of others' slopes at some steps and lanes, else zeros."""
+        """Fill the last slots with sums of others' slopes at some steps and lanes, else zeros."""
         for name, mine in self.all.items():
-            *_, _, S, B = mine.shape[:4]
+            _, slots, S, B = mine.shape[:4]
             mine[:, -1].zero_()
             if name in slopes.all:
-                slots, replicas = mine.shape[1], torch.arange(S, device=steps.device).unsqueeze(1)
+                replicas = torch.arange(S, device=steps.device).unsqueeze(1)
                 row = ((steps * slots + slots - 1) * S + replicas) * B + lanes
                 theirs = slopes.all[name][0].sum(0)  # (S, E, ...)
                 mine.flatten(0, 3).index_add_(0, row.flatten(), theirs.flatten(0, 1))
 
 
 def at_step(stack: Tensor | None, k: int) -> Tensor | None:
-    """One step of a stack, if there is one."""
-    return None if stack is None else stack[k]
+    """One step of a stack, if it has any."""
+    return None if stack is None or not len(stack) else stack[k]
 
 
 def with_ones(affine: Affine, of_nodes: int, extra: int) -> Tensor:
@@ -92,7 +109,7 @@ def over_steps(inputs: Tensor, slopes: Tensor) -> Tensor:
 
     For several replicas cut into many small products that fill the device, then added up.
     """
-    K, S, a, b = *inputs.shape[:2], inputs.shape[-1], slopes.shape[-1]
+    K, S = inputs.shape[:2]
     if S == 1:
         return (inputs.flatten(0, -2).mT @ slopes.flatten(0, -2)).unsqueeze(0)
     rows = inputs.shape[2:-1].numel()
@@ -102,7 +119,7 @@ def over_steps(inputs: Tensor, slopes: Tensor) -> Tensor:
         return x.reshape(K * S * parts, rows // parts, x.shape[-1])
 
     products = cut(inputs).mT @ cut(slopes)
-    return products.view(K, S, parts, a, b).sum((0, 2))
+    return products.unflatten(0, (K, S, parts)).sum((0, 2))
 
 
 def each_over_steps(inputs: Tensor, slopes: Tensor) -> Tensor:

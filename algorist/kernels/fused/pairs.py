@@ -1,0 +1,251 @@
+"""Decoders of pairs of nodes at all steps of a scan: pointers, values of edges, pointers of edges.
+
+Each has `forward` and `backward` for one step and `gradients` for all of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from algorist.kernels.affine import Affine
+from algorist.kernels.fused import edges, points
+from algorist.kernels.fused.projection import Projection
+from algorist.kernels.fused.stacks import (
+    Moments,
+    Slots,
+    at_step,
+    each_over_steps,
+    over_steps,
+    sum_over_steps,
+)
+from algorist.kernels.fused.tiling import tiles
+from algorist.kernels.maps import DecodeMaps, EdgeValues, Pointing
+
+
+class Shared:
+    """What the decoders of pairs of nodes share."""
+
+    def __init__(
+        self, moments: Moments, projection: Projection, widen: Affine | None, *, keep: bool
+    ):
+        self.moments, self.projection, self.keep = moments, projection, keep
+        self.widen = points.Widening(*widen) if widen else None
+        K, S, B, n, h = moments.before.shape
+        self.wide = moments.x.new_empty(K if keep and widen else 0, S, B, n, n, h)
+        """Triplets as all of them read them."""
+
+
+class OfPairs(ABC):
+    """What decoders of pairs of nodes have in common."""
+
+    adds = ("raw", "maxima")
+    out: Tensor
+
+    def __init__(self, shared: Shared, column: int, *, first: bool):
+        """Its columns in what nodes are projected to begin at `column`.
+
+        The first of several writes the triplets as all of them read them.
+        """
+        self.shared, self.column, self.first = shared, column, first
+        self.moments, self.projection, self.widen = shared.moments, shared.projection, shared.widen
+        self.precision = shared.projection.precision
+
+    @abstractmethod
+    def forward(self, k: int) -> None:
+        """What is predicted at step k."""
+
+    @abstractmethod
+    def backward(self, k: int) -> None:
+        """The slopes of what step k read."""
+
+    @abstractmethod
+    def gradients(self) -> Pointing | EdgeValues:
+        """Of the maps."""
+
+    def _read(self, k: int) -> tuple[Tensor, int, Tensor, Tensor | None]:
+        maxima = at_step(self.moments.maxima, k)
+        return self.projection.out[k], self.column, self.moments.raw[k], maxima
+
+    def _wide(self, k: int) -> Tensor | None:
+        """Where the widened triplets are to be written, if at all."""
+        return at_step(self.shared.wide, k) if self.first else None
+
+    def turn(self, slots: Slots, slopes: Tensor) -> None:
+        """Make ready for the way back."""
+        self.slopes = slopes
+        self.d_wide = torch.empty_like(self.shared.wide)
+        self.d_raw, self.d_maxima = slots.take("raw"), slots.take_if("maxima")
+
+    def _partial(self, count: int, column: int, stride: int) -> Tensor:
+        n = self.moments.before.shape[-2]
+        return self.projection.partial(count, column, stride, tiles(n).blocks(n))
+
+    def _slopes(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
+        return at_step(self.d_wide, k), self.d_raw[k], at_step(self.d_maxima, k)
+
+    def _of_triplets(self, slopes: Tensor) -> Tensor | None:
+        """The gradient of the weights of widened triplets, from slopes of what they add to."""
+        return each_over_steps(self.shared.wide, slopes) if self.widen else None
+
+    def widening_gradient(self) -> Affine | None:
+        """Of how triplets are widened."""
+        if self.moments.maxima is None:
+            return None
+        return Affine(over_steps(self.moments.maxima, self.d_wide), sum_over_steps(self.d_wide))
+
+
+class Points(OfPairs):
+    """Pointers of nodes."""
+
+    def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
+        super().__init__(shared, column, first=first)
+        self.maps = _with_turned(maps, self.widen)
+        K, S, B, n, h = self.moments.before.shape
+        new, P = self.moments.before.new_empty, maps.edge.shape[1]
+        self.out = new(K, P, S, B, n, n)
+        # Without a way back all steps may share the room of one.
+        room = new(K if shared.keep else 1, P, S, B, n, n, h)
+        self.larger = room.expand(K, *room.shape[1:])
+
+    def prepare(self, k: int) -> None:
+        """What step k can know of pairs before states are renewed."""
+        points.pair_values(
+            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps, self.widen,
+            self.larger[k], self._wide(k), precision=self.precision,
+        )  # fmt: skip
+
+    def forward(self, k: int) -> None:
+        """The scores of step k."""
+        points.points(
+            self.projection.out[k], self.column, self.maps, self.larger[k], self.out[k],
+            keep=self.shared.keep,
+        )  # fmt: skip
+
+    def turn(self, slots: Slots, slopes: Tensor) -> None:
+        """Make ready for the way back."""
+        super().turn(slots, slopes)
+        self.d_excess = torch.empty_like(self.larger)
+
+    def backward(self, k: int) -> None:
+        """The slopes of what nodes said in step k."""
+        points.points_backward(
+            self.slopes[k], self.projection.out[k], self.column, self.maps, self.larger[k],
+            self.projection.slopes[k],
+        )  # fmt: skip
+
+    def prepare_backward(self, k: int) -> None:
+        """The slopes of what edges and triplets said in step k."""
+        points.pair_values_backward(
+            self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
+            at_step(self.shared.wide, k), self.larger[k], self.d_excess[k], *self._slopes(k),
+            precision=self.precision,
+        )  # fmt: skip
+
+    def gradients(self) -> Pointing:
+        """Of the maps."""
+        turned = self.slopes.mT.unsqueeze(-1)  # rows are (target, source)
+        return Pointing(
+            edge=each_over_steps(self.moments.raw, self.d_excess),
+            triplet=self._of_triplets(self.d_excess),
+            score=each_over_steps(self.larger, turned),
+            bias=self.slopes.sum((0, 3, 4, 5)).mT.unsqueeze(-1),
+        )
+
+
+class Edges(OfPairs):
+    """Values of edges."""
+
+    def __init__(self, maps: EdgeValues, shared: Shared, column: int, *, first: bool):
+        super().__init__(shared, column, first=first)
+        self.maps = EdgeValues(maps.edge, maps.triplet if self.widen else None)
+        raw = self.moments.raw
+        self.out = raw.new_empty(*raw.shape[:-1], maps.edge.shape[-1])
+
+    def forward(self, k: int) -> None:
+        """The values of step k."""
+        edges.edge_values(*self._read(k), *self.maps, self.widen, self.out[k], self._wide(k))
+
+    def backward(self, k: int) -> None:
+        """The slopes of what step k read."""
+        edges.edge_values_backward(
+            self.slopes[k], self.column, *self.maps, self.widen, at_step(self.shared.wide, k),
+            self.projection.slopes[k], *self._slopes(k), precision=self.precision,
+        )  # fmt: skip
+
+    def gradients(self) -> EdgeValues:
+        """Of the maps."""
+        triplet = self._of_triplets(self.slopes.unsqueeze(1))
+        return EdgeValues(
+            edge=over_steps(self.moments.raw, self.slopes),
+            triplet=None if triplet is None else triplet.squeeze(1),
+        )
+
+
+class Cubes(OfPairs):
+    """Pointers of edges."""
+
+    def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
+        super().__init__(shared, column, first=first)
+        self.maps = _with_turned(maps, self.widen)
+        K, S, B, n, h = self.moments.before.shape
+        new, Q = self.moments.before.new_empty, maps.edge.shape[1]
+        self.out = new(K, Q, S, B, n, n, n)
+        self.pairs = new(K if shared.keep else 0, Q, S, B, n, n, h)
+
+    def forward(self, k: int) -> None:
+        """The scores of step k."""
+        edges.cube(
+            *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
+            at_step(self.pairs, k), precision=self.precision,
+        )  # fmt: skip
+
+    def turn(self, slots: Slots, slopes: Tensor) -> None:
+        """Make ready for the way back."""
+        super().turn(slots, slopes)
+        K, S, B, n, h = self.moments.before.shape
+        Q = self.out.shape[1]
+        self.d_target = self._partial(Q, self.column + h, 3 * h)
+        self.d_pointee = self._partial(Q, self.column + 2 * h, 3 * h)
+        self.d_pair = torch.empty_like(self.pairs)
+        self.d_score = self.out.new_empty(K, Q, S, B, tiles(n).blocks(n), h)
+
+    def backward(self, k: int) -> None:
+        """The slopes of what step k read."""
+        edges.cube_backward(
+            self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
+            at_step(self.shared.wide, k), self.pairs[k], self.projection.slopes[k], self.d_target,
+            self.d_pointee, self.d_pair[k], self.d_score[k], *self._slopes(k),
+            precision=self.precision,
+        )  # fmt: skip
+
+    def gradients(self) -> Pointing:
+        """Of the maps."""
+        return Pointing(
+            edge=each_over_steps(self.moments.raw, self.d_pair),
+            triplet=self._of_triplets(self.d_pair),
+            score=self.d_score.sum((0, 3, 4)).transpose(0, 1).unsqueeze(-1),
+            bias=self.slopes.sum((0, 3, 4, 5, 6)).mT.unsqueeze(-1),
+        )
+
+
+def _with_turned(maps: Pointing, widen: points.Widening | None) -> points.Pointing:
+    """The maps as kernels take them: those of triplets, if any are read, in both directions."""
+    triplets = (maps.triplet, maps.triplet.mT.contiguous()) if widen else (None, None)
+    return points.Pointing(maps.edge, maps.score, maps.bias, *triplets)
+
+
+def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, OfPairs]:
+    """Those that there are, by the names that maps and logits have for them."""
+    found: dict[str, OfPairs] = {}
+    column, h = shared.projection.rest, shared.moments.before.shape[-1]
+    if maps.points:
+        found["points"] = Points(maps.points, shared, column, first=True)
+        column += 2 * h * maps.points.edge.shape[1]
+    if maps.edges:
+        found["edges"] = Edges(maps.edges, shared, maps.node_values, first=not found)
+    if maps.cubes:
+        found["cubes"] = Cubes(maps.cubes, shared, column, first=not found)
+    return found
