@@ -34,8 +34,8 @@ class Shared:
         self.moments, self.projection, self.keep = moments, projection, keep
         self.widen = points.Widening(*widen) if widen else None
         K, S, B, n, h = moments.before.shape
+        # Triplets as all of them read them.
         self.wide = moments.x.new_empty(K if keep and widen else 0, S, B, n, n, h)
-        """Triplets as all of them read them."""
 
 
 class OfPairs(ABC):
