@@ -1,21 +1,26 @@
 """The maps of one step of message passing, composed for one algorithm: what kernels are given.
 
-Inputs of nodes are the raw numbers of the node, then those of the graph, then the states.
+Maps of nodes read the raw numbers of the node, those of the graph, a one, and then states: all that
+is constant is the row of the one. What edges add that is constant is added to nodes, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
 
+LINE = 16
+"""So many numbers are read at once where all rows begin at multiples of them."""
+
 
 class Update(NamedTuple):
     """What a node makes of its largest messages: new values, and a gate for them."""
 
-    of_message: Affine  # h -> h, or 2h with the gate's part
+    of_message: Tensor  # (S, h, h), or 2h with the gate's part
     norm: tuple[Tensor, Tensor] | None  # scale and offset, (S, h) each
     gate: Affine | None
 
@@ -23,8 +28,8 @@ class Update(NamedTuple):
 class ProcessMaps(NamedTuple):
     """How states are renewed."""
 
-    state: Affine
-    """(nodes, graph, hidden) -> parts for receiver, triplets (three), sender, keep and gate."""
+    state: Tensor
+    """(numbers, hidden) -> parts for receiver, triplets (three), sender, keep and gate."""
     edge: Tensor  # (S, Fe, h)
     first: Affine
     second: Tensor
@@ -57,17 +62,18 @@ class EdgeValues(NamedTuple):
 class Pooling(NamedTuple):
     """Decoders of values of the graph."""
 
-    encoder: Affine  # raw numbers of a node -> h
-    pooled: Affine  # the largest encoding, old and new state over all nodes -> C
-    graph: Affine  # raw numbers of the graph -> C
+    encoder: Tensor  # (S, Fx, h): numbers -> the encoding of a node
+    pooled: Tensor  # (S, 3h, C): of the largest encoding, old and new state over all nodes
+    graph: Tensor  # (S, Fx, C): of the numbers of the graph, and what is constant
 
 
 class DecodeMaps(NamedTuple):
     """How some features are predicted."""
 
-    nodes: Affine | None
-    """(nodes, before, after) -> values of nodes; for all values of edges source, then target; for
-    each pointer source and target; for each pointer of edges source, target and pointee."""
+    nodes: Tensor | None
+    """(numbers, before, after) -> values of nodes; for all values of edges source, then target;
+    nothing, up to a full line; for each pointer source and target; for each pointer of edges
+    source, target and pointee."""
     node_values: int  # how many of these columns are values of nodes
     points: Pointing | None
     edges: EdgeValues | None
@@ -77,8 +83,13 @@ class DecodeMaps(NamedTuple):
 
     @property
     def narrow(self) -> int:
-        """How many columns of nodes come before those of pointers."""
+        """How many columns of nodes come before those of pointers, without those for nothing."""
         return self.node_values + (2 * self.edges.edge.shape[-1] if self.edges else 0)
+
+    @property
+    def rest(self) -> int:
+        """Where those of pointers begin."""
+        return -(-self.narrow // LINE) * LINE
 
 
 Maps = Any
@@ -92,12 +103,17 @@ def tensors(maps: Maps) -> list[Tensor]:
     return [maps] if isinstance(maps, Tensor) else []
 
 
+def changed(maps: Maps, change: Callable[[Tensor], Tensor]) -> Maps:
+    """The same maps with each tensor changed."""
+    if isinstance(maps, tuple):
+        parts = (changed(part, change) for part in maps)
+        return type(maps)(*parts) if hasattr(maps, "_fields") else tuple(parts)
+    return change(maps) if isinstance(maps, Tensor) else maps
+
+
 def detached(maps: Maps) -> Maps:
     """The same maps, cut off from the gradient, each tensor in one piece."""
-    if isinstance(maps, tuple):
-        parts = (detached(part) for part in maps)
-        return type(maps)(*parts) if hasattr(maps, "_fields") else tuple(parts)
-    return maps.detach().contiguous() if isinstance(maps, Tensor) else maps
+    return changed(maps, lambda x: x.detach().contiguous())
 
 
 def matching(maps: Maps, others: Maps) -> list[Tensor | None]:

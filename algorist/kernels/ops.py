@@ -6,7 +6,7 @@ called at each step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from algorist.errors import unknown
 from algorist.kernels import compiled, plain
-from algorist.kernels.affine import Affine, Joined
+from algorist.kernels.affine import Affine
 from algorist.kernels.maps import Update
 
 Project = Callable[..., tuple[Tensor, ...]]
@@ -33,8 +33,8 @@ Pointer = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 class Kernels(Protocol):
     """The operations that dominate the cost; `plain` says what each computes."""
 
-    def project(self, joined: Joined) -> Project:
-        """Several maps of the same values."""
+    def project(self, weight: Tensor, sizes: Sequence[int]) -> Project:
+        """Several maps of the same values, of so many outputs each."""
         ...
 
     def message(self, edge: Tensor, first: Affine, second: Tensor) -> Message:
@@ -57,9 +57,9 @@ class Kernels(Protocol):
 class Plain:
     """Plain PyTorch, on any device."""
 
-    def project(self, joined: Joined) -> Project:
-        """Several maps of the same values."""
-        return lambda *parts: plain.project(parts, joined)
+    def project(self, weight: Tensor, sizes: Sequence[int]) -> Project:
+        """Several maps of the same values, of so many outputs each."""
+        return lambda *parts: plain.project(parts, weight, sizes)
 
     def message(self, edge: Tensor, first: Affine, second: Tensor) -> Message:
         """Messages between all pairs of nodes and their maxima."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, relu
 
-from algorist.kernels.affine import Affine, Joined, product
+from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Update
 
 NOT_A_NEIGHBOUR = -1e6
@@ -50,9 +50,9 @@ def largest(values: Tensor) -> Tensor:
     return _Largest.apply(values)
 
 
-def project(parts: Sequence[Tensor], joined: Joined) -> tuple[Tensor, ...]:
+def project(parts: Sequence[Tensor], weight: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
     """Several maps of the same values, which come in parts."""
-    return joined.affine(torch.cat(tuple(parts), -1)).split(joined.sizes, -1)
+    return product(torch.cat(tuple(parts), -1), weight).split(tuple(sizes), -1)
 
 
 def message_max(
@@ -76,7 +76,7 @@ def update(
     keep: Tensor, gate: Tensor | None, messages: Tensor, hidden: Tensor, maps: Update
 ) -> Tensor:
     """The new states of the nodes, (S, B, n, h): `keep` and `gate` come from the old ones."""
-    heard = maps.of_message(messages)
+    heard = product(messages, maps.of_message)
     new = relu(keep + heard[..., : keep.shape[-1]])
     if maps.norm is not None:
         scale, offset = (x[:, None, None] for x in maps.norm)

@@ -13,21 +13,20 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from algorist.kernels import plain
-from algorist.kernels.affine import Affine, Joined, join, product
-from algorist.kernels.maps import DecodeMaps, EdgeValues, Pointing, Pooling
+from algorist.kernels.affine import product
+from algorist.kernels.maps import LINE, DecodeMaps, EdgeValues, Pointing, Pooling
 from algorist.kernels.ops import Kernels
+from algorist.model.composing import Column, Composer, Joint
 from algorist.model.kinds import Form, Reads, row
 from algorist.model.layers import Linear
-from algorist.model.processors import Encoders
-from algorist.spec import Feature, Location
+from algorist.spec import Feature
 
 
 class Moment(NamedTuple):
     """All that decoders may read of one step."""
 
-    nodes: Tensor  # (S, B, n, F), raw numbers, as the next two
-    edges: Tensor  # (S, B, n, n, F)
-    graph: Tensor  # (S, B, F)
+    numbers: Tensor  # (S, B, n, F): raw numbers of the node and of the graph, and a one
+    edges: Tensor  # (S, B, n, n, F): raw numbers
     before: Tensor  # (S, B, n, h), the states of the nodes
     after: Tensor  # (S, B, n, h)
     triplets: Tensor | None  # (S, B, n, n, f), the maxima
@@ -107,73 +106,98 @@ class Layout:
         }
 
 
-def decode_maps(
-    layout: Layout, modules: nn.ModuleDict, encoders: Encoders, widen: Affine | None
-) -> DecodeMaps:
-    """The maps of all decoders, joined, with the encoders folded in."""
+class JoinedDecoders:
+    """How the decoders of some features are composed."""
 
-    def maps(form: Form, name: str) -> list[Affine]:
-        return [modules[f.name][name].affine for f in layout.of[form]]
+    def __init__(self, layout: Layout, modules: nn.ModuleDict):
+        self._layout, self._modules = layout, modules
 
-    edge_maps = {
-        form: [_edge_map(affine, encoders[Location.EDGE]) for affine in maps(form, "edge")]
-        for form in (Form.EDGE, Form.POINTER, Form.EDGE_POINTER)
-    }
+    def _maps(self, form: Form, name: str) -> list[Linear]:
+        return [self._modules[feature.name][name] for feature in self._layout.of[form]]
 
-    def targets(form: Form) -> list[Affine]:
-        """What is constant for edges is added at their targets."""
-        found = zip(maps(form, "target"), edge_maps[form], strict=True)
-        return [target.plus(bias) for target, (_, _, bias) in found]
+    def _columns(self, form: Form, name: str) -> list[Column]:
+        """What one map of each decoder makes of nodes; what edges add is added at their targets."""
+        maps = self._maps(form, name)
+        edges = self._maps(form, "edge") if name == "target" else [None] * len(maps)
+        return [Column(map_.outputs, map_, edge) for map_, edge in zip(maps, edges, strict=True)]
 
-    def pointing(form: Form) -> Pointing | None:
-        if not layout.of[form]:
-            return None
-        edge, triplet, _ = zip(*edge_maps[form], strict=True)
-        weight, bias = zip(*maps(form, "score"), strict=True)
-        return Pointing(*(torch.stack(x, 1) for x in (edge, triplet, weight, bias)))
+    @property
+    def of_nodes(self) -> list[Column]:
+        """What is made of nodes, in the order of `DecodeMaps`."""
+        columns = [
+            *self._columns(Form.NODE, "value"),
+            *self._columns(Form.EDGE, "source"),
+            *self._columns(Form.EDGE, "target"),
+        ]
+        filling = -sum(column.width for column in columns) % LINE
+        pointers = {Form.POINTER: _ENDS, Form.EDGE_POINTER: (*_ENDS, "pointee")}
+        return [
+            *columns,
+            *([Column(filling)] if filling else []),
+            *(
+                column
+                for form, names in pointers.items()
+                for of_one in zip(*(self._columns(form, name) for name in names), strict=True)
+                for column in of_one
+            ),
+        ]
 
-    def edge_values() -> EdgeValues | None:
-        if not layout.of[Form.EDGE]:
-            return None
-        edge, triplet, _ = zip(*edge_maps[Form.EDGE], strict=True)
-        return EdgeValues(torch.cat(edge, -1), torch.cat(triplet, -1))
+    @property
+    def of_graph(self) -> list[Column]:
+        """What is made of the graph."""
+        return [Column(map_.outputs, graph=map_) for map_ in self._maps(Form.GRAPH, "graph")]
 
-    def pooling() -> Pooling | None:
-        if not layout.of[Form.GRAPH]:
-            return None
-        graph = join(maps(Form.GRAPH, "graph")).affine.reading(encoders[Location.GRAPH])
-        return Pooling(encoders[Location.NODE], join(maps(Form.GRAPH, "pooled")).affine, graph)
+    @property
+    def others(self) -> list[Linear]:
+        """Maps that read no encoding, or not as it is."""
+        return [
+            *self._maps(Form.POINTER, "score"),
+            *self._maps(Form.EDGE_POINTER, "score"),
+            *self._maps(Form.GRAPH, "pooled"),
+        ]
 
-    groups = [
-        maps(Form.NODE, "value"),
-        maps(Form.EDGE, "source"),
-        targets(Form.EDGE),
-        *zip(maps(Form.POINTER, "source"), targets(Form.POINTER), strict=True),
-        *zip(
-            maps(Form.EDGE_POINTER, "source"),
-            targets(Form.EDGE_POINTER),
-            maps(Form.EDGE_POINTER, "pointee"),
-            strict=True,
-        ),
-    ]
-    of_nodes = [affine for group in groups for affine in group]
-    return DecodeMaps(
-        nodes=join(of_nodes).affine.reading(encoders[Location.NODE]) if of_nodes else None,
-        node_values=sum(layout.widths(Form.NODE)),
-        points=pointing(Form.POINTER),
-        edges=edge_values(),
-        cubes=pointing(Form.EDGE_POINTER),
-        graph=pooling(),
-        widen=widen,
-    )
+    def compose(self, composer: Composer, of_nodes: Joint, of_graph: Joint) -> DecodeMaps:
+        """The results that decoders need."""
+        pairs = zip(*of_nodes, strict=True)
+        targets = {column.edge: composer.edge(span) for column, span in pairs if column.edge}
+
+        def parts(form: Form) -> tuple[list[Tensor], list[Tensor]]:
+            """The weights of the raw numbers of edges, and of triplets."""
+            edges = self._maps(form, "edge")
+            return [targets[map_] for map_ in edges], [composer.states_of(map_) for map_ in edges]
+
+        def pointing(form: Form) -> Pointing | None:
+            scores = self._maps(form, "score")
+            if not scores:
+                return None
+            parameters = zip(*(map(composer.plan.of, map_.affine) for map_ in scores), strict=True)
+            return Pointing(*(composer.stacked(x) for x in (*parts(form), *parameters)))
+
+        def edge_values() -> EdgeValues | None:
+            if not self._layout.of[Form.EDGE]:
+                return None
+            return EdgeValues(*(composer.side_by_side(x) for x in parts(Form.EDGE)))
+
+        def pooling() -> Pooling | None:
+            pooled = self._maps(Form.GRAPH, "pooled")
+            if not pooled:
+                return None
+            weights = [composer.plan.of(map_.weight) for map_ in pooled]
+            graph = composer.constant(of_graph, pooled)
+            return Pooling(composer.encoder(), composer.side_by_side(weights), graph)
+
+        return DecodeMaps(
+            nodes=composer.states(of_nodes),
+            node_values=sum(self._layout.widths(Form.NODE)),
+            points=pointing(Form.POINTER),
+            edges=edge_values(),
+            cubes=pointing(Form.EDGE_POINTER),
+            graph=pooling(),
+            widen=None,
+        )
 
 
-def _edge_map(affine: Affine, encoder: Affine) -> tuple[Tensor, Tensor, Tensor]:
-    """A map of (edge, triplets): weights of raw numbers and of triplets, and what is constant."""
-    hidden = encoder.weight.shape[-1]
-    own, triplet = affine.weight.split((hidden, affine.weight.shape[1] - hidden), 1)
-    of_edge = encoder.then(Affine(own, affine.bias))
-    return of_edge.weight, triplet, of_edge.bias
+_ENDS = ("source", "target")
 
 
 class Decoders:
@@ -181,16 +205,17 @@ class Decoders:
 
     def __init__(self, maps: DecodeMaps, kernels: Kernels):
         self.maps = maps
-        self._project = None if maps.nodes is None else kernels.project(self._joined(maps.nodes))
+        self._project = None if maps.nodes is None else kernels.project(maps.nodes, self._sizes())
         self._pointers = [kernels.pointer(*map_) for map_ in _each(maps.points)]
 
-    def _joined(self, nodes: Affine) -> Joined:
-        """The map of nodes, and the sizes of its parts."""
+    def _sizes(self) -> tuple[int, ...]:
+        """Those of the parts of the map of nodes."""
         maps, sizes = self.maps, [self.maps.node_values]
         sizes += [maps.edges.edge.shape[-1]] * 2 if maps.edges else []
+        sizes += [maps.rest - maps.narrow]
         sizes += [pointer.edge.shape[-1] for pointer in _each(maps.points) for _ in range(2)]
         sizes += [pointer.edge.shape[-1] for pointer in _each(maps.cubes) for _ in range(3)]
-        return Joined(nodes, tuple(sizes))
+        return tuple(sizes)
 
     def __call__(self, moment: Moment) -> Decoded:
         """Predict the features from one moment."""
@@ -199,9 +224,10 @@ class Decoders:
             wide = relu(maps.widen(moment.triplets))
         parts: Iterator[Tensor] = iter(())
         if self._project:
-            parts = iter(self._project(moment.nodes, moment.before, moment.after))
+            parts = iter(self._project(moment.numbers, moment.before, moment.after))
         nodes = next(parts, None)
         edges = _pairs(next(parts), next(parts), raw, wide, maps.edges) if maps.edges else None
+        next(parts, None)  # fills a line of memory
         return Decoded(
             nodes=nodes if maps.node_values else None,
             edges=edges,
@@ -233,5 +259,6 @@ def _pairs(
 
 def _of_graph(moment: Moment, maps: Pooling) -> Tensor:
     """What is decoded of the largest of all nodes, and of the graph itself."""
-    seen = (maps.encoder(moment.nodes), moment.before, moment.after)
-    return maps.pooled(torch.cat([x.amax(2) for x in seen], -1)) + maps.graph(moment.graph)
+    seen = (product(moment.numbers, maps.encoder), moment.before, moment.after)
+    pooled = product(torch.cat([x.amax(2) for x in seen], -1), maps.pooled)
+    return pooled + product(moment.numbers[:, :, 0], maps.graph)

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from algorist.kernels.affine import Affine
 from algorist.model import kinds
 from algorist.model.kinds import row
 from algorist.model.layers import Linear
@@ -28,16 +26,6 @@ def encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Li
     if xavier and feature.stage == Stage.HINT and feature.kind == Kind.SCALAR:
         spread = hidden**-0.5
     return Linear(replicas, kinds.raw_width(feature), hidden, spread=spread)
-
-
-def joint_encoder(
-    features: Sequence[Feature], encoders: nn.ModuleDict, location: Location, like: Tensor
-) -> Affine:
-    """The map of all raw numbers at a location; `like` is (S, h), for where there are none."""
-    affines = [encoders[f.name].affine for f in features if row(f).form.lands == location]
-    weights = [affine.weight for affine in affines] or [like.new_zeros(len(like), 0, like.shape[1])]
-    biases = [affine.bias for affine in affines] or [torch.zeros_like(like)]
-    return Affine(torch.cat(weights, 1), torch.stack(biases).sum(0))
 
 
 def dense(features: Sequence[Feature], truths: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:

@@ -55,8 +55,7 @@ class Columns:
     def __init__(self, inputs: Sequence[Feature], hints: Sequence[Feature]):
         self.features = {feature.name: feature for feature in (*inputs, *hints)}
         self.of: dict[str, int] = {}
-        self.of_nodes = self._put(Location.NODE, 0)
-        self.of_x = self._put(Location.GRAPH, self.of_nodes)
+        self.of_x = self._put(Location.GRAPH, self._put(Location.NODE, 0))
         self.of_edges = self._put(Location.EDGE, 0)
 
     def _put(self, location: Location, start: int) -> int:
@@ -117,7 +116,7 @@ class FusedScan:
     def __init__(self, net: Net, algorithm: str, window: Window):
         if net.precision not in PRECISIONS:
             raise ValueError(unknown("precision", net.precision, PRECISIONS))
-        self.net, self.window, self.maps = net, window, Composed(net, algorithm)
+        self.net, self.window, self.maps = net, window, net.composed(algorithm)
         self.n = window.inputs["pos"].shape[-1]
         place = (algorithm, self.n, net.device)
         if place not in net.tables:
@@ -127,13 +126,13 @@ class FusedScan:
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
+        from algorist.kernels.fused.copying import copy_at_once
         from algorist.kernels.fused.scan import scan
 
-        maps = self.maps
-        process = self.net.processor.maps(maps.encoders, triplets=maps.reads_edges)
-        of_hints, of_outputs, hidden = scan(
-            process, maps.hint_maps, maps.output_maps, self._reading(carry)
-        )
+        maps, processor = self.maps, self.net.processor
+        folded, *decode = maps.compose(processor.widen, copy_at_once)
+        process, reading = processor.maps(folded), self._reading(carry)
+        of_hints, of_outputs, hidden = scan(process, *decode, reading)
         hints = maps.hints.predictions(_by_form(of_hints), None, None)
         at_ends = maps.outputs.predictions(_by_form(of_outputs), None, self.window.noise)
         outputs = {name: value.squeeze(0) for name, value in at_ends.items()}
@@ -152,7 +151,6 @@ class FusedScan:
         return Reading(
             x=x,
             raw=raw,
-            of_nodes=self.columns.of_nodes,
             table=self.tables.begin,
             given=given,
             fresh=fresh,

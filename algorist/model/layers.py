@@ -45,6 +45,11 @@ class Linear(nn.Module):
                 self.bias[replica] = self.start
 
     @property
+    def outputs(self) -> int:
+        """How many numbers it makes."""
+        return self.weight.shape[-1]
+
+    @property
     def affine(self) -> Affine:
         """The map itself."""
         return Affine(self.weight, self.bias)

@@ -19,7 +19,7 @@ from algorist.model import processors
 from algorist.model.decoding import decoder
 from algorist.model.encoding import encoder
 from algorist.model.fused import FusedScan, Tables, obstacle_to_fusing
-from algorist.model.scan import Carry, Rollout, Scan
+from algorist.model.scan import Carry, Composed, Rollout, Scan
 from algorist.model.window import Window
 from algorist.spec import Feature, Spec
 
@@ -100,14 +100,14 @@ class Net(nn.Module):
         )
         # What fused kernels look up, kept by algorithm, number of nodes and device.
         self.tables: dict[tuple[str, int, torch.device], Tables] = {}
-        self.register_buffer("no_code", torch.zeros(replicas, h), persistent=False)
+        self._composed: dict[tuple[str, torch.device], Composed] = {}
         for replica, seed in enumerate(seeds):
             self.reset(replica, seed)
 
     @property
     def device(self) -> torch.device:
         """Where the weights lie."""
-        return self.no_code.device
+        return next(self.parameters()).device
 
     def spec(self, algorithm: str) -> Spec:
         """The features of one of the algorithms that the net serves."""
@@ -122,6 +122,13 @@ class Net(nn.Module):
     def decoded(self, spec: Spec) -> tuple[Feature, ...]:
         """The features that the net predicts, outputs first."""
         return (*spec.outputs, *(() if self.config.hints == "none" else spec.hints))
+
+    def composed(self, algorithm: str) -> Composed:
+        """How its maps are composed for an algorithm, where it is now."""
+        place = (algorithm, self.device)
+        if place not in self._composed:
+            self._composed[place] = Composed(self, algorithm)
+        return self._composed[place]
 
     def reset(self, replica: int, seed: int) -> None:
         """Draw all weights of one replica anew."""

@@ -7,29 +7,27 @@ joins the maps that read the same input. What remains is the step itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import leaky_relu, pad, relu
+from torch.nn.functional import leaky_relu, relu
 
 from algorist.errors import unknown
-from algorist.kernels.affine import Affine, Joined, join
-from algorist.kernels.maps import ProcessMaps, Update
+from algorist.kernels.affine import Affine, product
+from algorist.kernels.maps import Maps, ProcessMaps, Update
 from algorist.kernels.ops import Kernels
+from algorist.model.composing import Column, Composer, Joint
 from algorist.model.layers import LayerNorm, Linear
-from algorist.spec import Location
 
-Encoders = Mapping[Location, Affine]
-"""The maps that encode the raw numbers of nodes, edges and graph."""
-Raw = Mapping[Location, Tensor]
-"""Raw numbers: (S, B, n, F), (S, B, n, n, F) and (S, B, F)."""
 Stepped = tuple[Tensor, Tensor | None]
 """(new hidden, triplet maxima)."""
-Step = Callable[[Raw, Tensor | None, Tensor], Stepped]
-"""(raw numbers, adjacency, hidden) -> (new hidden, triplet maxima)."""
+Step = Callable[[Tensor, Tensor, Tensor | None, Tensor], Stepped]
+"""(numbers (S, B, n, F), those of edges (S, B, n, n, F), adjacency, hidden) -> (new hidden, triplet
+maxima); the numbers are those of nodes, those of the graph, and a one."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,36 @@ class Processor(nn.Module, ABC):
     rules_out_non_edges = False
     """Whether decoders may point and mark along edges only."""
 
+    @property
+    def last(self) -> Linear | None:
+        """The last map of messages, if there is one."""
+        return None
+
     @abstractmethod
-    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
-        """The step for features that are encoded so; `triplets` where somebody reads them."""
+    def columns(self, *, triplets: bool) -> list[Column]:
+        """What it makes of encodings and states; `triplets` where somebody reads them."""
+
+    @abstractmethod
+    def compose(self, composer: Composer, joint: Joint) -> Maps:
+        """The results that it needs, with its columns where they are."""
+
+    @abstractmethod
+    def prepare(self, maps: Maps, kernels: Kernels) -> Step:
+        """The step, with the results that it needs."""
 
     @property
     def widen(self) -> Affine | None:
         """How decoders read the maxima over triplets, if there are any."""
         return None
+
+
+class Folded(NamedTuple):
+    """What is composed for the family around MPNN: as in `ProcessMaps`, but for messages."""
+
+    state: Tensor
+    edge: Tensor
+    triplet: Tensor | None
+    of_message: Tensor
 
 
 class MessagePassing(Processor):
@@ -99,68 +119,77 @@ class MessagePassing(Processor):
             self.gate_state, self.gate_message = linear(2 * h, h), linear(h, h)
             self.gate = linear(h, h, bias=-3.0)
 
-    def maps(self, encoders: Encoders, *, triplets: bool) -> ProcessMaps:
-        """Join all maps of the node states and fold into them what is added to edges and graph."""
-        of_node, of_edge, of_graph = (encoders[location] for location in Location)
-        triplets = triplets and self.triplet_features > 0
-        h, f = self.second.weight.shape[-1], self.triplet_features if triplets else 0
-        # The first outputs of the state are those that the edges and the graph add to.
-        edges = [self.edge.affine, *_affines(self.triplet_edges if triplets else ())]
-        of_edges = of_edge.then(join(edges).affine)
-        state = join(
-            [self.receiver.affine, *_affines(self.triplet_nodes if triplets else ()),
-             self.sender.affine, self.keep.affine,
-             *_affines([self.gate_state] if self.gated else [])]
-        ).affine  # fmt: skip
-        graph = self._graph(triplets=triplets)
-        state = _with_graph(state, graph, h).reading(of_node, of_graph).plus(of_edges.bias)
-        edge, triplet = of_edges.weight.split((h, 3 * f), -1)
-        return ProcessMaps(
-            state=state,
-            edge=edge,
-            first=self.first.affine,
-            second=self.second.weight,
-            triplet=triplet if triplets else None,
-            update=self._update(),
+    @property
+    def last(self) -> Linear:
+        """The last map of messages."""
+        return self.second
+
+    def columns(self, *, triplets: bool) -> list[Column]:
+        """Receiver, triplets, sender, keep and gate: the order that kernels know."""
+        h, f = self.second.weight.shape[-1], self.triplet_features
+        of_triplets = []
+        if triplets and f:
+            graph = (None, self.triplet_graph, None)
+            parts = zip(self.triplet_nodes, self.triplet_edges, graph, strict=True)
+            of_triplets = [Column(f, *maps) for maps in parts]
+        return [
+            Column(h, self.receiver, self.edge, self.graph),
+            *of_triplets,
+            Column(h, self.sender),
+            Column(h, self.keep, message=self.update),
+            *([Column(h, self.gate_state, message=self.gate_message)] if self.gated else []),
+        ]
+
+    def compose(self, composer: Composer, joint: Joint) -> Folded:
+        """Join all maps of the node states, and all of messages."""
+        edge, *triplets = (
+            composer.edge(span) for column, span in zip(*joint, strict=True) if column.edge
+        )
+        messages = (
+            composer.message(span) for column, span in zip(*joint, strict=True) if column.message
+        )
+        return Folded(
+            state=composer.states(joint),
+            edge=composer.side_by_side([edge]),
+            triplet=composer.side_by_side(triplets) if triplets else None,
+            of_message=composer.side_by_side([*messages]),
         )
 
-    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
-        """Messages between nodes, with all maps composed."""
-        maps = self.maps(encoders, triplets=triplets)
-        h = self.second.weight.shape[-1]
-        wide = 0 if maps.triplet is None else maps.triplet.shape[-1]
-        sizes = (h, wide, h, h, h) if self.gated else (h, wide, h, h)
-        project = kernels.project(Joined(maps.state, sizes))
-        message = kernels.message(maps.edge, maps.first, maps.second)
-        triplet_max = None if maps.triplet is None else kernels.triplet_max(maps.triplet)
-        renew = kernels.renew(maps.update)
+    def maps(self, folded: Folded) -> ProcessMaps:
+        """All maps of a step."""
+        return ProcessMaps(
+            state=folded.state,
+            edge=folded.edge,
+            first=self.first.affine,
+            second=self.second.weight,
+            triplet=folded.triplet,
+            update=Update(
+                folded.of_message,
+                None if self.norm is None else (self.norm.scale, self.norm.offset),
+                self.gate.affine if self.gated else None,
+            ),
+        )
 
-        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> Stepped:
-            nodes, edges, graph = (raw[location] for location in Location)
-            everywhere = graph.unsqueeze(2).expand(*nodes.shape[:-1], -1)
-            receiver, triplet, sender, keep, *gate = project(nodes, everywhere, hidden)
+    def prepare(self, maps: Folded, kernels: Kernels) -> Step:
+        """Messages between nodes, with all maps folded."""
+        whole = self.maps(maps)
+        h = self.second.weight.shape[-1]
+        wide = 0 if whole.triplet is None else whole.triplet.shape[-1]
+        sizes = (h, wide, h, h, h) if self.gated else (h, wide, h, h)
+        project = kernels.project(whole.state, sizes)
+        message = kernels.message(whole.edge, whole.first, whole.second)
+        triplet_max = None if whole.triplet is None else kernels.triplet_max(whole.triplet)
+        renew = kernels.renew(whole.update)
+
+        def step(
+            numbers: Tensor, edges: Tensor, adjacency: Tensor | None, hidden: Tensor
+        ) -> Stepped:
+            receiver, triplet, sender, keep, *gate = project(numbers, hidden)
             messages = message(receiver, sender, edges, self._heard(adjacency, edges))
             new = renew(keep, gate[0] if gate else None, messages, hidden)
             return new, triplet_max(triplet, edges) if triplet_max else None
 
         return step
-
-    def _graph(self, *, triplets: bool) -> Affine:
-        """What the graph adds to the first outputs of the state."""
-        if not triplets:
-            return self.graph.affine
-        nothing = Affine(*(torch.zeros_like(x) for x in self.triplet_graph.affine))
-        return join([self.graph.affine, nothing, self.triplet_graph.affine, nothing]).affine
-
-    def _update(self) -> Update:
-        """The maps of the messages, with the last layer's bias folded in."""
-        maps = [self.update.affine, *_affines([self.gate_message] if self.gated else [])]
-        joined = join(maps).affine
-        return Update(
-            Affine(joined.weight, joined(self.second.bias)),
-            None if self.norm is None else (self.norm.scale, self.norm.offset),
-            self.gate.affine if self.gated else None,
-        )
 
     def _heard(self, adjacency: Tensor | None, raw: Tensor) -> Tensor | None:
         if self.hears == "all":
@@ -173,18 +202,6 @@ class MessagePassing(Processor):
     def widen(self) -> Affine | None:
         """The map of the triplets of each edge to the hidden size."""
         return self.triplet_out.affine if self.triplet_features else None
-
-
-def _affines(linears: Iterable[Linear]) -> list[Affine]:
-    return [linear.affine for linear in linears]
-
-
-def _with_graph(state: Affine, graph: Affine, hidden: int) -> Affine:
-    """A map of (node, graph, hidden) made of one of (node, hidden) and one of the graph."""
-    spread = pad(graph.weight, (0, state.weight.shape[-1] - graph.weight.shape[-1]))
-    of_node, of_hidden = state.weight.split(hidden, 1)
-    weight = torch.cat((of_node, spread, of_hidden), 1)
-    return Affine(weight, state.bias).plus(graph.bias)
 
 
 class Attention(Processor):
@@ -206,19 +223,28 @@ class Attention(Processor):
             self.scores = nn.ModuleList(linear(h // heads, 1) for _ in range(heads))
         self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
 
-    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
-        """Join the maps of the node states."""
-        of_node, of_edge, of_graph = (encoders[location] for location in Location)
-        state_maps = (self.value, self.skip, self.first, self.second)
-        joined = join(_affines(state_maps))
-        project = kernels.project(Joined(joined.affine.reading(of_node), joined.sizes))
-        edge, graph = of_edge.then(self.edge.affine), of_graph.then(self.graph.affine)
+    def columns(self, *, triplets: bool) -> list[Column]:
+        """What edges and graph add to pairs is added to the first of each."""
+        h, width = self.value.weight.shape[-1], self.first.weight.shape[-1]
+        first = Column(width, self.first, self.edge, self.graph)
+        return [Column(h, self.value), Column(h, self.skip), first, Column(width, self.second)]
 
-        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> Stepped:
-            value, skip, first, second = project(raw[Location.NODE], hidden)
+    def compose(self, composer: Composer, joint: Joint) -> tuple[Tensor, Tensor]:
+        """The maps of the node states, joined, and that of edges."""
+        _, _, first, _ = joint.spans
+        return composer.states(joint), composer.side_by_side([composer.edge(first)])
+
+    def prepare(self, maps: tuple[Tensor, Tensor], kernels: Kernels) -> Step:
+        """Attention among all nodes, or among neighbours."""
+        state, edge = maps
+        project = kernels.project(state, tuple(c.width for c in self.columns(triplets=False)))
+
+        def step(
+            numbers: Tensor, edges: Tensor, adjacency: Tensor | None, hidden: Tensor
+        ) -> Stepped:
+            value, skip, first, second = project(numbers, hidden)
             looking, seen = (second, first) if self.dynamic else (first, second)
-            pairs = edge(raw[Location.EDGE]) + looking.unsqueeze(3) + seen.unsqueeze(2)
-            pairs = pairs + graph(raw[Location.GRAPH])[:, :, None, None]
+            pairs = product(edges, edge) + looking.unsqueeze(3) + seen.unsqueeze(2)
             logits = self._logits(pairs)  # (S, B, n, n, heads)
             if adjacency is not None:
                 logits = logits + (adjacency.unsqueeze(-1) - 1) * 1e9
@@ -259,11 +285,23 @@ class Memory(Processor):
         encoding = 1 + 4 * place[:, None] * channel / self.EMBEDDING / h
         self.register_buffer("encoding", encoding, persistent=False)  # (h, EMBEDDING)
 
-    def prepare(self, encoders: Encoders, kernels: Kernels, *, triplets: bool) -> Step:
+    def columns(self, *, triplets: bool) -> list[Column]:
         """Nothing can be folded: words are not linear in the encoding."""
+        return []
 
-        def step(raw: Raw, adjacency: Tensor | None, hidden: Tensor) -> Stepped:
-            nodes, edges, graph = (encoders[place](raw[place]) for place in Location)
+    def compose(self, composer: Composer, joint: Joint) -> Maps:
+        """The encoders themselves."""
+        return composer.encoders()
+
+    def prepare(self, maps: Maps, kernels: Kernels) -> Step:
+        """A story for each node."""
+        of_node, of_edge, of_graph = maps
+
+        def step(
+            numbers: Tensor, edges: Tensor, adjacency: Tensor | None, hidden: Tensor
+        ) -> Stepped:
+            nodes, edges = product(numbers, of_node), of_edge(edges)
+            graph = product(numbers[:, :, 0], of_graph)
             if adjacency is not None:
                 edges = edges * adjacency.unsqueeze(-1)
             stories = nn.functional.pad(edges, (0, 0, 0, 1, 0, 1))

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
+from algorist.kernels.affine import Affine
+from algorist.kernels.composing import Copying, Place, copy_each
+from algorist.kernels.maps import DecodeMaps, Maps, changed, tensors
 from algorist.kernels.ops import choose
-from algorist.model.decoding import Decoders, Layout, Moment, decode_maps
-from algorist.model.encoding import adjacency, dense, joint_encoder, raw_numbers
+from algorist.model.composing import Composer
+from algorist.model.decoding import Decoders, JoinedDecoders, Layout, Moment
+from algorist.model.encoding import adjacency, dense, raw_numbers
 from algorist.model.kinds import row
+from algorist.model.layers import Linear
 from algorist.model.window import Window, expanded
 from algorist.spec import Location, Stage
 
@@ -46,38 +51,66 @@ class Rollout(NamedTuple):
 
 
 class Composed:
-    """The maps of a net for one algorithm, joined and folded into each other."""
+    """How the maps of a net are composed for one algorithm."""
 
     def __init__(self, net: Net, algorithm: str):
         self.spec = net.spec(algorithm)
         encoded, decoded = net.encoded(self.spec), net.decoded(self.spec)
         self.read_hints = [feature for feature in encoded if feature.stage == Stage.HINT]
-        self.encoders = {
-            location: joint_encoder(encoded, net.encoders[algorithm], location, net.no_code)
-            for location in Location
-        }
         self.hints = Layout(feature for feature in decoded if feature.stage == Stage.HINT)
         self.outputs = Layout(self.spec.outputs)
-        self.reads_edges = any("edge" in row(feature).form.reads for feature in decoded)
-        modules, widen = net.decoders[algorithm], net.processor.widen
-        self.hint_maps = decode_maps(self.hints, modules, self.encoders, widen)
-        self.output_maps = decode_maps(self.outputs, modules, self.encoders, widen)
+        encoders: dict[Location, list[Linear]] = {location: [] for location in Location}
+        for feature in encoded:
+            encoders[row(feature).form.lands].append(net.encoders[algorithm][feature.name])
+        reads_edges = any("edge" in row(feature).form.reads for feature in decoded)
+        processor = net.processor
+        hints, outputs = (
+            JoinedDecoders(layout, net.decoders[algorithm]) for layout in (self.hints, self.outputs)
+        )
+        composer = Composer(
+            net.config.hidden,
+            encoders,
+            processor.last,
+            [processor.columns(triplets=reads_edges),
+             hints.of_nodes, hints.of_graph, outputs.of_nodes, outputs.of_graph],
+            [*hints.others, *outputs.others],
+        )  # fmt: skip
+        joint, *joints = composer.joints
+        self._plan, self._parameters = composer.plan, composer.parameters
+        self._maps = (
+            processor.compose(composer, joint),
+            hints.compose(composer, *joints[:2]),
+            outputs.compose(composer, *joints[2:]),
+        )
+        self._places = [Place.of(view) for view in tensors(self._maps)]
+
+    def compose(
+        self, widen: Affine | None, copying: Copying
+    ) -> tuple[Maps, DecodeMaps, DecodeMaps]:
+        """The maps of the processor, of hints and of outputs; `widen` is how triplets are read."""
+        results = self._plan.compose(self._parameters, copying)
+        found = dict(zip(self._plan.results, results, strict=True))
+        composed = iter([found[place] for place in self._places])
+        process, hints, outputs = changed(self._maps, lambda _: next(composed))
+        return process, hints._replace(widen=widen), outputs._replace(widen=widen)
 
 
 class Scan:
     """The steps of one algorithm through a window."""
 
     def __init__(self, net: Net, algorithm: str, window: Window):
-        self.net, self.window, self.maps = net, window, Composed(net, algorithm)
+        self.net, self.window, self.maps = net, window, net.composed(algorithm)
         self.lanes, self.n = window.follows.shape[1:], window.inputs["pos"].shape[-1]
         kernels, maps = choose(net.kernels, window.follows.device), self.maps
-        self.process = net.processor.prepare(maps.encoders, kernels, triplets=maps.reads_edges)
-        self.decode_hints = Decoders(maps.hint_maps, kernels)
-        self.decode_ends = Decoders(maps.output_maps, kernels)
+        process, of_hints, of_outputs = maps.compose(net.processor.widen, copy_each)
+        self.process = net.processor.prepare(process, kernels)
+        self.decode_hints = Decoders(of_hints, kernels)
+        self.decode_ends = Decoders(of_outputs, kernels)
         inputs = dense(maps.spec.inputs, window.inputs, self.n)
         self.raw_inputs = raw_numbers(maps.spec.inputs, inputs)
         self.adjacent_inputs = adjacency(maps.spec.inputs, inputs)
         self.true_hints = dense(maps.read_hints, window.hints, self.n)
+        self.one = window.follows.new_ones(1)
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
@@ -103,17 +136,18 @@ class Scan:
     def step(self, k: int, carry: Carry | None) -> Moment:
         """Read moment k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
-        raw = {
-            location: self._side_by_side(location, [self._at(k, x) for x in inputs], more)
-            for (location, inputs), more in zip(
-                self.raw_inputs.items(),
-                raw_numbers(self.maps.read_hints, hints).values(),
-                strict=True,
-            )
-        }
+        raw = raw_numbers(self.maps.read_hints, hints)
+        nodes, edges, graph = (
+            [*(self._at(k, x) for x in self.raw_inputs[location]), *raw[location]]
+            for location in Location
+        )
+        shape = (*self.lanes, self.n)
+        everywhere = [x.unsqueeze(2).expand(*shape, -1) for x in graph]
+        numbers = torch.cat((*nodes, *everywhere, self.one.expand(*shape, 1)), -1)
+        of_edges = torch.cat((*edges, self.one.new_empty(*shape, self.n, 0)), -1)
         connected = self._adjacency(k, hints) if self.net.processor.needs_adjacency else None
-        after, triplets = self.process(raw, connected, hidden)
-        return Moment(*raw.values(), hidden, after, triplets, connected)
+        after, triplets = self.process(numbers, of_edges, connected, hidden)
+        return Moment(numbers, of_edges, hidden, after, triplets, connected)
 
     def decode_outputs(self, moments: Sequence[Moment]) -> dict[str, Tensor]:
         """The outputs at the ends of trajectories: decoded there alone."""
@@ -156,13 +190,6 @@ class Scan:
         if self.window.is_first is None:
             return carry.hidden
         return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
-
-    def _side_by_side(
-        self, location: Location, inputs: list[Tensor], hints: list[Tensor]
-    ) -> Tensor:
-        if inputs or hints:
-            return torch.cat((*inputs, *hints), -1)
-        return self.window.follows.new_zeros(*self.lanes, *location.shape(self.n), 0)
 
     def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
         connected = torch.eye(self.n, device=self.window.follows.device).expand(

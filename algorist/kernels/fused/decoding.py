@@ -19,15 +19,14 @@ from algorist.kernels.maps import DecodeMaps
 class Decoding:
     """Decoders by the names that maps and logits have for them; `keep` what the way back needs."""
 
-    def __init__(
-        self, maps: DecodeMaps, moments: Moments, of_nodes: int, precision: str, *, keep: bool
-    ):
+    def __init__(self, maps: DecodeMaps, moments: Moments, precision: str, *, keep: bool):
         x, _, before, after, _ = moments
         self.moments, self.node_values = moments, maps.node_values
         self.nodes: Projection | None = None
         self.of_pairs: dict[str, OfPairs] = {}
-        if maps.nodes:
-            self.nodes = Projection(maps.nodes, (x, before, after), precision, narrow=maps.narrow)
+        if maps.nodes is not None:
+            unread = (maps.narrow, maps.rest)
+            self.nodes = Projection(maps.nodes, (x, before, after), precision, unread=unread)
         if self.nodes and (maps.points or maps.edges or maps.cubes):
             shared = Shared(moments, self.nodes, maps.widen, keep=keep)
             self.of_pairs = decoders_of_pairs(maps, shared)
@@ -35,7 +34,7 @@ class Decoding:
         self.prepared = [part for part in self.of_pairs.values() if isinstance(part, Points)]
         self.parts: dict[str, OfPairs | Pool] = {**self.of_pairs}
         if maps.graph:
-            self.parts["graph"] = Pool(maps.graph, moments, of_nodes, precision, keep=keep)
+            self.parts["graph"] = Pool(maps.graph, moments, precision, keep=keep)
 
     @property
     def adds(self) -> list[str]:

@@ -157,7 +157,7 @@ def project_backward(
 
 @triton.jit
 def _renew(
-    state, messages, before, weight, bias, scale, offset, gate, gate_bias,
+    state, messages, before, weight, scale, offset, gate, gate_bias,
     after, pre, opened, door_inner,
     rows, C, keep_column, gate_column,
     H: tl.constexpr, ROWS: tl.constexpr, DEEP: tl.constexpr, PRECISION: tl.constexpr,
@@ -168,10 +168,9 @@ def _renew(
     line = (replica * rows + row)[:, None]
     place = line * H + channel
     wide: tl.constexpr = H if gate is None else 2 * H
-    biases = bias + replica * wide + channel
-    value = tl.load(state + line * C + keep_column + channel, there, 0.0) + tl.load(biases)
+    value = tl.load(state + line * C + keep_column + channel, there, 0.0)
     if gate is not None:
-        door = tl.load(state + line * C + gate_column + channel, there, 0.0) + tl.load(biases + H)
+        door = tl.load(state + line * C + gate_column + channel, there, 0.0)
         gates = tl.load(gate + (replica * H + channel)[:, None] * H + channel)
         old = tl.load(before + place, there, 0.0)
     for k in tl.range(0, H, DEEP, num_stages=3):
@@ -219,7 +218,7 @@ def renew(
     keep_column, gate_column = columns
     pre, opened, door_inner = kept or (None, None, None)
     _renew[S, triton.cdiv(B * n, _ROWS)](
-        state, messages, before, *maps.of_message, *(maps.norm or (None, None)),
+        state, messages, before, maps.of_message, *(maps.norm or (None, None)),
         *(maps.gate or (None, None)), after, pre, opened, door_inner,
         B * n, state.shape[-1], keep_column, gate_column,
         H=h, ROWS=_ROWS, DEEP=min(_DEEP, h), PRECISION=precision, num_warps=8,
@@ -305,10 +304,9 @@ def renew_backward(
     """
     slots, S, B, n, h = d_after.shape
     keep_column, gate_column = columns
-    weight, _ = maps.of_message
     gate = maps.gate.weight if maps.gate else None
     _renew_backward[S, triton.cdiv(B * n, _ROWS)](
-        d_after, before, weight, *(maps.norm or (None, None)), gate, *kept,
+        d_after, before, maps.of_message, *(maps.norm or (None, None)), gate, *kept,
         slopes, d_message, d_before, d_door, *(d_norm or (None, None)),
         B * n, slopes.shape[-1], keep_column, gate_column,
         H=h, SLOTS=slots, ROWS=_ROWS, PRECISION=precision, num_warps=8,

@@ -240,7 +240,7 @@ def _with_turned(maps: Pointing, widen: points.Widening | None) -> points.Pointi
 def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, OfPairs]:
     """Those that there are, by the names that maps and logits have for them."""
     found: dict[str, OfPairs] = {}
-    column, h = shared.projection.rest, shared.moments.before.shape[-1]
+    column, h = maps.rest, shared.moments.before.shape[-1]
     if maps.points:
         found["points"] = Points(maps.points, shared, column, first=True)
         column += 2 * h * maps.points.edge.shape[1]

@@ -5,15 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
 from algorist.kernels.fused import node
-from algorist.kernels.fused.stacks import (
-    Moments,
-    Slots,
-    over_steps,
-    with_ones,
-    without_ones,
-)
+from algorist.kernels.fused.stacks import Moments, Slots, over_steps
 from algorist.kernels.maps import Pooling
 
 
@@ -22,21 +15,11 @@ class Pool:
 
     adds = ("x", "before", "after")
 
-    def __init__(
-        self, maps: Pooling, moments: Moments, of_nodes: int, precision: str, *, keep: bool
-    ):
-        self.moments, self.precision = moments, precision
+    def __init__(self, maps: Pooling, moments: Moments, precision: str, *, keep: bool):
+        self.maps, self.moments, self.precision = maps, moments, precision
         K, S, B, _, h = moments.before.shape
         new = moments.before.new_empty
-        self.split = of_nodes, moments.x.shape[-1] - 1 - of_nodes
-        bias = (maps.graph.bias + maps.pooled.bias).unsqueeze(1)
-        unread = bias.new_zeros(S, of_nodes, bias.shape[-1])
-        self.maps = (
-            with_ones(maps.encoder, *self.split),
-            maps.pooled.weight.contiguous(),
-            torch.cat((unread, maps.graph.weight, bias), 1),
-        )
-        self.out = new(K, S, B, bias.shape[-1])
+        self.out = new(K, S, B, maps.graph.shape[-1])
         steps = K if keep else 0
         self.pooled = new(steps, S, B, 3 * h)
         self.winners = new(steps, S, B, 3, h, dtype=torch.int16)
@@ -63,11 +46,8 @@ class Pool:
 
     def gradients(self) -> Pooling:
         """Of the encoder, of what is pooled, and of the graph."""
-        of_nodes, _ = self.split
-        graph = over_steps(self.moments.x[:, :, :, 0], self.slopes)
-        bias = graph[:, -1]
         return Pooling(
-            encoder=without_ones(over_steps(self.moments.x, self.d_encoded), *self.split),
-            pooled=Affine(over_steps(self.pooled, self.slopes), bias),
-            graph=Affine(graph[:, of_nodes:-1], bias),
+            encoder=over_steps(self.moments.x, self.d_encoded),
+            pooled=over_steps(self.pooled, self.slopes),
+            graph=over_steps(self.moments.x[:, :, :, 0], self.slopes),
         )

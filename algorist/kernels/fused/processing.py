@@ -37,7 +37,8 @@ class Processing:
         self.sender_column = self.keep_column - h
         self.columns = self.keep_column, self.keep_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
-        self.first, self.second = (w.mT.contiguous().mT for w in (maps.first.weight, maps.second))
+        turned = torch.stack((maps.first.weight.mT, maps.second.mT))
+        self.first, self.second = turned.mT.unbind()
         self.heard = heard if connects is None else new(S, B, n, n)
         self.connects = connects
         self.messages = new(K, S, B, n, h)
@@ -142,20 +143,17 @@ class Processing:
     def gradients(self) -> ProcessMaps:
         """Of all maps."""
         maps, raw = self.maps, self.moments.raw
-        state = self.state.gradients()
         heard = self.state.slopes[..., self.keep_column :]
         door, scale, offset = self.sums.flatten(3, -2).sum((1, 3))
         gate = Affine(over_steps(self.door_inner, self.d_door), door) if maps.update.gate else None
         return ProcessMaps(
-            state=state,
+            state=self.state.gradients(),
             edge=over_steps(raw, self.d_built),
             first=Affine(over_steps(self.built, self.d_hidden), sum_over_steps(self.d_hidden)),
             second=over_steps(self.inner, self.d_result),
             triplet=None if maps.triplet is None else over_steps(raw, self.d_edges),
             update=Update(
-                of_message=Affine(
-                    over_steps(self.messages, heard), state.bias[:, self.keep_column :]
-                ),
+                of_message=over_steps(self.messages, heard),
                 norm=(scale, offset) if maps.update.norm else None,
                 gate=gate,
             ),

@@ -38,8 +38,6 @@ class Reading:
     """(K, S, B, n, Fx): the true numbers of node and graph, and a one. Predictions come in here."""
     raw: Tensor
     """(K, S, B, n, n, Fe): those of edges, likewise."""
-    of_nodes: int
-    """How many of the first numbers in x are the nodes' own."""
     table: Tensor
     """The hints, as `begin` reads them."""
     given: Tensor
@@ -122,8 +120,7 @@ class _Run:
         self.outputs: Decoding  # made when the moments at the ends are known
 
     def _decoding(self, maps: DecodeMaps, moments: Moments) -> Decoding:
-        reading = self.reading
-        return Decoding(maps, moments, reading.of_nodes, reading.precision, keep=self.keep)
+        return Decoding(maps, moments, self.reading.precision, keep=self.keep)
 
     def forward(self) -> None:
         """Take all steps, then decode the outputs at all ends together."""

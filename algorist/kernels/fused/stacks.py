@@ -11,8 +11,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
-
 
 class Moments(NamedTuple):
     """What decoders read of each step."""
@@ -84,24 +82,6 @@ class Slots:
 def at_step(stack: Tensor | None, k: int) -> Tensor | None:
     """One step of a stack, if it has any."""
     return None if stack is None or not len(stack) else stack[k]
-
-
-def with_ones(affine: Affine, of_nodes: int, extra: int) -> Tensor:
-    """A map as one matrix for values of which number `of_nodes + extra` is a one.
-
-    Its first inputs are `of_nodes` numbers of nodes; the next `extra` it does not read.
-    """
-    weight, bias = affine
-    unread = weight.new_zeros(len(weight), extra, weight.shape[-1])
-    own, rest = weight[:, :of_nodes], weight[:, of_nodes:]
-    return torch.cat((own, unread, bias.unsqueeze(1), rest), 1)
-
-
-def without_ones(matrix: Tensor, of_nodes: int, extra: int) -> Affine:
-    """The map that such a matrix was made of; of gradients likewise."""
-    one = of_nodes + extra
-    weight = torch.cat((matrix[:, :of_nodes], matrix[:, one + 1 :]), 1)
-    return Affine(weight, matrix[:, one])
 
 
 def over_steps(inputs: Tensor, slopes: Tensor) -> Tensor:

@@ -1,0 +1,176 @@
+"""Weights composed of parameters, in as few operations as there can be.
+
+All that is linear and comes before a step is a single product of two block matrices. Parameters,
+the two matrices, their product and the results lie in one long tensor, the *room*, so that all
+copies from one to the other can be made at once; the way back makes the same copies the other way
+round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+_ENDLESS = 2**40
+_LINE = 64
+"""Results begin at multiples of so many numbers: kernels read whole lines of memory."""
+
+
+class Place(NamedTuple):
+    """A part of a room."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    start: int
+
+    @classmethod
+    def of(cls, view: Tensor) -> Place:
+        """That which a view shows."""
+        return cls(tuple(view.shape), view.stride(), view.storage_offset())
+
+    @property
+    def end(self) -> int:
+        """Where the next one begins, if this is in one piece."""
+        return self.start + torch.Size(self.shape).numel()
+
+
+class Copy(NamedTuple):
+    """From one part of the room to another; what lies along the first axis is added up."""
+
+    source: Place  # (count, S, rows, columns)
+    target: Place  # (S, rows, columns)
+
+
+class Copies:
+    """Copies that can be made at once."""
+
+    def __init__(self) -> None:
+        self.all: list[Copy] = []
+        self.table: Tensor | None = None  # of them all, as kernels read them
+
+
+class Copying(Protocol):
+    """A way to make copies in a room, or to make them from target to source."""
+
+    def __call__(self, room: Tensor, copies: Copies, *, back: bool) -> None:
+        """Make them all."""
+        ...
+
+
+def copy_each(room: Tensor, copies: Copies, *, back: bool) -> None:
+    """Copies one after the other, in plain PyTorch."""
+    for copy in copies.all:
+        source, target = (room.as_strided(*place) for place in copy)
+        if back:
+            source.copy_(target)
+        else:
+            target.copy_(source[0] if len(source) == 1 else source.sum(0))
+
+
+class Plan:
+    """What lies where in a room, and what is copied; places are shown as views of no memory."""
+
+    def __init__(self, parameters: Sequence[Tensor], rows: int, inner: int, columns: int):
+        """The product is that of (S, rows, inner) and (S, inner, columns)."""
+        self._room, self.size = torch.empty(_ENDLESS, device="meta"), 0
+        self.replicas, device = len(parameters[0]), parameters[0].device
+        self.before, self.after = Copies(), Copies()
+        self._of = {id(x): self._take(*x.shape) for x in parameters}
+        self.parameters = [Place.of(view) for view in self._of.values()]
+        self.left = self._take(self.replicas, rows, inner)
+        self.right = self._take(self.replicas, inner, columns)
+        self.constants = torch.zeros(self.size - self.left.storage_offset(), device=device)
+        self.zero = torch.zeros(1, device=device)
+        self.product = self._take(self.replicas, rows, columns)
+        self.factors = [Place.of(view) for view in (self.left, self.right, self.product)]
+        self.results: list[Place] = []
+
+    def _take(self, *shape: int) -> Tensor:
+        view = self._room[self.size :][: torch.Size(shape).numel()].view(shape)
+        self.size += view.numel()
+        return view
+
+    def of(self, parameter: Tensor) -> Tensor:
+        """Where a parameter lies."""
+        return self._of[id(parameter)]
+
+    def stack_of(self, parameters: Sequence[Tensor]) -> Tensor:
+        """Where parameters of one shape lie that follow each other, along a new first axis."""
+        first = self.of(parameters[0])
+        return first.as_strided(
+            (len(parameters), *first.shape),
+            (first.numel(), *first.stride()),
+            first.storage_offset(),
+        )
+
+    def result(self, *shape: int) -> Tensor:
+        """Room for one more result."""
+        self.size = -(-self.size // _LINE) * _LINE
+        view = self._take(self.replicas, *shape)
+        self.results.append(Place.of(view))
+        return view
+
+    def set(self, view: Tensor, value: float) -> None:
+        """Let a part of the two matrices, which are zero elsewhere, be constant."""
+        start = view.storage_offset() - self.left.storage_offset()
+        self.constants.as_strided(view.shape, view.stride(), start).fill_(value)
+
+    def copy(self, source: Tensor, target: Tensor) -> None:
+        """Let a part of a parameter be a part of the two matrices, or one of all these of a result.
+
+        Both are (S, columns) or (S, rows, columns); a source with one more axis is added up over
+        the first. No part may be copied twice.
+        """
+        if not target.numel():
+            return
+        early = target.storage_offset() < self.product.storage_offset()
+        source = source if source.ndim > target.ndim else source.unsqueeze(0)
+        if target.ndim == 2:
+            source, target = source.unsqueeze(-2), target.unsqueeze(-2)
+        copies = self.before if early else self.after
+        copies.all.append(Copy(Place.of(source), Place.of(target)))
+
+    def compose(self, parameters: Sequence[Tensor], copying: Copying) -> tuple[Tensor, ...]:
+        """All results, in their order."""
+        return _Compose.apply(self, copying, *parameters)
+
+
+class _Compose(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, plan: Plan, copying: Copying, *parameters: Tensor) -> tuple[Tensor, ...]:
+        room = parameters[0].new_empty(plan.size)
+        left, right, product = (room.as_strided(*place) for place in plan.factors)
+        beginning = room[: plan.factors[-1].start]
+        torch.cat([*(x.flatten() for x in parameters), plan.constants], out=beginning)
+        copying(room, plan.before, back=False)
+        torch.bmm(left, right, out=product)
+        copying(room, plan.after, back=False)
+        ctx.set_materialize_grads(False)
+        ctx.plan, ctx.copying, ctx.room = plan, copying, room
+        return tuple(room.as_strided(*place) for place in plan.results)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor | None) -> tuple[Tensor | None, ...]:
+        plan, copying, room = ctx.plan, ctx.copying, torch.empty_like(ctx.room)
+        left, right, _ = (ctx.room.as_strided(*place) for place in plan.factors)
+        d_left, d_right, d_product = (room.as_strided(*place) for place in plan.factors)
+        torch.cat(_without_gaps(plan, slopes), out=room[plan.factors[0].start :])
+        copying(room, plan.after, back=True)
+        d_left.baddbmm_(d_product, right.mT)
+        d_right.baddbmm_(left.mT, d_product)
+        copying(room, plan.before, back=True)
+        return None, None, *(room.as_strided(*place) for place in plan.parameters)
+
+
+def _without_gaps(plan: Plan, slopes: Sequence[Tensor | None]) -> list[Tensor]:
+    """The slopes of all results, with zeros for all else but parameters."""
+    zero, start = plan.zero, plan.factors[0].start
+    parts: list[Tensor] = []
+    for place, slope in zip(plan.results, slopes, strict=True):
+        parts.append(zero.expand(place.start - start))
+        parts.append(zero.expand(place.end - place.start) if slope is None else slope.flatten())
+        start = place.end
+    return parts
