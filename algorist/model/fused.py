@@ -135,7 +135,9 @@ class FusedScan:
             process, maps.hint_maps, maps.output_maps, self._reading(carry)
         )
         hints = maps.hints.predictions(_by_form(of_hints), None, None)
-        at_ends = maps.outputs.predictions(_by_form(of_outputs), None, self.window.noise)
+        at_ends = maps.outputs.predictions(
+            _by_form(of_outputs), None, self.window.noise, fused=True
+        )
         outputs = {name: value.squeeze(0) for name, value in at_ends.items()}
         last = {name: value[-1].detach() for name, value in hints.items()}
         losses = partial(self._hint_losses, of_hints) if hints else None
