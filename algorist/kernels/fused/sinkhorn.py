@@ -102,9 +102,10 @@ class _LogSinkhorn(torch.autograd.Function):
         matrices, keep = scores.shape[:-2].numel(), ctx.needs_input_grad[0]
         result = torch.empty_like(scores)
         taken = scores.new_empty(matrices, steps, 2, n) if keep else result
+        added = scores if noise is None else noise.expand_as(scores).contiguous()
         _log_sinkhorn[(matrices,)](
-            scores, scores if noise is None else noise.expand_as(scores).contiguous(), result, taken,
-            n, steps, temperature, NOISE=noise is not None, KEEP=keep, **_resources(n),
+            scores, added, result, taken, n, steps, temperature,
+            NOISE=noise is not None, KEEP=keep, **_resources(n),
         )  # fmt: skip
         ctx.save_for_backward(result, taken)
         ctx.steps, ctx.temperature = steps, temperature
