@@ -49,7 +49,7 @@ def windows(config):
 def tensors(window):
     found = []
     window.map(lambda tensor: found.append(tensor) or tensor)
-    return found
+    return [tensor for tensor in found if tensor.numel()]
 
 
 # Packing

@@ -9,10 +9,12 @@ from torch import Tensor
 pytest.importorskip("triton")
 from algorist.kernels.fused import losses as fused
 from algorist.kernels.fused.begin import Code
-from algorist.kernels.fused.losses import Hint, hint_losses, hint_table, packed
+from algorist.kernels.fused.losses import Hint, hint_losses, hint_table
 from algorist.kernels.fused.stacks import Logits
+from algorist.kernels.fused.truths import Truths
 from algorist.model import objective
 from algorist.model.scan import Rollout
+from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import MASKED, Kind, Spec, edge, graph, node
 
@@ -23,21 +25,27 @@ if DEVICE == "cuda":
 MORE = 5
 """Columns of `decoded` that are no values of nodes."""
 
+
+def hint(code: Code, column: int, width: int = 1) -> Hint:
+    """A hint whose truths have no place yet."""
+    return Hint(code, column, truth=-1, width=width)
+
+
 EVERY_KIND = {
-    "scalar": (node.scalar, Hint(Code.NODE_SCALAR, 4)),
-    "where": (node.pointer, Hint(Code.POINTER, 1)),
-    "mask": (node.mask, Hint(Code.NODE_MASK, 0)),
-    "choice": (node.mask_one, Hint(Code.NODE_CHOICE, 5)),
-    "classes": (node.categorical(3), Hint(Code.NODE_CLASSES, 1, 3)),
-    "whence": (node.pointer, Hint(Code.POINTER, 0)),
-    "edge_pointer": (edge.pointer, Hint(Code.EDGE_POINTER, 0)),
-    "edge_classes": (edge.categorical(4), Hint(Code.EDGE_CLASSES, 1, 4)),
-    "edge_scalar": (edge.scalar, Hint(Code.EDGE_SCALAR, 5)),
-    "edge_mask": (edge.mask, Hint(Code.EDGE_MASK, 0)),
-    "another_edge_pointer": (edge.pointer, Hint(Code.EDGE_POINTER, 1)),
-    "graph_mask": (graph.mask, Hint(Code.GRAPH_MASK, 3)),
-    "graph_scalar": (graph.scalar, Hint(Code.GRAPH_SCALAR, 4)),
-    "graph_classes": (graph.categorical(3), Hint(Code.GRAPH_CLASSES, 0, 3)),
+    "scalar": (node.scalar, hint(Code.NODE_SCALAR, 4)),
+    "where": (node.pointer, hint(Code.POINTER, 1)),
+    "mask": (node.mask, hint(Code.NODE_MASK, 0)),
+    "choice": (node.mask_one, hint(Code.NODE_CHOICE, 5)),
+    "classes": (node.categorical(3), hint(Code.NODE_CLASSES, 1, 3)),
+    "whence": (node.pointer, hint(Code.POINTER, 0)),
+    "edge_pointer": (edge.pointer, hint(Code.EDGE_POINTER, 0)),
+    "edge_classes": (edge.categorical(4), hint(Code.EDGE_CLASSES, 1, 4)),
+    "edge_scalar": (edge.scalar, hint(Code.EDGE_SCALAR, 5)),
+    "edge_mask": (edge.mask, hint(Code.EDGE_MASK, 0)),
+    "another_edge_pointer": (edge.pointer, hint(Code.EDGE_POINTER, 1)),
+    "graph_mask": (graph.mask, hint(Code.GRAPH_MASK, 3)),
+    "graph_scalar": (graph.scalar, hint(Code.GRAPH_SCALAR, 4)),
+    "graph_classes": (graph.categorical(3), hint(Code.GRAPH_CLASSES, 0, 3)),
 }
 
 
@@ -50,28 +58,39 @@ class Problem:
     follows: Tensor
     logits: Logits
 
+    @property
+    def spec(self) -> Spec:
+        kinds = {name: kind for name, (kind, _) in self.hints.items()}
+        return Spec.of(inputs={}, hints=kinds, outputs={})
+
     def expected(self) -> tuple[Tensor, Logits]:
         """Losses and slopes, from the objective and autograd."""
-        spec = Spec.of(inputs={}, hints={k: v for k, (v, _) in self.hints.items()}, outputs={})
         leaves = self.leaves()
         views = {name: view(leaves, hint) for name, (_, hint) in self.hints.items()}
         empty = torch.empty(0)
         window = Window({}, self.truths, {}, self.follows, (empty, empty), empty)
-        parts = objective.losses(spec, Rollout(views, {}, None), window)
+        parts = objective.losses(self.spec, Rollout(views, {}, None), window)
         return slopes_of(torch.stack(list(parts.values())), leaves, 1.0)
 
     def fused(self, scale: Tensor | float = 1.0) -> tuple[Tensor, Logits]:
         """Losses and slopes from the kernels; each loss counts so much."""
-        hints = [hint for _, hint in self.hints.values()]
-        leaves = self.leaves()
+        leaves, values = self.leaves(), self.values()
+        hints = [
+            hint._replace(truth=values.places[name].start) for name, (_, hint) in self.hints.items()
+        ]
         # The scan hands on the values of nodes as some columns of what it makes of them.
         views = leaves._replace(
             decoded=None if leaves.decoded is None else leaves.decoded[..., :-MORE]
         )
-        stack = next(x for x in leaves if x is not None)
-        table = hint_table(hints, stack.shape[-2], DEVICE)
-        truths = packed(hints, [self.truths[name][1:] for name in self.hints], DEVICE)
+        table = hint_table(hints, DEVICE)
+        truths = Truths(*(part[1:].to(DEVICE) for part in values.parts))
         return slopes_of(hint_losses(table, views, truths, self.follows), leaves, scale)
+
+    def values(self) -> Values:
+        """The truths side by side, as windows hold them."""
+        K, S, B = self.follows.shape
+        replicas = [{k: x[:, s].cpu().numpy() for k, x in self.truths.items()} for s in range(S)]
+        return Values.of(self.spec.hints, replicas, (K + 1, S, B))
 
     def leaves(self) -> Logits:
         """The logits, as where gradients end."""
@@ -157,7 +176,7 @@ def test_there_may_be_more_lanes_than_partial_sums_are_added_up_at_once(monkeypa
     monkeypatch.setattr(fused, "_CHUNK", 16)
     alone = problem(K=2, S=1, B=20, n=4, names=["graph_mask"])
     alone.logits = Logits(graph=alone.logits.graph[..., 3:4].contiguous())
-    alone.hints = {"graph_mask": (graph.mask, Hint(Code.GRAPH_MASK, 0))}
+    alone.hints = {"graph_mask": (graph.mask, hint(Code.GRAPH_MASK, 0))}
     assert_agree(alone)
 
 
@@ -170,7 +189,7 @@ def test_what_an_algorithm_lacks_is_none():
 def test_more_classes_than_nodes():
     made = problem(K=2, S=1, B=2, n=4, names=["classes"])
     kind = node.categorical(19)
-    made.hints = {"classes": (kind, Hint(Code.NODE_CLASSES, 0, 19))}
+    made.hints = {"classes": (kind, hint(Code.NODE_CLASSES, 0, 19))}
     generator = torch.Generator().manual_seed(1)
     made.truths = {"classes": draw_truth(kind, (3, 1, 2), 4, generator).to(DEVICE)}
     decoded = torch.randn(2, 1, 2, 4, 19 + MORE, generator=generator)

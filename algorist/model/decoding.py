@@ -17,7 +17,7 @@ from algorist.kernels.affine import product
 from algorist.kernels.maps import LINE, DecodeMaps, EdgeValues, Pointing, Pooling
 from algorist.kernels.ops import Kernels
 from algorist.model.composing import Column, Composer, Joint
-from algorist.model.kinds import Form, Reads, row
+from algorist.model.kinds import Ending, Form, Reads, row
 from algorist.model.layers import Linear
 from algorist.spec import Feature
 
@@ -85,11 +85,16 @@ class Layout:
         return before if form.points else sum(self.widths(form)[:before])
 
     def predictions(
-        self, decoded: Decoded, allowed: Tensor | None, noise: Tensor | None
+        self,
+        decoded: Decoded,
+        allowed: Tensor | None,
+        noise: Tensor | None,
+        *,
+        fused: bool = False,
     ) -> dict[str, Tensor]:
         """Finished predictions by the names of their features; `allowed` may rule out pairs."""
-        found = self._named(decoded)
-        return {f.name: row(f).finish(found[f.name], allowed, noise) for f in self.features}
+        found, ending = self._named(decoded), Ending(allowed, noise, fused)
+        return {f.name: row(f).finish(found[f.name], ending) for f in self.features}
 
     def _named(self, decoded: Decoded) -> dict[str, Tensor]:
         parts: dict[Form, Iterable[Tensor]] = {

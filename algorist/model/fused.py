@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,10 @@ from torch import Tensor
 
 from algorist.errors import unknown
 from algorist.model.decoding import Decoded, width
-from algorist.model.encoding import dense
-from algorist.model.kinds import Form, connecting, raw_numbers, raw_width, row
+from algorist.model.kinds import Form, connecting, raw_width, row
 from algorist.model.processors import MessagePassing
 from algorist.model.scan import Carry, Composed, Rollout
+from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import Feature, Location
 
@@ -66,39 +66,44 @@ class Columns:
                 start += raw_width(feature)
         return start
 
-    def write(self, x: Tensor, raw: Tensor, values: Mapping[str, Tensor]) -> None:
-        """Put dense values where they belong; those of the graph at every node."""
-        for name, value in values.items():
-            feature = self.features[name]
-            numbers, into = raw_numbers(feature, value), x
-            if row(feature).form.lands == Location.EDGE:
-                into = raw
-            elif feature.location == Location.GRAPH:
-                numbers = numbers.unsqueeze(-2)
-            start = self.of[name]
-            into[..., start : start + raw_width(feature)] = numbers
-
 
 class Tables:
-    """What fused kernels look up about the features of an algorithm, on n nodes of a device."""
+    """What fused kernels look up about the features of an algorithm in windows of one layout."""
 
-    def __init__(self, maps: Composed, n: int, device: torch.device):
+    def __init__(self, maps: Composed, window: Window, device: torch.device):
         from algorist.kernels.fused.begin import CODES
         from algorist.kernels.fused.losses import Hint, hint_table
 
         self.columns = Columns(maps.spec.inputs, maps.read_hints)
-        self.hints = [
-            Hint(CODES[f.location, f.kind], maps.hints.place(f), width(f))
+        hints = [
+            Hint(
+                code=CODES[f.location, f.kind],
+                column=maps.hints.place(f),
+                truth=window.hints.places[f.name].start,
+                width=width(f),
+            )
             for f in maps.hints.features
         ]
-        self.losses = hint_table(self.hints, n, device)
+        self.losses = hint_table(hints, device)
         read = [
             (hint.code, self.columns.of[f.name], hint.column, hint.width, 0)
-            for f, hint in zip(maps.hints.features, self.hints, strict=True)
+            for f, hint in zip(maps.hints.features, hints, strict=True)
             if f in maps.read_hints
         ]
         self.begin = torch.tensor(read, dtype=torch.int32, device=device).view(-1, 5)
+        self.inputs = self._truths(maps.spec.inputs, window.inputs).to(device)
+        self.true_hints = self._truths(maps.read_hints, window.hints).to(device)
         self.connects = self._limits().to(device)
+
+    def _truths(self, features: Sequence[Feature], values: Values) -> Tensor:
+        """Where the values of some features stand, and where their numbers do."""
+        from algorist.kernels.fused.truths import code
+
+        rows = [
+            (code(f), self.columns.of[f.name], width(f), values.places[f.name].start)
+            for f in features
+        ]
+        return torch.tensor(rows, dtype=torch.int32).view(-1, 4)
 
     def _limits(self) -> Tensor:
         """Above which sum over both directions each raw number of an edge connects its nodes."""
@@ -118,10 +123,11 @@ class FusedScan:
             raise ValueError(unknown("precision", net.precision, PRECISIONS))
         self.net, self.window, self.maps = net, window, net.composed(algorithm)
         self.n = window.inputs["pos"].shape[-1]
-        place = (algorithm, self.n, net.device)
-        if place not in net.tables:
-            net.tables[place] = Tables(self.maps, self.n, net.device)
-        self.tables = net.tables[place]
+        places = (*window.inputs.places.items(), *window.hints.places.items())
+        layout = (algorithm, net.device, *places)
+        if layout not in net.tables:
+            net.tables[layout] = Tables(self.maps, window, net.device)
+        self.tables = net.tables[layout]
         self.columns = self.tables.columns
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
@@ -134,7 +140,9 @@ class FusedScan:
         process, reading = processor.maps(folded), self._reading(carry)
         of_hints, of_outputs, hidden = scan(process, *decode, reading)
         hints = maps.hints.predictions(_by_form(of_hints), None, None)
-        at_ends = maps.outputs.predictions(_by_form(of_outputs), None, self.window.noise)
+        at_ends = maps.outputs.predictions(
+            _by_form(of_outputs), None, self.window.noise, fused=True
+        )
         outputs = {name: value.squeeze(0) for name, value in at_ends.items()}
         last = {name: value[-1].detach() for name, value in hints.items()}
         losses = partial(self._hint_losses, of_hints) if hints else None
@@ -146,7 +154,7 @@ class FusedScan:
 
         net, window, (_, S, B) = self.net, self.window, self.window.follows.shape
         fresh, given = self._beginnings(carry)
-        x, raw = self._true_numbers(carry)
+        x, raw = self._true_numbers(given)
         only_itself = net.processor.hears == "itself"
         return Reading(
             x=x,
@@ -164,13 +172,13 @@ class FusedScan:
 
     def _hint_losses(self, logits: Logits, window: Window) -> dict[str, Tensor]:
         """The losses of all hints at once."""
-        from algorist.kernels.fused.losses import hint_losses, packed
+        from algorist.kernels.fused.losses import hint_losses
+        from algorist.kernels.fused.truths import Truths
 
-        features, tables = self.maps.hints.features, self.tables
-        truths = [window.hints[f.name][1:] for f in features]
-        truth = packed(tables.hints, truths, self.net.device)
-        losses = hint_losses(tables.losses, logits, truth, window.follows)
-        return {f.name: loss for f, loss in zip(features, losses.unbind(0), strict=True)}
+        truths = Truths(*(part[1:] for part in window.hints.parts))
+        losses = hint_losses(self.tables.losses, logits, truths, window.follows)
+        names = (feature.name for feature in self.maps.hints.features)
+        return dict(zip(names, losses.unbind(0), strict=True))
 
     def _beginnings(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
         """(K, S, B) twice: where trajectories begin, and where the net is given true hints."""
@@ -183,20 +191,16 @@ class FusedScan:
             fresh[0] = True
         return fresh, fresh if window.forced is None else fresh | window.forced
 
-    def _true_numbers(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
-        """The inputs at every step, and the true hints where the net may be given them."""
-        window, maps, columns = self.window, self.maps, self.columns
+    def _true_numbers(self, given: Tensor) -> tuple[Tensor, Tensor]:
+        """The inputs at every step, true hints where they are given, and ones at the end of x."""
+        from algorist.kernels.fused.truths import Truths, write
+
+        window, columns = self.window, self.columns
         shape = (*window.follows.shape, self.n)
-        x = window.follows.new_empty(*shape, columns.of_x + 1)
+        x = window.follows.new_ones(*shape, columns.of_x + 1)
         raw = window.follows.new_empty(*shape, self.n, columns.of_edges)
-        x[..., -1] = 1.0
-        columns.write(x, raw, dense(maps.spec.inputs, window.inputs, self.n))
-        if window.is_first is not None or window.forced is not None:
-            steps = window.steps
-        else:  # at the first step at most
-            steps = int(carry is None)
-        hints = {f.name: window.hints[f.name][:steps] for f in maps.read_hints}
-        columns.write(x[:steps], raw[:steps], dense(maps.read_hints, hints, self.n))
+        write(self.tables.inputs, Truths(*window.inputs.parts), x, raw, None)
+        write(self.tables.true_hints, Truths(*window.hints.parts), x, raw, given)
         return x, raw
 
     def _previous(self, carry: Carry) -> Previous:

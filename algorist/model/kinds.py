@@ -96,8 +96,14 @@ def _permutation_cross_entropy(prediction: Tensor, truth: Tensor) -> tuple[Tenso
     return loss, torch.ones_like(loss)
 
 
-def log_sinkhorn(scores: Tensor, steps: int, noise: Tensor | None = None) -> Tensor:
+def log_sinkhorn(
+    scores: Tensor, steps: int, noise: Tensor | None = None, *, fused: bool = False
+) -> Tensor:
     """The logarithm of a doubly stochastic matrix with an empty diagonal (paper, section 3.2.2)."""
+    if fused:
+        from algorist.kernels.fused import sinkhorn
+
+        return sinkhorn.log_sinkhorn(scores, steps, TEMPERATURE, noise)
     if noise is not None:
         scores = scores + noise
     scores = scores / TEMPERATURE - 1e6 * torch.eye(scores.shape[-1], device=scores.device)
@@ -185,24 +191,33 @@ def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
 # What the end of a decoder makes of a prediction
 
 
-Finish = Callable[[Tensor, Tensor | None, Tensor | None], Tensor]
-"""(raw prediction, adjacency where that rules out pairs, noise) -> prediction."""
+class Ending(NamedTuple):
+    """What finished predictions depend on, beside the raw ones."""
+
+    adjacency: Tensor | None = None  # (S, B, n, n), where that rules out pairs
+    noise: Tensor | None = None  # (S, E, n, n), for permutations
+    fused: bool = False  # whether fused kernels shall compute them
 
 
-def _as_it_is(prediction: Tensor, adjacency: Tensor | None, noise: Tensor | None) -> Tensor:
+Finish = Callable[[Tensor, Ending], Tensor]
+"""(raw prediction, what else counts) -> prediction."""
+
+
+def _as_it_is(prediction: Tensor, ending: Ending) -> Tensor:
     return prediction
 
 
-def _along_edges(scores: Tensor, adjacency: Tensor | None, noise: Tensor | None) -> Tensor:
+def _along_edges(scores: Tensor, ending: Ending) -> Tensor:
     """Push the scores of pairs that are not edges below all others of the sample."""
-    if adjacency is None:
+    if ending.adjacency is None:
         return scores
     lowest = scores.amin((2, 3), keepdim=True)
-    return torch.where(adjacency > 0.5, scores, (lowest - 1).clamp(max=-1.0))
+    return torch.where(ending.adjacency > 0.5, scores, (lowest - 1).clamp(max=-1.0))
 
 
-def _permutation(scores: Tensor, adjacency: Tensor | None, noise: Tensor | None) -> Tensor:
-    return log_sinkhorn(_along_edges(scores, adjacency, noise), SINKHORN_STEPS, noise)
+def _permutation(scores: Tensor, ending: Ending) -> Tensor:
+    scores = _along_edges(scores, ending)
+    return log_sinkhorn(scores, SINKHORN_STEPS, ending.noise, fused=ending.fused)
 
 
 class Row(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -98,8 +99,8 @@ class Net(nn.Module):
                 for name, spec in specs.items()
             }
         )
-        # What fused kernels look up, kept by algorithm, number of nodes and device.
-        self.tables: dict[tuple[str, int, torch.device], Tables] = {}
+        # What fused kernels look up, kept by algorithm, device and layout of windows.
+        self.tables: dict[tuple[Any, ...], Tables] = {}
         self._composed: dict[tuple[str, torch.device], Composed] = {}
         for replica, seed in enumerate(seeds):
             self.reset(replica, seed)

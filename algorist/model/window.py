@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from algorist.batch import Batch
+from algorist.model.values import Values
 
 if TYPE_CHECKING:
     from algorist.data.chunks import Chunk
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 class Window:
     """S replicas, B lanes, K steps, E ends of trajectories."""
 
-    inputs: Mapping[str, Tensor]
+    inputs: Values
     """(S, B, ...); (K, S, B, ...) where lanes pass from one trajectory to the next."""
-    hints: Mapping[str, Tensor]
+    hints: Values
     """(K + 1, S, B, ...)."""
     outputs: Mapping[str, Tensor]
     """(S, E, ...): the truth at each end."""
@@ -68,6 +69,8 @@ class Window:
         def applied(value: Any) -> Any:
             if isinstance(value, Tensor):
                 return function(value)
+            if isinstance(value, Values):
+                return value.map(function)
             if isinstance(value, Mapping):
                 return {name: applied(tensor) for name, tensor in value.items()}
             return value if value is None else tuple(map(applied, value))
@@ -89,7 +92,7 @@ class Window:
         at_step, lanes = (_extended(x, ends, axis=1) for x in self.ends)
         return replace(
             self,
-            hints={name: _extended(x, steps + 1) for name, x in self.hints.items()},
+            hints=self.hints.map(lambda x: _extended(x, steps + 1)),
             outputs={name: _extended(x, ends, axis=1) for name, x in self.outputs.items()},
             follows=_extended(self.follows, steps),
             ends=(at_step, lanes),
@@ -108,9 +111,10 @@ def whole(batches: Sequence[Batch], *, steps: int | None = None) -> Window:
     steps = needed if steps is None else max(steps, needed)
     lengths = np.stack([batch.lengths for batch in batches])  # (S, B)
     lanes = np.broadcast_to(np.arange(lengths.shape[1]), lengths.shape)
+    spec, shape = batches[0].spec, lengths.shape
     return Window(
-        inputs=_stacked([batch.inputs for batch in batches]),
-        hints=_stacked([_padded(batch.hints, steps + 1) for batch in batches], axis=1),
+        inputs=Values.of(spec.inputs, [batch.inputs for batch in batches], shape),
+        hints=Values.of(spec.hints, [batch.hints for batch in batches], (steps + 1, *shape)),
         outputs=_stacked([batch.outputs for batch in batches]),
         follows=_tensor((np.arange(1, steps + 1)[:, None, None] < lengths).astype(np.float32)),
         ends=(_tensor(np.maximum(lengths - 2, 0).astype(np.int64)), _tensor(lanes)),
@@ -127,11 +131,10 @@ def pieces(window: Window, steps: int) -> Iterator[Window]:
     for start in range(0, window.steps, steps):
         stop = min(start + steps, window.steps)
         here = (at_step >= start) & (at_step < stop)
+        moments = slice(start, stop + 1)
         yield replace(
             window,
-            hints={
-                name: _extended(x[start : stop + 1], steps + 1) for name, x in window.hints.items()
-            },
+            hints=window.hints.map(lambda x, at=moments: _extended(x[at], steps + 1)),
             follows=_extended(window.follows[start:stop], steps),
             forced=None if forced is None else _extended(forced[start:stop], steps),
             ends=(torch.where(here, at_step - start, 0), lanes),
@@ -150,15 +153,16 @@ def continuing(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
     is_last = np.stack([chunk.is_last for chunk in current], 1).astype(bool)
     ends = is_last & ~is_first  # (K, S, B)
     at_step, lanes, weights = _end_table(ends)
-    moments = {
-        stage: _stacked([_with_last(b, c, stage) for b, c in pairs], axis=1)
-        for stage in ("inputs", "hints")
-    }
+    spec, shape = current[0].spec, (len(ends) + 1, *ends.shape[1:])
+    inputs, hints = (
+        Values.of(features, [_with_last(b, c, stage) for b, c in pairs], shape)
+        for stage, features in (("inputs", spec.inputs), ("hints", spec.hints))
+    )
     previous = [c.is_first[:1] if b is None else b.is_first[-1:] for b, c in pairs]
     replicas = np.arange(len(current))[:, None]
     return Window(
-        inputs={name: x[:-1] for name, x in moments["inputs"].items()},
-        hints=moments["hints"],
+        inputs=inputs.map(lambda x: x[:-1]),
+        hints=hints,
         outputs={
             name: x[at_step, replicas, lanes]
             for name, x in _stacked([chunk.outputs for chunk in current], axis=1).items()
@@ -204,13 +208,6 @@ def _tensor(array: np.ndarray) -> Tensor:
 def _stacked(parts: Sequence[Mapping[str, np.ndarray]], axis: int = 0) -> dict[str, Tensor]:
     """Named arrays of each replica, with a replica axis."""
     return {name: torch.stack([_tensor(part[name]) for part in parts], axis) for name in parts[0]}
-
-
-def _padded(arrays: Mapping[str, np.ndarray], moments: int) -> dict[str, np.ndarray]:
-    return {
-        name: np.pad(array, ((0, moments - len(array)), *((0, 0),) * (array.ndim - 1)))
-        for name, array in arrays.items()
-    }
 
 
 def _extended(tensor: Tensor, length: int, axis: int = 0) -> Tensor:

@@ -17,6 +17,7 @@ from torch import Tensor
 from algorist.kernels.fused.begin import Code
 from algorist.kernels.fused.stacks import Logits
 from algorist.kernels.fused.tiling import padded
+from algorist.kernels.fused.truths import Truths
 from algorist.spec import MASKED
 
 # A code is a place, in fours, and a meaning.
@@ -43,19 +44,10 @@ class Hint(NamedTuple):
     code: Code
     column: int
     """In its logits; of pointers, which of the pointers it is."""
+    truth: int
+    """The first column among the truths of its type."""
     width: int = 1
     """The number of classes."""
-
-
-class Truths(NamedTuple):
-    """What the hints should be, side by side: one tensor (K, S, B, columns) for each type."""
-
-    numbers: Tensor  # float32: scalars
-    marks: Tensor  # int8: masks and one-hot rows
-    targets: Tensor  # int16: pointers
-
-
-_TYPES = torch.float32, torch.int8, torch.int16
 
 
 class Table(NamedTuple):
@@ -67,47 +59,11 @@ class Table(NamedTuple):
     """The most classes that a hint has."""
 
 
-def hint_table(hints: Sequence[Hint], n: int, device: torch.device | str) -> Table:
-    """The table of some hints on n nodes."""
-    columns, rows = [0] * len(_TYPES), []
-    for hint in hints:
-        group = _group(hint.code)
-        rows.append((hint.code.value, hint.column, hint.width, columns[group], 0))
-        columns[group] += _places(hint.code, n) * hint.width
+def hint_table(hints: Sequence[Hint], device: torch.device | str) -> Table:
+    """The table of some hints."""
+    rows = [(hint.code.value, hint.column, hint.width, hint.truth, 0) for hint in hints]
     widest = max((hint.width for hint in hints), default=1)
     return Table(torch.tensor(rows, dtype=torch.int32, device=device).view(-1, 5), widest)
-
-
-def packed(hints: Sequence[Hint], truths: Sequence[Tensor], device: torch.device | str) -> Truths:
-    """The truths (K, S, B, ...) of the same hints, as windows hold them, side by side.
-
-    That is one operation for each type. Truths that are still on the host should be packed there.
-    """
-    groups: list[list[Tensor]] = [[] for _ in _TYPES]
-    for hint, truth in zip(hints, truths, strict=True):
-        group = _group(hint.code)
-        groups[group].append(truth.to(_TYPES[group]).reshape(*truth.shape[:3], -1))
-    return Truths(
-        *(
-            torch.cat(group, -1).to(device) if group else torch.empty(0, dtype=dtype, device=device)
-            for group, dtype in zip(groups, _TYPES, strict=True)
-        )
-    )
-
-
-def _group(code: Code) -> int:
-    """Which of the tensors of truths holds a hint."""
-    if code in (Code.POINTER, Code.EDGE_POINTER):
-        return 2
-    return 0 if code in (Code.NODE_SCALAR, Code.EDGE_SCALAR, Code.GRAPH_SCALAR) else 1
-
-
-def _places(code: Code, n: int) -> int:
-    """How many places a hint describes."""
-    if code in (Code.GRAPH_SCALAR, Code.GRAPH_MASK, Code.GRAPH_CLASSES):
-        return 1
-    nodes = (Code.NODE_SCALAR, Code.NODE_MASK, Code.NODE_CHOICE, Code.NODE_CLASSES, Code.POINTER)
-    return n if code in nodes else n * n
 
 
 @triton.jit
@@ -180,13 +136,14 @@ def _choices(
     return lost, counted
 
 
-_SIZES = (
-    "K", "B", "n", "P", "Q", "C2", "D2", "Ce", "Cg", "of_numbers", "of_marks", "of_targets",
-    "steps",
+# No size of an algorithm's hints, and no place of its truths, may lead to another compilation.
+_ANY = (
+    "numbers", "marks", "targets", "K", "B", "n", "P", "Q", "C2", "D2", "Ce", "Cg",
+    "of_numbers", "of_marks", "of_targets", "steps",
 )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=_ANY)
 def _pass(
     table, follows, scale,  # (hints, 5), (K, S, B), (hints, S)
     decoded, points, edge_values, cube, graph_values, numbers, marks, targets,  # inputs
@@ -258,7 +215,7 @@ def _pass(
 def hint_losses(table: Table, logits: Logits, truths: Truths, follows: Tensor) -> Tensor:
     """The loss of each hint of a window, (hints, S): the mean over all that counts.
 
-    Steps count where `follows` (K, S, B) is 1.
+    The truths have K steps. They count where `follows` (K, S, B) is 1.
     """
     return _HintLosses.apply(table, truths, follows, *logits)
 

@@ -1,0 +1,74 @@
+"""Values of many features side by side, in few tensors that are quick to move and to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algorist.spec import Feature, Kind
+
+_TYPES = (np.float32, np.int8, np.int16)
+_PARTS = {Kind.SCALAR: 0, Kind.POINTER: 2}  # all other kinds: 1
+
+
+class Place(NamedTuple):
+    """Where the values of a feature stand."""
+
+    part: int
+    start: int
+    shape: tuple[int, ...]
+    """Of one value."""
+
+
+class Values(Mapping[str, Tensor]):
+    """Tensors by the names of their features; they share their first axes and their memory."""
+
+    def __init__(self, parts: tuple[Tensor, ...], places: Mapping[str, Place]):
+        self.parts = parts
+        """Each (..., columns): scalars (float32), masks and classes (int8), pointers (int16)."""
+        self.places = places
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[Feature],
+        replicas: Sequence[Mapping[str, np.ndarray]],
+        shape: tuple[int, ...],
+    ) -> Values:
+        """The arrays of all replicas, whose axis is to be the last but one of `shape`.
+
+        Zeros are appended to arrays that are shorter than their first axis.
+        """
+        places, columns = {}, [0] * len(_TYPES)
+        for feature in features:
+            part = _PARTS.get(feature.kind, 1)
+            of_one = replicas[0][feature.name].shape[len(shape) - 1 :]
+            places[feature.name] = Place(part, columns[part], of_one)
+            columns[part] += prod(of_one)
+        parts = [np.zeros((*shape, c), t) for c, t in zip(columns, _TYPES, strict=True)]
+        for s, arrays in enumerate(replicas):
+            for name, (part, start, of_one) in places.items():
+                array = arrays[name]
+                rows = array.reshape(*array.shape[: len(shape) - 1], -1)
+                parts[part][..., s, :, start : start + prod(of_one)][: len(array)] = rows
+        return cls(tuple(map(torch.from_numpy, parts)), places)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Values:
+        """The same features, with a function of the first axes applied to all of them."""
+        return Values(tuple(map(function, self.parts)), self.places)
+
+    def __getitem__(self, name: str) -> Tensor:
+        part, start, shape = self.places[name]
+        columns = self.parts[part][..., start : start + prod(shape)]
+        return columns.view(*columns.shape[:-1], *shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
