@@ -150,8 +150,8 @@ def project_backward(
     _project_backward[S, triton.cdiv(B * n, _TALL), triton.cdiv(weight.shape[1], _WIDE)](
         slopes, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
         B * n, B, n, F, C,
-        H=h, UNIT=_unit(C, *starts), TALL=_TALL, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4, STAGES=_STAGES,
-        PRECISION=precision, num_warps=4,
+        H=h, UNIT=_unit(C, *starts), TALL=_TALL, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4,
+        STAGES=_STAGES, PRECISION=precision, num_warps=4,
     )  # fmt: skip
 
 
