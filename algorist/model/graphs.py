@@ -18,7 +18,8 @@ class Graphs:
 
     def __init__(self, device: torch.device):
         self._device, self._pool = device, torch.cuda.graph_pool_handle()
-        self._stream = torch.cuda.Stream(device)
+        # Before others: what a step does beside its main line may wait.
+        self._stream = torch.cuda.Stream(device, priority=-1)
 
     @contextmanager
     def aside(self) -> Iterator[None]:

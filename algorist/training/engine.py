@@ -184,6 +184,7 @@ class CapturedEngine(Engine):
             if self._chunked and place not in self.carries:
                 self.carries[place] = self._empty_carry(place, window.window)
             self._differentiate(place, window.window)  # loads kernels
+            self.optimiser.prepare()
         if self._accumulates:
             self._make_gradients()
         self._set_gradients(self._gradients)

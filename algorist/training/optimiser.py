@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from algorist.training.config import OptimiserConfig
+
+if TYPE_CHECKING:
+    from algorist.kernels.fused.adam import Adam
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -21,7 +25,8 @@ class Optimiser:
 
     def __init__(self, net: nn.Module, config: OptimiserConfig, *, captured: bool = False):
         """`captured` says that steps will be captured as CUDA graphs."""
-        self.clip = config.clip
+        self.clip, self._rate = config.clip, config.learning_rate
+        self._fused: dict[tuple[tuple[int, int], ...], Adam] = {}
         self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
         on_gpu = any(p.is_cuda for p in self.parameters.values())
         self._adam = torch.optim.Adam(
@@ -43,11 +48,38 @@ class Optimiser:
     def update(self) -> None:
         """Clip and update."""
         learning = [p for p in self.parameters.values() if p.grad is not None]
+        if adam := self._fused_adam():
+            adam.step(learning[0].grad, self._rate, self.clip)
+            return
         if self.clip and learning:
             gradients = clipped([p.grad for p in learning], self.clip)
             for parameter, gradient in zip(learning, gradients, strict=True):
                 parameter.grad = gradient
         self._adam.step()
+
+    def prepare(self) -> None:
+        """Make what an update with gradients like these looks up; nothing is changed."""
+        if adam := self._fused_adam():
+            adam.warm_up()
+
+    def _fused_adam(self) -> Adam | None:
+        """What clips and updates in two kernels, if all gradients lie in one tensor on a GPU."""
+        learning = [(p, p.grad) for p in self.parameters.values() if p.grad is not None]
+        gradients = [gradient for _, gradient in learning]
+        if not gradients or not gradients[0].is_cuda or not _lie_together(gradients):
+            return None
+        from algorist.kernels.fused.adam import Adam, Weights
+
+        places = tuple((id(p), gradient.storage_offset()) for p, gradient in learning)
+        if places not in self._fused:
+            states = [self._adam.state[p] for p, _ in learning]
+            self._fused[places] = Adam(
+                [
+                    Weights(p.detach(), gradient, *(state[m] for m in _MOMENTS), state["step"])
+                    for (p, gradient), state in zip(learning, states, strict=True)
+                ]
+            )
+        return self._fused[places]
 
     def tensors(self) -> dict[str, Tensor]:
         """The moments of all parameters that were updated at least once."""
@@ -70,6 +102,16 @@ class Optimiser:
             state["step"].fill_(count)
             for moment in _MOMENTS:
                 state[moment].copy_(tensors[f"{name}.{moment}"])
+
+
+def _lie_together(gradients: Sequence[Tensor]) -> bool:
+    """Whether gradients are parts of one tensor, each in one piece, and none is there twice."""
+    first = gradients[0].untyped_storage().data_ptr()
+    starts = {gradient.storage_offset() for gradient in gradients}
+    return len(starts) == len(gradients) and all(
+        gradient.untyped_storage().data_ptr() == first and gradient.is_contiguous()
+        for gradient in gradients
+    )
 
 
 def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:

@@ -163,9 +163,10 @@ class _Run:
         self.process.turn(slots)
         slots.put_at(*self.reading.ends, at_ends)
         for k in reversed(range(len(from_next))):
-            self.hints.backward(k)
             with self.aside.work():
                 self.hints.prepare_backward(k)
+            self.hints.backward(k)
+            with self.aside.work():
                 self.process.connect_triplets_backward(k)
             self.process.renew_backward(k)
             self.aside.join()

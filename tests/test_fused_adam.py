@@ -1,0 +1,41 @@
+"""Fused Adam against PyTorch's."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
+
+from algorist.kernels.fused.adam import Adam, Weights
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+SHAPES = [(3, 5), (40, 33), (1,)]
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+@pytest.mark.parametrize("limit", [0.0, 0.5, 1e3])
+def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, limit):
+    torch.manual_seed(replicas)
+    start = [torch.randn(replicas, *shape, device=DEVICE) for shape in SHAPES]
+    expected = [tensor.clone().requires_grad_() for tensor in start]
+    adam = torch.optim.Adam(expected, lr=1e-2)
+    room = torch.empty(sum(x.numel() for x in start) + 7, device=DEVICE)
+    views, at = [], 7
+    for tensor in start:
+        views.append(room[at : at + tensor.numel()].view_as(tensor))
+        at += tensor.numel()
+    weights = [
+        Weights(x, view, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=DEVICE))
+        for x, view in zip(start, views, strict=True)
+    ]
+    own = Adam(weights)
+    for _ in range(4):
+        room.normal_()
+        norm = torch.stack([view.flatten(1).square().sum(1) for view in views]).sum(0).sqrt()
+        scale = (limit / norm).clamp(max=1.0) if limit else torch.ones_like(norm)
+        for tensor, view in zip(expected, views, strict=True):
+            tensor.grad = view * scale.view(-1, *(1,) * (view.ndim - 1))
+        adam.step()
+        own.step(room, 1e-2, limit)
+    for mine, theirs in zip(weights, expected, strict=True):
+        torch.testing.assert_close(mine.parameter, theirs.detach(), rtol=1e-5, atol=1e-5)
+        assert mine.count.item() == 4
