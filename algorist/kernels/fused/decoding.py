@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
+from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
@@ -100,16 +100,21 @@ class Decoding:
         for part in self.prepared:
             part.prepare_backward(k)
 
-    def gradients(self) -> DecodeMaps:
+    def gradients(self, wanted: Gradients) -> DecodeMaps:
         """Of all maps."""
-        of_parts: dict[str, Any] = {name: part.gradients() for name, part in self.parts.items()}
-        widen = [x for part in self.of_pairs.values() if (x := part.widening_gradient())]
+        of_parts: dict[str, Any] = {
+            name: part.gradients(wanted) for name, part in self.parts.items()
+        }
+        widen = None
+        if self.of_pairs and self.moments.maxima is not None:
+            slopes = [part.d_wide for part in self.of_pairs.values()]
+            widen = affine(wanted.want(slopes, self.moments.maxima))
         return DecodeMaps(
-            nodes=self.nodes.gradients() if self.nodes else None,
+            nodes=self.nodes.gradients(wanted) if self.nodes else None,
             node_values=self.node_values,
             points=of_parts.get("points"),
             edges=of_parts.get("edges"),
             cubes=of_parts.get("cubes"),
             graph=of_parts.get("graph"),
-            widen=Affine(*map(sum, zip(*widen, strict=True))) if widen else None,
+            widen=widen,
         )

@@ -12,15 +12,9 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused import edges, points
+from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
-from algorist.kernels.fused.stacks import (
-    Moments,
-    Slots,
-    at_step,
-    each_over_steps,
-    over_steps,
-    sum_over_steps,
-)
+from algorist.kernels.fused.stacks import Moments, Slots, at_step
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.maps import DecodeMaps, EdgeValues, Pointing
 
@@ -62,7 +56,7 @@ class OfPairs(ABC):
         """The slopes of what step k read."""
 
     @abstractmethod
-    def gradients(self) -> Pointing | EdgeValues:
+    def gradients(self, wanted: Gradients) -> Pointing | EdgeValues:
         """Of the maps."""
 
     def _read(self, k: int) -> tuple[Tensor, int, Tensor, Tensor | None]:
@@ -86,15 +80,15 @@ class OfPairs(ABC):
     def _slopes(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
         return at_step(self.d_wide, k), self.d_raw[k], at_step(self.d_maxima, k)
 
-    def _of_triplets(self, slopes: Tensor) -> Tensor | None:
-        """The gradient of the weights of widened triplets, from slopes of what they add to."""
-        return each_over_steps(self.shared.wide, slopes) if self.widen else None
-
-    def widening_gradient(self) -> Affine | None:
-        """Of how triplets are widened."""
-        if self.moments.maxima is None:
-            return None
-        return Affine(over_steps(self.moments.maxima, self.d_wide), sum_over_steps(self.d_wide))
+    def _of_sums(
+        self, wanted: Gradients, slopes: Tensor, *, each: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """The gradients of what edges and triplets add to sums, from the slopes of these."""
+        raw = self.moments.raw
+        wide = [self.shared.wide] if self.widen else []
+        product = wanted.want(slopes, raw, wide, each=each)
+        edge, triplet = product[..., :-1, :].tensor_split((raw.shape[-1],), -2)
+        return edge, triplet if wide else None
 
 
 class Points(OfPairs):
@@ -144,15 +138,13 @@ class Points(OfPairs):
             precision=self.precision,
         )  # fmt: skip
 
-    def gradients(self) -> Pointing:
+    def gradients(self, wanted: Gradients) -> Pointing:
         """Of the maps."""
-        turned = self.slopes.mT.unsqueeze(-1)  # rows are (target, source)
-        return Pointing(
-            edge=each_over_steps(self.moments.raw, self.d_excess),
-            triplet=self._of_triplets(self.d_excess),
-            score=each_over_steps(self.larger, turned),
-            bias=self.slopes.sum((0, 3, 4, 5)).mT.unsqueeze(-1),
-        )
+        edge, triplet = self._of_sums(wanted, self.d_excess, each=True)
+        slopes = self.slopes.unsqueeze(-1)  # of (source, target): all else is (target, source)
+        score = wanted.want(self.larger, slopes, each=True, turned=True)
+        bias = wanted.want(slopes, each=True)
+        return Pointing(edge, triplet, score=score[:, :, :1].mT, bias=bias[..., 0])
 
 
 class Edges(OfPairs):
@@ -175,13 +167,9 @@ class Edges(OfPairs):
             self.projection.slopes[k], *self._slopes(k), precision=self.precision,
         )  # fmt: skip
 
-    def gradients(self) -> EdgeValues:
+    def gradients(self, wanted: Gradients) -> EdgeValues:
         """Of the maps."""
-        triplet = self._of_triplets(self.slopes.unsqueeze(1))
-        return EdgeValues(
-            edge=over_steps(self.moments.raw, self.slopes),
-            triplet=None if triplet is None else triplet.squeeze(1),
-        )
+        return EdgeValues(*self._of_sums(wanted, self.slopes, each=False))
 
 
 class Cubes(OfPairs):
@@ -221,14 +209,12 @@ class Cubes(OfPairs):
             precision=self.precision,
         )  # fmt: skip
 
-    def gradients(self) -> Pointing:
+    def gradients(self, wanted: Gradients) -> Pointing:
         """Of the maps."""
-        return Pointing(
-            edge=each_over_steps(self.moments.raw, self.d_pair),
-            triplet=self._of_triplets(self.d_pair),
-            score=self.d_score.sum((0, 3, 4)).transpose(0, 1).unsqueeze(-1),
-            bias=self.slopes.sum((0, 3, 4, 5, 6)).mT.unsqueeze(-1),
-        )
+        edge, triplet = self._of_sums(wanted, self.d_pair, each=True)
+        score = wanted.want(self.d_score, each=True)
+        bias = self.slopes.sum((0, 3, 4, 5, 6))
+        return Pointing(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
 
 
 def _with_turned(maps: Pointing, widen: points.Widening | None) -> points.Pointing:

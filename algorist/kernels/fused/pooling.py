@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import node
-from algorist.kernels.fused.stacks import Moments, Slots, over_steps
+from algorist.kernels.fused.gradients import Gradients
+from algorist.kernels.fused.stacks import Moments, Slots
 from algorist.kernels.maps import Pooling
 
 
@@ -44,10 +45,11 @@ class Pool:
             self.d_encoded[k], self.precision,
         )  # fmt: skip
 
-    def gradients(self) -> Pooling:
+    def gradients(self, wanted: Gradients) -> Pooling:
         """Of the encoder, of what is pooled, and of the graph."""
-        return Pooling(
-            encoder=over_steps(self.moments.x, self.d_encoded),
-            pooled=over_steps(self.pooled, self.slopes),
-            graph=over_steps(self.moments.x[:, :, :, 0], self.slopes),
-        )
+        x = self.moments.x
+        encoder = wanted.want(self.d_encoded, x)[:, :-1]
+        # The numbers of the graph lie at each of its nodes.
+        both = wanted.want(self.slopes, x[:, :, :, 0], [self.pooled])[:, :-1]
+        graph, pooled = both.split((x.shape[-1], self.pooled.shape[-1]), 1)
+        return Pooling(encoder=encoder, pooled=pooled, graph=graph)

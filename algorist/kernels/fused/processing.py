@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
 from algorist.kernels.fused import message, node, triplet
+from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.projection import Projection
-from algorist.kernels.fused.stacks import Moments, Slots, at_step, over_steps, sum_over_steps
+from algorist.kernels.fused.stacks import Moments, Slots, at_step
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.maps import ProcessMaps, Update
 
@@ -101,8 +101,8 @@ class Processing:
             torch.empty_like(self.built) for _ in range(3)
         )
         # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
-        self.d_door, self.d_scale, self.d_offset = self.sums = self.messages.new_empty(
-            3, *self.messages.shape
+        self.d_door, self.d_scale, self.d_offset = (
+            torch.empty_like(self.messages) for _ in range(3)
         )
         self.d_raw = slots.take("raw")
         self.d_before = slots.take("before") if self.maps.update.gate else None
@@ -140,21 +140,18 @@ class Processing:
         """The slopes of the states and numbers that step k began with."""
         self.state.backward(k)
 
-    def gradients(self) -> ProcessMaps:
+    def gradients(self, wanted: Gradients) -> ProcessMaps:
         """Of all maps."""
-        maps, raw = self.maps, self.moments.raw
-        heard = self.state.slopes[..., self.keep_column :]
-        door, scale, offset = self.sums.flatten(3, -2).sum((1, 3))
-        gate = Affine(over_steps(self.door_inner, self.d_door), door) if maps.update.gate else None
+        maps, raw, want = self.maps, self.moments.raw, wanted.want
+        triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
+        norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
+        gate = affine(want(self.d_door, wide=[self.door_inner])) if maps.update.gate else None
+        heard = want(self.state.slopes, wide=[self.messages], column=self.keep_column)
         return ProcessMaps(
-            state=self.state.gradients(),
-            edge=over_steps(raw, self.d_built),
-            first=Affine(over_steps(self.built, self.d_hidden), sum_over_steps(self.d_hidden)),
-            second=over_steps(self.inner, self.d_result),
-            triplet=None if maps.triplet is None else over_steps(raw, self.d_edges),
-            update=Update(
-                of_message=over_steps(self.messages, heard),
-                norm=(scale, offset) if maps.update.norm else None,
-                gate=gate,
-            ),
+            state=self.state.gradients(wanted),
+            edge=want(self.d_built, raw)[:, :-1],
+            first=affine(want(self.d_hidden, wide=[self.built])),
+            second=want(self.d_result, wide=[self.inner])[:, :-1],
+            triplet=triplet,
+            update=Update(of_message=heard[:, :-1], norm=norm, gate=gate),
         )

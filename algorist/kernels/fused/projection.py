@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import node
-from algorist.kernels.fused.stacks import Slots, over_steps
+from algorist.kernels.fused.gradients import Gradients
+from algorist.kernels.fused.stacks import Slots
 
 
 class Projection:
@@ -54,6 +55,7 @@ class Projection:
         slopes = [slot[k] for slot in self.d_inputs]
         node.project_backward(self.slopes[k], self.weight, self.partials, slopes, self.precision)
 
-    def gradients(self) -> Tensor:
+    def gradients(self, wanted: Gradients) -> Tensor:
         """Of the map."""
-        return torch.cat([over_steps(x, self.slopes) for x in self.inputs], 1)
+        x, *states = self.inputs
+        return wanted.want(self.slopes, x, states)[:, :-1]

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from algorist.kernels.fused.begin import begin, begin_backward
 from algorist.kernels.fused.decoding import Decoding
+from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.processing import Processing
 from algorist.kernels.fused.stacks import Logits, Moments, Slots
 from algorist.kernels.fused.streams import Aside
@@ -173,7 +174,11 @@ class _Run:
             self.process.project_backward(k)
             if k:
                 self._begin_backward(k, slots, from_next[k - 1])
-        return self.process.gradients(), self.hints.gradients(), self.outputs.gradients()
+        wanted = Gradients(self.reading.precision)
+        parts = (self.process, self.hints, self.outputs)
+        gradients = tuple(part.gradients(wanted) for part in parts)
+        wanted.make()
+        return gradients
 
     def _begin_backward(self, k: int, slots: Slots, d_after: Tensor) -> None:
         reading, slopes = self.reading, self.hints.slopes.step(k - 1)

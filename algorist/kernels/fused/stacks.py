@@ -1,4 +1,4 @@
-"""What the steps of a scan leave side by side, and what is made of all steps at once.
+"""What the steps of a scan leave side by side.
 
 Stacks that only the way back reads have no steps where there will be none.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
+
+from algorist.kernels.fused.ends import put, take
 
 
 class Moments(NamedTuple):
@@ -27,10 +28,8 @@ class Moments(NamedTuple):
 
     def at(self, steps: Tensor, lanes: Tensor) -> Moments:
         """Those of some steps and lanes, (S, E) each, as a single step of E lanes."""
-        replicas = torch.arange(len(steps), device=steps.device).unsqueeze(1)
-        return Moments(
-            *(None if x is None else x[steps, replicas, lanes].unsqueeze(0) for x in self)
-        )
+        taken = iter(take([x for x in self if x is not None], steps, lanes))
+        return Moments(*(None if x is None else next(taken) for x in self))
 
 
 class Logits(NamedTuple):
@@ -69,49 +68,9 @@ class Slots:
 
     def put_at(self, steps: Tensor, lanes: Tensor, slopes: Slots) -> None:
         """Fill the last slots with sums of others' slopes at some steps and lanes, else zeros."""
-        for name, mine in self.all.items():
-            _, slots, S, B = mine.shape[:4]
-            mine[:, -1].zero_()
-            if name in slopes.all:
-                replicas = torch.arange(S, device=steps.device).unsqueeze(1)
-                row = ((steps * slots + slots - 1) * S + replicas) * B + lanes
-                theirs = slopes.all[name][0].sum(0)  # (S, E, ...)
-                mine.flatten(0, 3).index_add_(0, row.flatten(), theirs.flatten(0, 1))
+        put(list(self.all.values()), [slopes.all.get(name) for name in self.all], steps, lanes)
 
 
 def at_step(stack: Tensor | None, k: int) -> Tensor | None:
     """One step of a stack, if it has any."""
     return None if stack is None or not len(stack) else stack[k]
-
-
-def over_steps(inputs: Tensor, slopes: Tensor) -> Tensor:
-    """Inputs times slopes, summed over steps and rows: (K, S, ..., a and b) -> (S, a, b).
-
-    For several replicas cut into many small products that fill the device, then added up.
-    """
-    K, S = inputs.shape[:2]
-    if S == 1:
-        return (inputs.flatten(0, -2).mT @ slopes.flatten(0, -2)).unsqueeze(0)
-    rows = inputs.shape[2:-1].numel()
-    parts = next(p for p in (16, 8, 4, 2, 1) if p == 1 or (rows % p == 0 and rows // p >= 512))
-
-    def cut(x: Tensor) -> Tensor:
-        return x.reshape(K * S * parts, rows // parts, x.shape[-1])
-
-    products = cut(inputs).mT @ cut(slopes)
-    return products.unflatten(0, (K, S, parts)).sum((0, 2))
-
-
-def each_over_steps(inputs: Tensor, slopes: Tensor) -> Tensor:
-    """The same for several things side by side: slopes (K, P, S, ..., b) -> (S, P, a, b).
-
-    The inputs are the same for all, (K, S, ..., a), or each has its own, (K, P, S, ..., a).
-    """
-    shared = inputs.ndim < slopes.ndim
-    both = ((inputs if shared else inputs[:, p], slopes[:, p]) for p in range(slopes.shape[1]))
-    return torch.stack([over_steps(*pair) for pair in both], 1)
-
-
-def sum_over_steps(slopes: Tensor) -> Tensor:
-    """(K, S, ..., b) -> (S, b)."""
-    return slopes.flatten(2, -2).sum((0, 2))
