@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import torch
@@ -111,5 +112,7 @@ class Decoding:
             edges=of_parts.get("edges"),
             cubes=of_parts.get("cubes"),
             graph=of_parts.get("graph"),
-            widen=Affine(*map(sum, zip(*widen, strict=True))) if widen else None,
+            widen=Affine(*(reduce(torch.add, x) for x in zip(*widen, strict=True)))
+            if widen
+            else None,
         )
