@@ -19,8 +19,8 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, li
     expected = [tensor.clone().requires_grad_() for tensor in start]
     adam = torch.optim.Adam(expected, lr=1e-2)
     room = torch.empty(sum(x.numel() for x in start) + 7, device=DEVICE)
-    views, at = [], 7
-    for tensor in start:
+    views, at = [torch.empty_like(start[0])], 7  # the first lies apart from the others
+    for tensor in start[1:]:
         views.append(room[at : at + tensor.numel()].view_as(tensor))
         at += tensor.numel()
     weights = [
@@ -30,12 +30,13 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, li
     own = Adam(weights)
     for _ in range(4):
         room.normal_()
+        views[0].normal_()
         norm = torch.stack([view.flatten(1).square().sum(1) for view in views]).sum(0).sqrt()
         scale = (limit / norm).clamp(max=1.0) if limit else torch.ones_like(norm)
         for tensor, view in zip(expected, views, strict=True):
             tensor.grad = view * scale.view(-1, *(1,) * (view.ndim - 1))
         adam.step()
-        own.step(room, 1e-2, limit)
+        own.step(views, 1e-2, limit)
     for mine, theirs in zip(weights, expected, strict=True):
         torch.testing.assert_close(mine.parameter, theirs.detach(), rtol=1e-5, atol=1e-5)
         assert mine.count.item() == 4

@@ -52,6 +52,11 @@ class Joint(NamedTuple):
     spans: Sequence[slice]
 
     @property
+    def each(self) -> list[tuple[Column, slice]]:
+        """Both, for each column."""
+        return list(zip(self.columns, self.spans, strict=True))
+
+    @property
     def span(self) -> slice:
         """Where they stand together."""
         return slice(self.spans[0].start, self.spans[-1].stop)
@@ -90,7 +95,7 @@ class Composer:
         spans = iter([slice(*pair) for pair in pairwise(ends)])
         self.joints = [Joint(group, [next(spans) for _ in group]) for group in groups]
         for joint in self.joints:
-            for column, span in zip(*joint, strict=True):
+            for column, span in joint.each:
                 self._place(column, span)
         self._place_encoders(encoders, message, {_NODE: 0, _GRAPH: of_nodes, _EDGE: self.numbers})
         self._encoder: Tensor | None = None
@@ -126,8 +131,6 @@ class Composer:
             plan.copy(plan.of(message.bias), one[:, self._inner(_MESSAGE)])
         plan.set(one[:, 4 * self.hidden :], 1.0)
 
-    # What results can be made of: (S, rows, columns) each
-
     def edge(self, span: slice) -> Tensor:
         """How raw numbers of edges are read by some columns."""
         return self.plan.product[:, self.numbers :, span]
@@ -136,11 +139,9 @@ class Composer:
         """How messages are read by some columns."""
         return self.plan.right[:, self._inner(_MESSAGE), span]
 
-    def states_of(self, linear: Linear) -> Tensor:
+    def after_encoding(self, linear: Linear) -> Tensor:
         """The weights of what a map reads after an encoding."""
         return self.plan.of(linear.weight)[:, self.hidden :]
-
-    # Results
 
     def states(self, joint: Joint) -> Tensor | None:
         """All columns as maps of numbers and states; None where there are no columns."""
@@ -150,11 +151,11 @@ class Composer:
         rows = max(c.node.weight.shape[1] for c in joint.columns if c.node) - self.hidden
         result = self.plan.result(self.numbers + rows, numbers.shape[-1])
         self.plan.copy(numbers, result[:, : self.numbers])
-        for column, span in zip(*joint, strict=True):
-            nothing = self.plan.right[:, :rows, span]
+        for column, span in joint.each:
             own = slice(span.start - joint.span.start, span.stop - joint.span.start)
-            of_states = self.states_of(column.node) if column.node else nothing
-            self.plan.copy(of_states, result[:, self.numbers :, own])
+            nothing = self.plan.right[:, :rows, span]  # where there is no map, this is zero
+            weights = self.after_encoding(column.node) if column.node else nothing
+            self.plan.copy(weights, result[:, self.numbers :, own])
         return result
 
     def constant(self, joint: Joint, biases: Sequence[Linear]) -> Tensor:

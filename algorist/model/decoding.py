@@ -124,7 +124,7 @@ class JoinedDecoders:
         """What one map of each decoder makes of nodes; what edges add is added at their targets."""
         maps = self._maps(form, name)
         edges = self._maps(form, "edge") if name == "target" else [None] * len(maps)
-        return [Column(map_.outputs, map_, edge) for map_, edge in zip(maps, edges, strict=True)]
+        return [Column(x.outputs, x, edge) for x, edge in zip(maps, edges, strict=True)]
 
     @property
     def of_nodes(self) -> list[Column]:
@@ -135,7 +135,8 @@ class JoinedDecoders:
             *self._columns(Form.EDGE, "target"),
         ]
         filling = -sum(column.width for column in columns) % LINE
-        pointers = {Form.POINTER: _ENDS, Form.EDGE_POINTER: (*_ENDS, "pointee")}
+        ends = ("source", "target")
+        pointers = {Form.POINTER: ends, Form.EDGE_POINTER: (*ends, "pointee")}
         return [
             *columns,
             *([Column(filling)] if filling else []),
@@ -150,7 +151,7 @@ class JoinedDecoders:
     @property
     def of_graph(self) -> list[Column]:
         """What is made of the graph."""
-        return [Column(map_.outputs, graph=map_) for map_ in self._maps(Form.GRAPH, "graph")]
+        return [Column(x.outputs, graph=x) for x in self._maps(Form.GRAPH, "graph")]
 
     @property
     def others(self) -> list[Linear]:
@@ -163,20 +164,24 @@ class JoinedDecoders:
 
     def compose(self, composer: Composer, of_nodes: Joint, of_graph: Joint) -> DecodeMaps:
         """The results that decoders need."""
-        pairs = zip(*of_nodes, strict=True)
-        targets = {column.edge: composer.edge(span) for column, span in pairs if column.edge}
+        of_edges = {c.edge: composer.edge(span) for c, span in of_nodes.each if c.edge}
 
         def parts(form: Form) -> tuple[list[Tensor], list[Tensor]]:
             """The weights of the raw numbers of edges, and of triplets."""
-            edges = self._maps(form, "edge")
-            return [targets[map_] for map_ in edges], [composer.states_of(map_) for map_ in edges]
+            maps = self._maps(form, "edge")
+            return [of_edges[x] for x in maps], [composer.after_encoding(x) for x in maps]
 
         def pointing(form: Form) -> Pointing | None:
             scores = self._maps(form, "score")
             if not scores:
                 return None
-            parameters = zip(*(map(composer.plan.of, map_.affine) for map_ in scores), strict=True)
-            return Pointing(*(composer.stacked(x) for x in (*parts(form), *parameters)))
+            edge, triplet = parts(form)
+            return Pointing(
+                edge=composer.stacked(edge),
+                triplet=composer.stacked(triplet),
+                score=composer.stacked([composer.plan.of(x.weight) for x in scores]),
+                bias=composer.stacked([composer.plan.of(x.bias) for x in scores]),
+            )
 
         def edge_values() -> EdgeValues | None:
             if not self._layout.of[Form.EDGE]:
@@ -187,7 +192,7 @@ class JoinedDecoders:
             pooled = self._maps(Form.GRAPH, "pooled")
             if not pooled:
                 return None
-            weights = [composer.plan.of(map_.weight) for map_ in pooled]
+            weights = [composer.plan.of(x.weight) for x in pooled]
             graph = composer.constant(of_graph, pooled)
             return Pooling(composer.encoder(), composer.side_by_side(weights), graph)
 
@@ -200,9 +205,6 @@ class JoinedDecoders:
             graph=pooling(),
             widen=None,
         )
-
-
-_ENDS = ("source", "target")
 
 
 class Decoders:

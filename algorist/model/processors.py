@@ -142,17 +142,13 @@ class MessagePassing(Processor):
 
     def compose(self, composer: Composer, joint: Joint) -> Folded:
         """Join all maps of the node states, and all of messages."""
-        edge, *triplets = (
-            composer.edge(span) for column, span in zip(*joint, strict=True) if column.edge
-        )
-        messages = (
-            composer.message(span) for column, span in zip(*joint, strict=True) if column.message
-        )
+        edge, *triplets = (composer.edge(span) for column, span in joint.each if column.edge)
+        messages = [composer.message(span) for column, span in joint.each if column.message]
         return Folded(
             state=composer.states(joint),
             edge=composer.side_by_side([edge]),
             triplet=composer.side_by_side(triplets) if triplets else None,
-            of_message=composer.side_by_side([*messages]),
+            of_message=composer.side_by_side(messages),
         )
 
     def maps(self, folded: Folded) -> ProcessMaps:
@@ -171,7 +167,7 @@ class MessagePassing(Processor):
         )
 
     def prepare(self, maps: Folded, kernels: Kernels) -> Step:
-        """Messages between nodes, with all maps folded."""
+        """Messages between nodes."""
         whole = self.maps(maps)
         h = self.second.weight.shape[-1]
         wide = 0 if whole.triplet is None else whole.triplet.shape[-1]

@@ -26,7 +26,7 @@ class Optimiser:
     def __init__(self, net: nn.Module, config: OptimiserConfig, *, captured: bool = False):
         """`captured` says that steps will be captured as CUDA graphs."""
         self.clip, self._rate = config.clip, config.learning_rate
-        self._fused: dict[tuple[tuple[int, int], ...], Adam] = {}
+        self._fused: dict[tuple[tuple[int, int, int], ...], Adam] = {}
         self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
         on_gpu = any(p.is_cuda for p in self.parameters.values())
         self._adam = torch.optim.Adam(
@@ -49,7 +49,7 @@ class Optimiser:
         """Clip and update."""
         learning = [p for p in self.parameters.values() if p.grad is not None]
         if adam := self._fused_adam():
-            adam.step(learning[0].grad, self._rate, self.clip)
+            adam.step([p.grad for p in learning if p.grad is not None], self._rate, self.clip)
             return
         if self.clip and learning:
             gradients = clipped([p.grad for p in learning], self.clip)
@@ -63,14 +63,20 @@ class Optimiser:
             adam.warm_up()
 
     def _fused_adam(self) -> Adam | None:
-        """What clips and updates in two kernels, if all gradients lie in one tensor on a GPU."""
+        """What clips and updates in two kernels, if gradients lie in few tensors on a GPU."""
         learning = [(p, p.grad) for p in self.parameters.values() if p.grad is not None]
         gradients = [gradient for _, gradient in learning]
-        if not gradients or not gradients[0].is_cuda or not _lie_together(gradients):
+        if not gradients or not gradients[0].is_cuda or not _are_apart(gradients):
             return None
-        from algorist.kernels.fused.adam import Adam, Weights
+        from algorist.kernels.fused.adam import STORAGES, Adam, Weights, storages_of
 
-        places = tuple((id(p), gradient.storage_offset()) for p, gradient in learning)
+        storages = list(storages_of(gradients))
+        if len(storages) > STORAGES:
+            return None
+        places = tuple(
+            (id(p), storages.index(g.untyped_storage().data_ptr()), g.storage_offset())
+            for p, g in learning
+        )
         if places not in self._fused:
             states = [self._adam.state[p] for p, _ in learning]
             self._fused[places] = Adam(
@@ -104,14 +110,10 @@ class Optimiser:
                 state[moment].copy_(tensors[f"{name}.{moment}"])
 
 
-def _lie_together(gradients: Sequence[Tensor]) -> bool:
-    """Whether gradients are parts of one tensor, each in one piece, and none is there twice."""
-    first = gradients[0].untyped_storage().data_ptr()
-    starts = {gradient.storage_offset() for gradient in gradients}
-    return len(starts) == len(gradients) and all(
-        gradient.untyped_storage().data_ptr() == first and gradient.is_contiguous()
-        for gradient in gradients
-    )
+def _are_apart(gradients: Sequence[Tensor]) -> bool:
+    """Whether each gradient is in one piece, and none is another's."""
+    places = {gradient.data_ptr() for gradient in gradients}
+    return len(places) == len(gradients) and all(g.is_contiguous() for g in gradients)
 
 
 def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
