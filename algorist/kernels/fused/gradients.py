@@ -27,6 +27,8 @@ _PROGRAMS, _FEWEST = 1056, 32
 """As many programs as keep a device busy, unless these had too few tiles to be worth a part."""
 _ROWS, _TALL, _WIDE = 16, 32, 128
 """The rows of a tile; the columns of slopes that matrix units take at a time; those of inputs."""
+_WARPS, _STAGES = 4, 4
+"""Of programs that make products: how many threads there are, and tiles on their way."""
 _PARTS, _BLOCK = 16, 256
 """How many parts are added up at a time, and how many numbers of each."""
 
@@ -76,7 +78,7 @@ class _Job(NamedTuple):
     @property
     def chunks(self) -> int:
         """How many times _TALL columns of slopes a program takes."""
-        return 4 if self.aligned else 1
+        return _WIDE // _TALL if self.aligned else 1
 
     @property
     def tiles(self) -> int:
@@ -274,7 +276,7 @@ def _launch(jobs: Sequence[tuple[_Job, Tensor]], S: int, per: int, precision: st
         ROWS=_ROWS, TALL=_TALL, CHUNKS=one.chunks, UNIT=4 if one.aligned else 1,
         WIDE=_WIDE if any(place.width for place in places) else 0,
         NARROW=padded(max(place.features for place in places) + 1),
-        PRECISION=precision, num_warps=4, num_stages=4,
+        PRECISION=precision, num_warps=_WARPS, num_stages=_STAGES,
     )  # fmt: skip
 
 
