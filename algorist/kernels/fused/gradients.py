@@ -91,6 +91,27 @@ class _Job(NamedTuple):
         return S * self.place.each * max(1, triton.cdiv(self.place.width, _WIDE)) * columns
 
 
+@triton.jit
+def _zeros(count, tall, wide):
+    """Some sums side by side, before anything is added."""
+    sums = ()
+    for _ in tl.static_range(count):
+        sums += (tl.zeros((tall, wide), tl.float32),)
+    return sums
+
+
+@triton.jit
+def _added(sums, chosen, more):
+    """The sums, with more added to one of them."""
+    result = ()
+    for i in tl.static_range(len(sums)):
+        if i == chosen:
+            result += (sums[i] + more,)
+        else:
+            result += (sums[i],)
+    return result
+
+
 @triton.jit(do_not_specialize=["S", "PER"])
 def _products(
     starts, slopes, narrow, wide, parts, places, S, PER,
@@ -127,11 +148,9 @@ def _products(
     readable = tl.cdiv(columns, UNIT) * UNIT
     # The matrix units read slopes as they lie, not turned first, if they take few columns at once.
     of_slopes = row[None, :] * stride + column[:, None]
-    small, large = (), ()
-    for _ in tl.static_range(CHUNKS):
-        small += (tl.zeros((TALL, NARROW), tl.float32),)
-        if WIDE > 0:
-            large += (tl.zeros((TALL, WIDE), tl.float32),)
+    small = _zeros(CHUNKS, TALL, NARROW)
+    if WIDE > 0:
+        large = _zeros(CHUNKS, TALL, WIDE)
     in_step = tl.cdiv(rows, ROWS)
     for tile in range(unit * PER, tl.minimum((unit + 1) * PER, steps * in_step)):
         k = tile // in_step
@@ -148,15 +167,13 @@ def _products(
             place = base + row[:, None] * width + channel
             values = tl.load(wide + place, there[:, None] & (channel < width), 0.0)
         base = (((k * P + p) * S + replica).to(tl.int64) * rows + start) * stride
-        next_small, next_large = (), ()
         for chunk in tl.static_range(CHUNKS):
             read = (column + chunk * TALL < readable)[:, None]
             place = base + chunk * TALL + of_slopes
             down = tl.load(slopes + place, there[None, :] & read, 0.0)
-            next_small += (small[chunk] + dot(down, numbers, PRECISION),)
+            small = _added(small, chunk, dot(down, numbers, PRECISION))
             if WIDE > 0:
-                next_large += (large[chunk] + dot(down, values, PRECISION),)
-        small, large = next_small, next_large
+                large = _added(large, chunk, dot(down, values, PRECISION))
 
     matrix = ((part + unit) * S + replica) * P + p
     out += matrix.to(tl.int64) * height * columns

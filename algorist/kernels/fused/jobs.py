@@ -41,7 +41,7 @@ def coded(numbers: Sequence[int], length: int, *, filler: int = 0) -> tuple[int,
 
 def filled(tensors: Sequence[Tensor], length: int) -> tuple[Tensor, ...]:
     """Tensors, and something in place of those of jobs that there are not."""
-    return (*tensors, *tensors[:1] * (length - len(tensors)))
+    return (*tensors, *[tensors[0]] * (length - len(tensors)))
 
 
 def started(programs: Sequence[int], length: int) -> tuple[tuple[int, ...], int]:
