@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from math import prod
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused.jobs import coded, filled, number, own, started
+from algorist.kernels.fused.streams import Aside
 from algorist.kernels.fused.tiling import dot, padded
 
 _JOBS, _RESULTS = 16, 32
@@ -267,9 +269,13 @@ class Gradients:
                 alike[job.aligned, job.aligned and job.place.width > 0].append((result, placed))
             counts[result] += triton.cdiv(jobs[0].tiles, per)
         parts = [x.new_empty(n, *x.shape) for n, x in zip(counts, self._results, strict=True)]
-        for group in alike.values():
-            for some in _batched(group, _JOBS):
+        launches = [some for group in alike.values() for some in _batched(group, _JOBS)]
+        launches.sort(key=lambda some: sum(job.place.width for _, job in some))
+        aside = Aside(self._results[0].device)
+        for some in launches:  # all others run beside the widest, which comes last
+            with nullcontext() if some is launches[-1] else aside.work():
                 _launch([(job, parts[result]) for result, job in some], S, per, self.precision)
+        aside.join()
         for some in _batched(list(zip(parts, self._results, strict=True)), _RESULTS):
             _add_up(some)
 
