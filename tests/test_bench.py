@@ -118,6 +118,20 @@ def test_each_task_can_have_a_net_of_its_own(capsys, tmp_path):
     assert float(rows[-1][-2]) == pytest.approx(minutes, abs=0.05)
 
 
+def test_nets_can_be_trained_at_once(capsys, tmp_path):
+    words = ["bfs", "dijkstra", "minimum", "--each", "--at-once", "2"]
+    rows, numbers = bench(capsys, tmp_path, "training", *words, *TRAINING)
+    assert {row[0] for row in rows[:3]} == set(words[:3])
+    minutes = {row["algorithms"][0]: row["projected_minutes"] for row in numbers["training"]}
+    first, second, third = (minutes[name] for name in words[:3])
+    together = max(min(first, second) + third, first, second)
+    assert numbers["all"]["projected_minutes"] == pytest.approx(together)
+    assert numbers["all"]["at_once"] == 2
+    assert float(rows[3][-2]) == pytest.approx(together, abs=0.05)
+    assert main(["bench", "training", "bfs", "--at-once", "2", *SMALL]) == 2
+    assert "--at-once: it is for several nets, expected --each too" in capsys.readouterr().err
+
+
 def test_what_comes_first_after_the_warm_up_is_counted_apart(monkeypatch):
     learn = Trainer._learn
 

@@ -174,7 +174,7 @@ def fresh(config, computing=GPU):
 class PaddedEngine(Engine):
     """Computes directly what a captured engine computes."""
 
-    _fitted = staticmethod(fitted)
+    fit = staticmethod(fitted)
 
 
 @by_config

@@ -112,6 +112,13 @@ def add_computing(parser: ArgumentParser, *, training: bool = False) -> None:
         )
 
 
+def add_at_once(parser: ArgumentParser, default: str) -> None:
+    """Declare `--at-once`: how many nets are trained at the same time."""
+    parser.add_argument(
+        "--at-once", type=int, metavar="N", help=f"train so many at the same time ({default})"
+    )
+
+
 def computing(arguments: Namespace) -> Computing:
     """What the options of `add_computing` mean on this machine."""
     from algorist.model.computing import Computing

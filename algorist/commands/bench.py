@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-import traceback
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import algorist
 from algorist.commands import Command
 from algorist.commands.arguments import (
+    add_at_once,
     add_computing,
     add_tasks,
     computing,
@@ -30,6 +31,8 @@ from algorist.report.terminal import Terminal
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
     from algorist.training.config import Config
+    from algorist.training.measuring import TrainingCost
+    from algorist.training.slots import Outcome, Slots
 
 USUAL = ("bfs", "insertion_sort", "dfs", "floyd_warshall", "matrix_chain_order")
 FAILED = 1
@@ -44,43 +47,66 @@ class Table:
     cells: Callable[[Any], list[str]]
     sums: Callable[[list[Any]], list[str]] | None = None
     """The last row, where there are several."""
-    summed: Sequence[str] = ()
-    """The numbers whose sums are written too."""
+    totals: Callable[[list[Any]], dict[str, float]] | None = None
+    """The numbers of all rows together that are written too."""
     details: Callable[[Any], None] | None = None
     """Prints more about a row."""
 
 
-Measures = Sequence[tuple[str, Callable[[], Any]]]
+Measure = tuple[str, Callable[[], Any]]
+Named = Iterator[tuple[str, "Outcome"]]
 
 
-def _measured(measures: Measures, table: Table, arguments: Namespace, terminal: Terminal) -> int:
-    """Measure one thing after the other and print its row; returns the exit code.
+def _in_turn(measures: Sequence[Measure]) -> Named:
+    """Measure one thing after the other."""
+    from algorist.training.slots import attempted
+
+    for place, (name, measure) in enumerate(measures):
+        with Terminal(stderr=True).status(f"measuring {name}"):
+            outcome = attempted(place, measure)
+        yield name, outcome
+
+
+def _measured(
+    named: Sequence[str], outcomes: Named, table: Table, arguments: Namespace, terminal: Terminal
+) -> int:
+    """Print a row for all that is measured, as soon as it is known; returns the exit code.
 
     What fails does not end the others.
     """
     notes = Notes(arguments)
-    lines = Lines(terminal, [name for name, _ in measures], table.headings)
-    costs = []
-    for name, measure in measures:
-        try:
-            with Terminal(stderr=True).status(f"measuring {name}"):
-                cost = measure()
-        except Exception as error:
-            (reason, *_) = str(error).splitlines() or [""]
-            lines.remark(name, f"failed: {type(error).__name__}: {reason}")
-            if not isinstance(error, ValueError):  # which says in one line what is wrong
-                traceback.print_exc()
-            notes.add({"name": name, "error": traceback.format_exc()})
+    lines = Lines(terminal, named, table.headings)
+    by_place = {}
+    for name, outcome in outcomes:
+        if outcome.error is not None:
+            (reason, *_) = str(outcome.error).splitlines() or [""]
+            lines.remark(name, f"failed: {type(outcome.error).__name__}: {reason}")
+            if not isinstance(outcome.error, ValueError):  # which says in one line what is wrong
+                print(outcome.trace, file=sys.stderr)
+            notes.add({"name": name, "error": outcome.trace})
             continue
-        costs.append(cost)
-        notes.add(asdict(cost))
-        lines.add(name, table.cells(cost))
+        by_place[outcome.place] = outcome.value
+        notes.add(asdict(outcome.value))
+        lines.add(name, table.cells(outcome.value))
         if table.details:
-            table.details(cost)
+            table.details(outcome.value)
+    costs = [by_place[place] for place in sorted(by_place)]
     if table.sums and len(costs) > 1:
         lines.add("all", table.sums(costs))
-    notes.end({name: sum(getattr(cost, name) for cost in costs) for name in table.summed})
-    return 0 if len(costs) == len(measures) else FAILED
+    notes.end(table.totals(costs) if table.totals else {})
+    return 0 if len(costs) == len(named) else FAILED
+
+
+def _one_by_one(
+    measures: Sequence[Measure], table: Table, arguments: Namespace, terminal: Terminal
+) -> int:
+    """Measure one thing after the other and print their rows; returns the exit code."""
+    names = [name for name, _ in measures]
+    return _measured(names, _in_turn(measures), table, arguments, terminal)
+
+
+def _sums(names: Sequence[str], costs: list[Any]) -> dict[str, float]:
+    return {name: sum(getattr(cost, name) for cost in costs) for name in names}
 
 
 class Notes:
@@ -102,7 +128,7 @@ class Notes:
         self._write()
 
     def end(self, sums: dict[str, float]) -> None:
-        """Keep the sums over all rows."""
+        """Keep the numbers of all rows together."""
         self._sums = sums
         self._write()
 
@@ -171,7 +197,7 @@ def _steps(arguments: Namespace, terminal: Terminal) -> int:
     ]
     details = partial(show_kernels, terminal) if arguments.profile else None
     table = Table(STEP_HEADINGS, step_cells, details=details)
-    return _measured(measures, table, arguments, terminal)
+    return _one_by_one(measures, table, arguments, terminal)
 
 
 def _step_configs(arguments: Namespace) -> list[Config]:
@@ -206,6 +232,7 @@ def _add_training(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--each", action="store_true", help="a net for each task, one after the other"
     )
+    add_at_once(parser, "with --each; default: 1")
     for name, default in (("cycles", 300), ("warm-up", 10)):
         parser.add_argument(
             f"--{name}",
@@ -229,20 +256,40 @@ def _training(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.settings import configured
     from algorist.commands.train import named_tasks
     from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
-    from algorist.training.measuring import check_cycles, training_cost
+    from algorist.training.measuring import check_cycles, minutes_together
+    from algorist.training.slots import Slots, number_of_slots
 
+    if arguments.at_once is not None and not arguments.each:
+        raise ValueError("--at-once: it is for several nets, expected --each too")
     chosen, how = named_tasks(arguments), computing(arguments)
     groups = [[name] for name in chosen] if arguments.each else [chosen]
     configs = [configured(arguments, group, arguments.seeds) for group in groups]
+    check_cycles(configs[0], arguments.warm_up, arguments.cycles)
+    count = min(number_of_slots(arguments.at_once or 1, how), len(configs))
+
+    def totals(costs: list[TrainingCost]) -> dict[str, float]:
+        together = {"at_once": count, "projected_minutes": minutes_together(costs, count)}
+        return _sums(("ready_s", "late_s", "cycle_ms"), costs) | together
+
+    table = Table(TRAINING_HEADINGS, training_cells, partial(training_sums, count), totals)
+    names = [_title(config.algorithms) for config in configs]
+    with Slots(count, how) as slots:
+        outcomes = _trained(names, configs, slots, arguments)
+        return _measured(names, outcomes, table, arguments, terminal)
+
+
+def _trained(
+    names: Sequence[str], configs: Sequence[Config], slots: Slots, arguments: Namespace
+) -> Named:
+    """Measure trainings, as many at once as there are slots."""
+    from algorist.training.measuring import training_cost
+
     times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
-    check_cycles(configs[0], **times)
-    measures = [
-        (_title(config.algorithms), partial(training_cost, config, how, **times))
-        for config in configs
-    ]
-    summed = ("ready_s", "late_s", "cycle_ms", "projected_minutes")
-    table = Table(TRAINING_HEADINGS, training_cells, training_sums, summed)
-    return _measured(measures, table, arguments, terminal)
+    how = computing(arguments)
+    tasks = [partial(training_cost, config, how, **times) for config in configs]
+    with Terminal(stderr=True).status("measuring"):
+        for outcome in slots.outcomes(tasks):
+            yield names[outcome.place], outcome
 
 
 def _title(algorithms: Sequence[str]) -> str:
@@ -291,9 +338,9 @@ def _evaluation(arguments: Namespace, terminal: Terminal) -> int:
         (name, partial(evaluation_cost, learner, name, draw))
         for name in known(arguments.algorithms or (), learner.algorithms)
     ]
-    summed = ("data_s", "score_s")
-    table = Table(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, summed)
-    return _measured(measures, table, arguments, terminal)
+    totals = partial(_sums, ("data_s", "score_s"))
+    table = Table(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, totals)
+    return _one_by_one(measures, table, arguments, terminal)
 
 
 def _given(arguments: Namespace) -> Learner:
@@ -361,7 +408,7 @@ algorist bench steps bfs dfs --size 4,16 --replicas 1,10 --json steps.json
 algorist bench steps --all --chunk 16 --processor triplet_mpnn
 algorist bench steps floyd_warshall --profile
 algorist bench training --all --seeds 0,1,2 --cycles 300 --json generalist.json
-algorist bench training --all --each --cycles 100
+algorist bench training --all --each --cycles 100 --at-once 3
 algorist bench evaluation runs/bfs
 algorist bench evaluation --algorithms dfs,heapsort --replicas 3""",
     add_arguments=add_arguments,

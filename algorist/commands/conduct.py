@@ -56,6 +56,14 @@ def check_logs(arguments: Namespace) -> None:
         import_wandb()
 
 
+def open_logs(run: Run, arguments: Namespace) -> list[Log]:
+    """Where the metrics of a run go."""
+    logs: list[Log] = [TensorBoard(run)]
+    if arguments.wandb:
+        logs.append(WeightsAndBiases(run, arguments.wandb))
+    return logs
+
+
 def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     """Train to the last step, to an interrupt or to the end of the time; returns the exit code."""
     trainer, folder = run.trainer, run.folder
@@ -65,16 +73,13 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
         )
         return 0
     end = time.monotonic() + (arguments.stop_after or float("inf"))
-    logs: list[Log] = [TensorBoard(run)]
-    if arguments.wandb:
-        logs.append(WeightsAndBiases(run, arguments.wandb))
     try:
         with (
             Interrupt(quiet=terminal.is_terminal) as interrupt,
             Progress(terminal, trainer, stopping=interrupt.came) as progress,
         ):
             done = run.train(
-                logs=logs,
+                logs=open_logs(run, arguments),
                 observe=progress,
                 should_stop=lambda: interrupt.came() or time.monotonic() >= end,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_computing, computing
+from algorist.commands.arguments import add_at_once, add_computing, computing
 from algorist.report.terminal import Terminal
 
 
@@ -13,8 +13,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     from algorist.commands.conduct import add_logs, add_stop
 
-    parser.add_argument("folder", metavar="FOLDER", help="the folder of the run")
+    parser.add_argument("folder", metavar="FOLDER", help="the folder of the run, or of --each")
     parser.add_argument("--steps", type=int, metavar="N", help="end at this step instead")
+    add_at_once(parser, "of several runs; default: 1, or 3 on a GPU")
     add_stop(parser)
     add_computing(parser, training=True)
     add_logs(parser)
@@ -22,18 +23,34 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Go on where the newest checkpoint stands."""
-    from algorist.commands.conduct import conduct
+    from algorist.commands.conduct import check_logs, conduct
+    from algorist.training.each import is_each
     from algorist.training.run import Run
 
+    check_logs(arguments)
+    if is_each(arguments.folder):
+        return run_each(arguments, terminal)
+    if arguments.at_once is not None:
+        raise ValueError(f"--at-once: it is for several runs, but {arguments.folder} has only one")
     resumed = Run.resume(arguments.folder, computing(arguments), arguments.steps)
     return conduct(resumed, arguments, terminal)
+
+
+def run_each(arguments: Namespace, terminal: Terminal) -> int:
+    """Go on with all runs of a folder that are not done."""
+    from algorist.commands.conduct_each import check_at_once, conduct_each
+    from algorist.training.each import Each
+
+    check_at_once(arguments)
+    return conduct_each(Each.resume(arguments.folder, arguments.steps), arguments, terminal)
 
 
 command = Command(
     help="go on with a run that was interrupted, exactly where it stood",
     examples="""\
 algorist resume runs/bfs
-algorist resume runs/bfs --steps 20000 --stop-after 9m""",
+algorist resume runs/bfs --steps 20000 --stop-after 9m
+algorist resume runs/specialists --at-once 4""",
     add_arguments=add_arguments,
     run=run,
 )

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_computing, add_tasks, computing, tasks
+from algorist.commands.arguments import add_at_once, add_computing, add_tasks, computing, tasks
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.usage = "algorist train [ALGORITHM ...] --out FOLDER [OPTION ...]"
     add_tasks(parser)
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where the run is kept")
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help="a run for each task, in a folder of its own below FOLDER, as if started alone",
+    )
+    add_at_once(parser, "with --each; default: 1, or 3 on a GPU")
     add_start(parser)
     add_stop(parser)
     add_computing(parser, training=True)
@@ -64,8 +70,27 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.training.run import Run
 
     check_logs(arguments)
+    if arguments.each:
+        return run_each(arguments, terminal)
+    if arguments.at_once is not None:
+        raise ValueError("--at-once: it is for several runs, expected --each too")
     started = Run.start(arguments.out, configuration(arguments), computing(arguments))
     return conduct(started, arguments, terminal)
+
+
+def run_each(arguments: Namespace, terminal: Terminal) -> int:
+    """Start a run for each task and see them all through."""
+    from dataclasses import replace
+
+    from algorist.commands.conduct_each import check_at_once, conduct_each
+    from algorist.commands.settings import configured
+    from algorist.training.each import Each
+
+    check_at_once(arguments)
+    (first, *others) = named_tasks(arguments)
+    config = configured(arguments, [first], arguments.seeds)  # which knows of no others
+    each = Each.start(arguments.out, replace(config, algorithms=(first, *others)))
+    return conduct_each(each, arguments, terminal)
 
 
 command = Command(
@@ -74,6 +99,7 @@ command = Command(
 algorist train bfs --out runs/bfs
 algorist train bfs --out runs/small --steps 1000 --hidden 64 --seeds 0,1,2
 algorist train --family sorting --out runs/sorting --chunk 8
+algorist train --family graphs --each --out runs/specialists --at-once 3
 algorist train dfs --out runs/plain --without gating,triplets --no-layer-norm
 algorist train dijkstra --out runs/transfer --processor-from runs/bfs --freeze-processor
 algorist train --all --out runs/generalist --seeds 0,1,2 --device cuda --stop-after 9m""",

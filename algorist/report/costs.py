@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from algorist.report.terminal import Terminal
-from algorist.training.measuring import EvaluationCost, StepCost, TrainingCost
+from algorist.training.measuring import EvaluationCost, StepCost, TrainingCost, minutes_together
 
 _SHOWN_KERNELS = 25
 
@@ -85,8 +85,8 @@ def training_cells(cost: TrainingCost) -> list[str]:
     ]
 
 
-def training_sums(costs: Sequence[TrainingCost]) -> list[str]:
-    """Several trainings, one after the other."""
+def training_sums(at_once: int, costs: Sequence[TrainingCost]) -> list[str]:
+    """Several trainings, so many at a time."""
     cycle = sum(cost.cycle_ms for cost in costs)
     shares = (
         100 * sum(share * cost.cycle_ms for share, cost in zip(column, costs, strict=True)) / cycle
@@ -104,7 +104,7 @@ def training_sums(costs: Sequence[TrainingCost]) -> list[str]:
         f"{sum(cost.late_s for cost in costs):.1f}",
         f"{cycle:.2f}",
         *(f"{share:.1f}" for share in shares),
-        f"{sum(cost.projected_minutes for cost in costs):.1f}",
+        f"{minutes_together(costs, at_once):.1f}",
         f"{max(cost.peak_mb for cost in costs):.0f}",
     ]
 

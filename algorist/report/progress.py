@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from statistics import fmean
 
 from rich.columns import Columns
@@ -16,34 +17,63 @@ from algorist.report.numbers import averaged, duration, percent
 from algorist.report.terminal import Terminal
 from algorist.training.trainer import Report, Trainer
 
+Observer = Callable[[Trainer, Report | None], None]
+
 STOPPING = "finishing this step, then saving; once more stops at once"
 _REFRESH = 0.25
 """Seconds between two looks at the losses: on a GPU each look waits for it."""
 
 
+class Watch:
+    """Keeps an eye on a trainer: call it after each step, with the report if there is one."""
+
+    def __init__(self, terminal: Terminal, trainer: Trainer):
+        self._terminal, self.trainer = terminal, trainer
+        self._first_step, self._start, self._looked = trainer.step, 0.0, 0.0
+        self.losses: dict[str, list[float]] = {}
+        self.report: Report | None = None
+
+    def __call__(self, trainer: Trainer, report: Report | None) -> None:
+        """Take note of a step."""
+        now = time.perf_counter()
+        if not self._start:  # the clock starts after the first step, which may have to compile
+            self._first_step, self._start = trainer.step, now
+        if report is not None:
+            self.report, self.losses = report, dict(report.loss)
+        elif self._terminal.is_terminal and now - self._looked > _REFRESH:
+            self._looked, self.losses = now, trainer.mean_loss
+
+    def facts(self) -> str:
+        """Where the run stands, in short."""
+        trainer, sign = self.trainer, self._terminal.plus_minus
+        steps, done = trainer.config.schedule.steps, trainer.step
+        facts = [f"step {done:>{len(str(steps))}}/{steps}"]
+        if self.losses:
+            facts.append(f"loss {averaged(_mean_over_tasks(self.losses), '.3f', sign)}")
+        if self.report is not None:
+            facts.append(f"validation {percent(self.report.score, 1, sign)} %")
+            facts.append(f"best {percent(trainer.best_scores, 1, sign)} %")
+        if done > self._first_step:
+            speed = (done - self._first_step) / (time.perf_counter() - self._start)
+            facts.append(f"{speed:.{1 if speed >= 1 else 3}f} steps/s")
+            facts.append(f"{duration((steps - done) / speed)} left")
+        return "  ".join(facts)
+
+
 class Progress:
-    """Watches a trainer: call it after each step, with the report if there is one."""
+    """Shows how a trainer gets on: call it after each step, with the report if there is one."""
 
     def __init__(
         self, terminal: Terminal, trainer: Trainer, *, stopping: Callable[[], bool] = lambda: False
     ):
         self._terminal, self._trainer, self._stopping = terminal, trainer, stopping
-        self._first_step, self._start, self._looked = trainer.step, 0.0, 0.0
-        self._losses: dict[str, list[float]] = {}
-        self._report: Report | None = None
-        self._live = Live(
-            get_renderable=self._display, console=terminal, refresh_per_second=1 / _REFRESH
-        )
+        self._watch = Watch(terminal, trainer)
+        self._live = _live(terminal, self._display)
 
     def __enter__(self) -> Progress:
-        config, net = self._trainer.config, self._trainer.net
-        tasks = config.algorithms
-        weights = sum(p.numel() for p in net.parameters()) // net.replicas
-        self._terminal.print(
-            f"{tasks[0] if len(tasks) == 1 else f'{len(tasks)} algorithms'}: "
-            f"{config.model.processor}, {weights:,} weights, "
-            f"{_several(len(config.seeds), 'seed')}, {self._trainer.device.type}"
-        )
+        tasks = self._trainer.config.algorithms
+        title = tasks[0] if len(tasks) == 1 else f"{len(tasks)} algorithms"
+        self._terminal.print(f"{title}: {_description(self._trainer)}")
         if self._trainer.step:
             self._terminal.print(f"going on after step {self._trainer.step}")
         if self._terminal.is_terminal:
@@ -55,39 +85,16 @@ class Progress:
 
     def __call__(self, trainer: Trainer, report: Report | None) -> None:
         """Take note of a step."""
-        now = time.perf_counter()
-        if not self._start:  # the clock starts after the first step, which may have to compile
-            self._first_step, self._start = trainer.step, now
-        if report is not None:
-            self._report, self._losses = report, dict(report.loss)
-            if not self._terminal.is_terminal:
-                self._terminal.print("  ".join(self._facts()), soft_wrap=True)
-        elif self._terminal.is_terminal and now - self._looked > _REFRESH:
-            self._looked, self._losses = now, trainer.mean_loss
-
-    def _facts(self) -> list[str]:
-        """Where the run stands, in short."""
-        trainer, sign = self._trainer, self._terminal.plus_minus
-        steps, done = trainer.config.schedule.steps, trainer.step
-        facts = [f"step {done:>{len(str(steps))}}/{steps}"]
-        if self._losses:
-            facts.append(f"loss {averaged(_mean_over_tasks(self._losses), '.3f', sign)}")
-        if self._report is not None:
-            facts.append(f"validation {percent(self._report.score, 1, sign)} %")
-            facts.append(f"best {percent(trainer.best_scores, 1, sign)} %")
-        if done > self._first_step:
-            speed = (done - self._first_step) / (time.perf_counter() - self._start)
-            facts.append(f"{speed:.{1 if speed >= 1 else 3}f} steps/s")
-            facts.append(f"{duration((steps - done) / speed)} left")
-        return facts
+        self._watch(trainer, report)
+        if report is not None and not self._terminal.is_terminal:
+            self._terminal.print(self._watch.facts(), soft_wrap=True)
 
     def _display(self) -> RenderableType:
-        trainer = self._trainer
-        bar = ProgressBar(trainer.config.schedule.steps, trainer.step, width=60)
+        watch = self._watch
         # A bar alone would not end its line.
-        parts: list[RenderableType] = [Columns([bar]), "  ".join(self._facts())]
-        if self._report is not None and len(self._losses) > 1:
-            parts.insert(0, self._tasks(self._report))
+        parts: list[RenderableType] = [Columns([_bar(self._trainer, 60)]), watch.facts()]
+        if watch.report is not None and len(watch.losses) > 1:
+            parts.insert(0, self._tasks(watch.report))
         if self._stopping():
             parts.append(STOPPING)
         return Group(*parts)
@@ -98,10 +105,95 @@ class Progress:
         table = Table("task", box=None, pad_edge=False)
         table.add_column("loss", justify="right")
         table.add_column("validation %", justify="right")
-        for task, losses in self._losses.items():
+        for task, losses in self._watch.losses.items():
             scores = percent(report.scores[task], 1, sign)
             table.add_row(task, averaged(losses, ".3f", sign), scores)
         return table
+
+
+class ProgressOfEach:
+    """Shows how several runs get on, some of them at once: each has a row of its own."""
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        names: Sequence[str],
+        *,
+        stopping: Callable[[], bool] = lambda: False,
+    ):
+        self._terminal, self._names, self._stopping = terminal, names, stopping
+        self._width = max(map(len, names))
+        self._running: dict[str, Watch] = {}
+        self._ended: dict[str, str] = {}
+        self._live = _live(terminal, self._display)
+
+    def __enter__(self) -> ProgressOfEach:
+        if self._terminal.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    @contextmanager
+    def watching(self, name: str, trainer: Trainer) -> Iterator[Observer]:
+        """Show a run. What this gives is to be called after each step, in any thread."""
+        going_on = f", going on after step {trainer.step}" if trainer.step else ""
+        self._say(name, _description(trainer) + going_on)
+        watch = self._running[name] = Watch(self._terminal, trainer)
+
+        def observe(trainer: Trainer, report: Report | None) -> None:
+            watch(trainer, report)
+            if report is not None:
+                self._say(name, watch.facts())
+
+        try:
+            yield observe
+        finally:
+            del self._running[name]
+
+    def end(self, name: str, text: str) -> None:
+        """Show what has become of a run."""
+        self._ended[name] = text
+        self._say(name, text)
+
+    def _say(self, name: str, text: str) -> None:
+        """Print a line, where nothing is shown live."""
+        if not self._terminal.is_terminal:
+            self._terminal.print(f"{name:{self._width}}  {text}", soft_wrap=True)
+
+    def _display(self) -> RenderableType:
+        table = Table.grid(padding=(0, 2))
+        for name, text in list(self._ended.items()):
+            table.add_row(name, "", text)
+        running = list(self._running.items())
+        for name, watch in running:
+            table.add_row(name, _bar(watch.trainer, 20), watch.facts())
+        waiting = len(self._names) - len(self._ended) - len(running)
+        parts: list[RenderableType] = [table]
+        if waiting > 0:
+            parts.append(f"{waiting} to come")
+        if self._stopping():
+            parts.append(STOPPING)
+        return Group(*parts)
+
+
+def _live(terminal: Terminal, display: Callable[[], RenderableType]) -> Live:
+    return Live(get_renderable=display, console=terminal, refresh_per_second=1 / _REFRESH)
+
+
+def _bar(trainer: Trainer, width: int) -> ProgressBar:
+    return ProgressBar(trainer.config.schedule.steps, trainer.step, width=width)
+
+
+def _description(trainer: Trainer) -> str:
+    """What is trained, and where."""
+    config, net = trainer.config, trainer.net
+    weights = sum(p.numel() for p in net.parameters()) // net.replicas
+    return (
+        f"{config.model.processor}, {weights:,} weights, "
+        f"{_several(len(config.seeds), 'seed')}, {trainer.device.type}"
+    )
 
 
 def _mean_over_tasks(values: dict[str, list[float]]) -> Sequence[float]:

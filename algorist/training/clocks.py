@@ -32,9 +32,12 @@ class Pace:
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all that it was told."""
+    """Wait until the device has done all that it was told, in this thread.
+
+    To wait for all of a GPU is not allowed while another thread captures.
+    """
     if device.type == "cuda":
-        torch.cuda.synchronize(device)
+        torch.cuda.current_stream(device).synchronize()
 
 
 def seconds(work: Work, device: torch.device) -> float:

@@ -6,7 +6,8 @@ captures the very same step as a CUDA graph, once for each shape of windows, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
 from typing import NamedTuple
 
 import torch
@@ -25,6 +26,10 @@ from algorist.training.packing import Packed, packed
 
 PerSeed = list[float]
 
+CAPTURES = RLock()
+"""Held by whoever captures or gives memory back to a GPU, and loads kernels for that: of several
+threads that train, one at a time. Meanwhile others may replay."""
+
 
 class Place(NamedTuple):
     """Whose turn it is: an algorithm at one size. Each has chunks of its own."""
@@ -41,11 +46,49 @@ class Lesson(NamedTuple):
     cursors: Sequence[Cursor] = ()
 
 
+def lesson(portion: Portion, fit: Callable[[Window], Window], *, pinned: bool = False) -> Lesson:
+    """All that can be done before a portion's turn comes, on any thread.
+
+    A GPU copies faster from memory that is pinned.
+    """
+    place = Place(portion.algorithm, portion.size)
+    return Lesson(place, packed(fit(portion.window), pinned=pinned), portion.cursors)
+
+
+def as_it_is(window: Window) -> Window:
+    """A window without padding."""
+    return window
+
+
+def fitted(window: Window) -> Window:
+    """A window padded to one of few shapes, so that few graphs serve all windows.
+
+    Whole trajectories are given up to an eighth more steps. Chunks all have the same number of
+    steps; their ends become once, twice, three, four, six, ... times as many as there are lanes.
+    """
+    lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
+    steps = window.steps if window.is_first is not None else rounded_up(window.steps, 4)
+    return window.padded(steps, lanes * rounded_up(-(-ends // lanes), 2))
+
+
+def rounded_up(number: int, digits: int) -> int:
+    """The next number that has only so many binary digits before zeros.
+
+    >>> [rounded_up(number, 2) for number in (1, 3, 5, 7, 13, 100)]
+    [1, 3, 6, 8, 16, 128]
+    """
+    unit = 1 << max(number.bit_length() - digits, 0)
+    return -(-number // unit) * unit
+
+
 class Engine:
     """A net in training: its optimiser, what chunks hand on, and the losses so far.
 
     Losses are added up where they are computed, so that no step waits for another's result.
     """
+
+    fit = staticmethod(as_it_is)
+    """How windows are padded."""
 
     def __init__(self, net: Net, config: Config, *, captured: bool = False):
         self.net = net
@@ -64,12 +107,8 @@ class Engine:
         self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
 
     def lesson(self, portion: Portion, *, pinned: bool = False) -> Lesson:
-        """All that can be done before a portion's turn comes, on any thread.
-
-        A GPU copies faster from memory that is pinned.
-        """
-        place = Place(portion.algorithm, portion.size)
-        return Lesson(place, packed(self._fitted(portion.window), pinned=pinned), portion.cursors)
+        """The lesson that this engine can learn from."""
+        return lesson(portion, self.fit, pinned=pinned)
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a window: unless gradients accumulate, the weights change."""
@@ -103,9 +142,6 @@ class Engine:
     @property
     def _on_gpu(self) -> bool:
         return self.net.device.type == "cuda"
-
-    def _fitted(self, window: Window) -> Window:
-        return window
 
     def _learn(self, place: Place, window: Window) -> None:
         """The learning step: gradients, losses, an update, and what the next chunk starts from."""
@@ -144,23 +180,30 @@ class CapturedEngine(Engine):
     A graph reads its window from bytes of its own. They are filled while the step before runs.
     """
 
-    def __init__(self, net: Net, config: Config, graphs: Graphs):
+    fit = staticmethod(fitted)
+
+    def __init__(
+        self,
+        net: Net,
+        config: Config,
+        graphs: Graphs,
+        copies: torch.cuda.Stream | None = None,
+    ):
+        """Windows are copied to the GPU on a new stream, or on a given one."""
         super().__init__(net, config, captured=True)
         self._graphs = graphs
         self._steps: dict[tuple[Place, int, int], _Step] = {}
-        self._copies = torch.cuda.Stream(net.device)
+        self._copies = copies or torch.cuda.Stream(net.device)
         self._gradients: dict[str, Tensor] = {}
         self._update: torch.cuda.CUDAGraph | None = None
-
-    def _fitted(self, window: Window) -> Window:
-        return fitted(window)
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a window: unless gradients accumulate, the weights change."""
         window = lesson.packed.window
         shape = (lesson.place, window.steps, window.end_weights.shape[1])
         if shape not in self._steps:
-            self._steps[shape] = self._captured(lesson)
+            with CAPTURES:
+                self._steps[shape] = self._captured(lesson)
         step, current = self._steps[shape], torch.cuda.current_stream(self.net.device)
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(step.done)
@@ -173,7 +216,8 @@ class CapturedEngine(Engine):
     def update(self) -> None:
         """Change the weights by accumulated gradients."""
         if self._update is None:
-            self._update = self._graphs.captured(self._apply_gradients)
+            with CAPTURES:
+                self._update = self._graphs.captured(self._apply_gradients)
         self._update.replay()
 
     def _captured(self, lesson: Lesson) -> _Step:
@@ -223,29 +267,3 @@ class _Step(NamedTuple):
     window: Packed
     filled: torch.cuda.Event
     done: torch.cuda.Event
-
-
-def engine(net: Net, config: Config, graphs: Graphs | None) -> Engine:
-    """The engine that suits a device: with graphs, if there are any."""
-    return Engine(net, config) if graphs is None else CapturedEngine(net, config, graphs)
-
-
-def fitted(window: Window) -> Window:
-    """A window padded to one of few shapes, so that few graphs serve all windows.
-
-    Whole trajectories are given up to an eighth more steps. Chunks all have the same number of
-    steps; their ends become once, twice, three, four, six, ... times as many as there are lanes.
-    """
-    lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
-    steps = window.steps if window.is_first is not None else rounded_up(window.steps, 4)
-    return window.padded(steps, lanes * rounded_up(-(-ends // lanes), 2))
-
-
-def rounded_up(number: int, digits: int) -> int:
-    """The next number that has only so many binary digits before zeros.
-
-    >>> [rounded_up(number, 2) for number in (1, 3, 5, 7, 13, 100)]
-    [1, 3, 6, 8, 16, 128]
-    """
-    unit = 1 << max(number.bit_length() - digits, 0)
-    return -(-number // unit) * unit

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,8 +21,9 @@ from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
-from algorist.training.engine import Lesson, Place
+from algorist.training.engine import CAPTURES, Lesson, Place
 from algorist.training.feed import Feed, Portion
+from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
 
 _LOOKED_AT = 9
@@ -173,14 +175,23 @@ class TrainingCost:
 
 
 def training_cost(
-    config: Config, computing: Computing, *, warm_up: int = 10, cycles: int = 300
+    config: Config,
+    computing: Computing,
+    slot: Slot | None = None,
+    *,
+    warm_up: int = 10,
+    cycles: int = 300,
 ) -> TrainingCost:
-    """Train in earnest for some cycles, after others in which shapes are seen first."""
+    """Train in earnest for some cycles, after others in which shapes are seen first.
+
+    In a slot, others train at the same time: then all times and the memory are those with them.
+    """
     check_cycles(config, warm_up, cycles)
     device = torch.device(computing.device)
-    clocks.tidy(device)
+    with CAPTURES:
+        clocks.tidy(device)
     start = time.perf_counter()
-    trainer = _Watched(config, computing)
+    trainer = _Watched(config, computing, slot=slot)
     with closing(trainer.run()) as run:
         for _ in range(warm_up):
             next(run)
@@ -223,6 +234,14 @@ def training_cost(
     )
 
 
+def minutes_together(costs: Sequence[TrainingCost], at_once: int) -> float:
+    """How long trainings take, so many at a time: whenever one ends, the next begins."""
+    ends = [0.0] * at_once
+    for cost in costs:
+        heapq.heapreplace(ends, ends[0] + cost.projected_minutes)
+    return max(ends)
+
+
 def check_cycles(config: Config, warm_up: int, cycles: int) -> None:
     """Complain about numbers of cycles that a training does not have."""
     for name, value in (("warm_up", warm_up), ("cycles", cycles)):
@@ -254,8 +273,8 @@ class _Times:
 class _Watched(Trainer):
     """A trainer with a clock for captures and validations."""
 
-    def __init__(self, config: Config, computing: Computing):
-        super().__init__(config, computing)
+    def __init__(self, config: Config, computing: Computing, slot: Slot | None = None):
+        super().__init__(config, computing, slot=slot)
         self.times = _Times()
         self._seen: set[_Shape] = set()
 

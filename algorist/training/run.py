@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
+from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
 from algorist.training.transport import lightened, restored
 
@@ -34,14 +35,20 @@ class Run:
         self.folder, self.trainer = folder, trainer
 
     @classmethod
-    def start(cls, folder: Path | str, config: Config, computing: Computing = ON_CPU) -> Run:
+    def start(
+        cls,
+        folder: Path | str,
+        config: Config,
+        computing: Computing = ON_CPU,
+        slot: Slot | None = None,
+    ) -> Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
-        _expect_no_run(folder)
-        run = cls(folder, Trainer(config, computing))
+        expect_no_run(folder)
+        run = cls(folder, Trainer(config, computing, slot=slot))
         run.save()
         # Last, so that a folder with this file can be resumed and one without it started anew.
-        _replace(folder / "config.json", config.to_json() + "\n")
+        replace_text(folder / "config.json", config.to_json() + "\n")
         return run
 
     @classmethod
@@ -50,19 +57,20 @@ class Run:
         folder: Path | str,
         computing: Computing = ON_CPU,
         steps: int | None = None,
+        slot: Slot | None = None,
     ) -> Run:
         """The run in a folder, as it stood at its newest whole checkpoint.
 
         With `steps` it will end there, instead of where it was to end.
         """
         folder = Path(folder)
-        trainer = Trainer.resume(restored(_newest(folder)), computing)
+        trainer = Trainer.resume(restored(newest(folder)), computing, slot)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
         if steps is not None:
             trainer.extend(steps)
             run.save()
-            _replace(folder / "config.json", trainer.config.to_json() + "\n")
+            replace_text(folder / "config.json", trainer.config.to_json() + "\n")
         return run
 
     def train(
@@ -117,22 +125,22 @@ class Run:
             kept = [
                 line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step
             ]
-            _replace(self.metrics, "".join(kept))
+            replace_text(self.metrics, "".join(kept))
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:
     """Write a run in few bytes to a new folder, where it can be resumed; returns the files."""
     folder, target = Path(folder), Path(target)
-    newest = _newest(folder)
-    _expect_no_run(target)
-    written = checkpoint.write(target / "checkpoints", lightened(restored(newest)))
+    now = restored(newest(folder))
+    expect_no_run(target)
+    written = checkpoint.write(target / "checkpoints", lightened(now))
     for name in ("metrics.jsonl", "config.json"):
         if (folder / name).exists():
-            _replace(target / name, (folder / name).read_text())
+            replace_text(target / name, (folder / name).read_text())
     return [file for place in (target, written) for file in place.iterdir() if file.is_file()]
 
 
-def _newest(folder: Path) -> checkpoint.Checkpoint:
+def newest(folder: Path) -> checkpoint.Checkpoint:
     """The newest whole checkpoint of the run in a folder."""
     if not (folder / "config.json").exists():
         raise ValueError(
@@ -141,7 +149,8 @@ def _newest(folder: Path) -> checkpoint.Checkpoint:
     return checkpoint.newest(folder / "checkpoints")
 
 
-def _expect_no_run(folder: Path) -> None:
+def expect_no_run(folder: Path) -> None:
+    """Complain about a folder that holds a run already."""
     if (folder / "config.json").exists():
         raise ValueError(
             f"{folder}: there is a run already; resume it (algorist resume {folder}) "
@@ -149,7 +158,8 @@ def _expect_no_run(folder: Path) -> None:
         )
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that its readers see all of the new text or all of the old."""
     temporary = path.with_name(f".{path.name}")
     temporary.write_text(text)
     temporary.rename(path)

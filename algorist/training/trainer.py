@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 import torch
@@ -27,9 +26,11 @@ from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
-from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
+from algorist.training.engine import CAPTURES, CapturedEngine, Engine, Lesson, PerSeed, Place
 from algorist.training.feed import Feed
-from algorist.training.workers import Workers
+from algorist.training.lessons import Syllabus
+from algorist.training.slots import Slot
+from algorist.training.workers import Crew, Workers
 
 _GLANCE = 1e-4
 """Seconds between two looks at whether the device still works, while data is not there yet."""
@@ -62,9 +63,10 @@ class Trainer:
         config: Config,
         computing: Computing = ON_CPU,
         weights: Mapping[str, Tensor] | None = None,
+        slot: Slot | None = None,
     ):
-        """Begin with fresh weights, or with the given ones."""
-        self.config, self.computing = config, computing
+        """Begin with fresh weights, or with the given ones, alone or beside others in a slot."""
+        self.config, self.computing, self._slot = config, computing, slot
         self.learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
         self.net = computing.apply(self.learner.net)
         if weights is not None:
@@ -72,9 +74,9 @@ class Trainer:
         elif config.optimiser.processor_from:
             self._take_over_processor(config.optimiser.processor_from)
         self.net.processor.requires_grad_(not config.optimiser.freeze_processor)
-        self._graphs = Graphs(self.device) if computing.graphs and computing.on_gpu else None
+        self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
         self.engine = (
-            CapturedEngine(self.net, config, self._graphs)
+            CapturedEngine(self.net, config, self._graphs, slot.copies if slot else None)
             if self._graphs
             else Engine(self.net, config)
         )
@@ -92,6 +94,9 @@ class Trainer:
     def device(self) -> torch.device:
         """Where the net is trained."""
         return self.net.device
+
+    def _own_graphs(self) -> Graphs:
+        return self._slot.graphs() if self._slot else Graphs(self.device)
 
     def _take_over_processor(self, source: str) -> None:
         """Start from a saved processor: the same for all seeds, or each from its own."""
@@ -124,42 +129,27 @@ class Trainer:
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
 
-    def _lessons(self) -> Prefetch[Any, Lesson] | Workers[Any]:
+    def _lessons(self) -> Prefetch[Any, Lesson] | Workers:
         """All lessons to come, prepared by a thread or by processes."""
-        if self._cursors:  # not in here, perhaps, but in processes that have ended
-            for name, feed in self.feeds.items():
-                feed.seek(self._chunk_cursors(name))
+        cursors = {name: self._chunk_cursors(name) for name in self.feeds}
+        syllabus = Syllabus(self.config, self.step, cursors, self.engine.fit)
         workers, on_gpu = self.computing.worker_count, self.computing.on_gpu
+        if self._slot and self._slot.crew:
+            return Workers(self._slot.crew, syllabus, pinned=on_gpu, alone=False)
         if workers > 1:
-            return Workers(self._lesson, lambda: self._turns(workers), workers, pinned=on_gpu)
-        turns = (turn for _, turn in self._turns(workers))
-        return Prefetch(lambda turn: self._lesson(turn, pinned=on_gpu), turns, workers=1)
-
-    def _turns(self, workers: int) -> Iterator[tuple[int, tuple[Feed, int]]]:
-        """Whose turn it is, at which step, and which worker prepares that.
-
-        Chunks go on where others stopped, so those of one size have one worker.
-        """
-        place = count()
-        for step in range(self.step, self.config.schedule.steps):
-            for task, feed in enumerate(self.feeds.values()):
-                if self.config.data.chunk:
-                    number = task + feed.sizes.index(feed.sizes[step % len(feed.sizes)])
-                else:
-                    number = next(place)
-                yield number % workers, (feed, step)
-
-    def _lesson(self, turn: tuple[Feed, int], *, pinned: bool = False) -> Lesson:
-        feed, step = turn
-        return self.engine.lesson(feed.portion(step), pinned=pinned)
+            return Workers(Crew(workers), syllabus, pinned=on_gpu)
+        turns = (turn for _, turn in syllabus.turns(syllabus.feeds(), workers))
+        return Prefetch(lambda turn: syllabus.lesson(turn, pinned=on_gpu), turns, workers=1)
 
     def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """Where the chunks of a task stand."""
         known = {p.size: own for p, own in self._cursors.items() if p.algorithm == name}
         return self.feeds[name].cursors(self.step, known)
 
-    def _awaited(self, lessons: Prefetch[Any, Lesson] | Workers[Any]) -> Lesson:
+    def _awaited(self, lessons: Prefetch[Any, Lesson] | Workers) -> Lesson:
         """The next lesson. While the device has nothing to do, waiting for it is counted."""
+        if self._slot:
+            self._slot.check()
         while not (lessons.ready or self.engine.idle()):
             time.sleep(_GLANCE)
         start = time.perf_counter()
@@ -198,8 +188,10 @@ class Trainer:
 
     def _report(self) -> Report:
         self._check_losses()
-        answers = {name: problems.answers() for name, problems in self._validation.items()}
-        results = {name: self._validation[name].scored(own) for name, own in answers.items()}
+        validation = self._validation
+        with CAPTURES:  # the first time
+            answers = {name: problems.answers() for name, problems in validation.items()}
+        results = {name: validation[name].scored(own) for name, own in answers.items()}
         for place, of_tasks in enumerate(zip(*results.values(), strict=True)):
             quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
             if quality > self.best_scores[place]:
@@ -284,11 +276,13 @@ class Trainer:
         return Checkpoint(self.step, tensors, state)
 
     @classmethod
-    def resume(cls, checkpoint: Checkpoint, computing: Computing = ON_CPU) -> Trainer:
+    def resume(
+        cls, checkpoint: Checkpoint, computing: Computing = ON_CPU, slot: Slot | None = None
+    ) -> Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
         config = Config.from_json(state["config"])
-        trainer = cls(config, computing, _below("net/", checkpoint.tensors))
+        trainer = cls(config, computing, _below("net/", checkpoint.tensors), slot)
         engine = trainer.engine
         trainer.step = checkpoint.step
         for name, value in _below("best/", checkpoint.tensors).items():

@@ -3,6 +3,9 @@
 Lessons are made by much Python, of which one thread runs at a time, so threads would not do. The
 processes are forked, so they know all that this one knows, and put their results into memory that
 they share with it. They end with it, however it ends.
+
+A process that has threads should not fork: a lock that another thread holds stays locked in the
+child for ever. So where several trainings run in threads, their crews are there before them.
 """
 
 from __future__ import annotations
@@ -11,45 +14,59 @@ import mmap
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import torch
 
 from algorist.model.window import Window
 from algorist.training.engine import Lesson
+from algorist.training.lessons import Syllabus
 from algorist.training.packing import laid_out
 
-Turn = TypeVar("Turn")
 _AHEAD = 4
 """How many lessons of one worker may wait."""
 _ROOM = 1 << 28
 """The most bytes of a lesson. They are not taken up before they are written."""
 
 
-class Workers(Generic[Turn], Iterator[Lesson]):
-    """The lessons of some turns, in order. Each turn comes with the number of its worker.
+class Crew:
+    """Some workers, who prepare the lessons of one training after the other."""
 
-    Leaving a `with` block or `close` ends the processes.
+    def __init__(self, count: int):
+        self.workers: list[_Worker] = []
+        for number in range(count):
+            self.workers.append(_Worker(number, count, self.workers))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its processes are still there."""
+        return all(worker.is_alive for worker in self.workers)
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self.workers:
+            worker.close()
+        self.workers = []
+
+
+class Workers(Iterator[Lesson]):
+    """The lessons of a syllabus, in order, prepared by a crew.
+
+    Leaving a `with` block or `close` makes the crew free for another. A crew that was called for
+    this alone is sent home.
     """
 
-    def __init__(
-        self,
-        prepare: Callable[[Turn], Lesson],
-        turns: Callable[[], Iterable[tuple[int, Turn]]],
-        count: int,
-        *,
-        pinned: bool = False,
-    ):
-        self._owners = (owner for owner, _ in turns())
+    def __init__(self, crew: Crew, syllabus: Syllabus, *, pinned: bool = False, alone: bool = True):
+        self._crew, self._workers = crew, crew.workers
+        self._pinned, self._alone = pinned, alone
+        turns = syllabus.turns(syllabus.feeds(), len(self._workers))
+        self._owners = (owner for owner, _ in turns)
         self._next: int | None = next(self._owners, None)
-        self._pinned = pinned
-        self._workers: list[_Worker] = []
-        for number in range(count):
-            own = (turn for owner, turn in turns() if owner == number)
-            self._workers.append(_Worker(prepare, own, self._workers))
+        for worker in self._workers:
+            worker.begin(syllabus)
 
     @property
     def ready(self) -> bool:
@@ -69,12 +86,15 @@ class Workers(Generic[Turn], Iterator[Lesson]):
         return lesson
 
     def close(self) -> None:
-        """End the processes."""
-        for worker in self._workers:
-            worker.close()
+        """End the work for this syllabus."""
+        if self._alone:
+            self._crew.close()
+        else:
+            for worker in self._workers:
+                worker.end()
         self._workers, self._next = [], None
 
-    def __enter__(self) -> Workers[Turn]:
+    def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -82,77 +102,111 @@ class Workers(Generic[Turn], Iterator[Lesson]):
 
 
 class _Worker:
-    """One process, its pipe, and room for the lessons that wait."""
+    """One process, its pipe, and room for the lessons that wait.
 
-    def __init__(self, prepare: Callable[[Any], Lesson], turns: Iterator[Any], others: list):
+    It is sent a syllabus, and then asked for one lesson after the other, some of them ahead.
+    """
+
+    def __init__(self, number: int, count: int, others: Sequence[_Worker]):
         context = multiprocessing.get_context("fork")
+        self._number, self._of = number, count
         self._room = [mmap.mmap(-1, _ROOM) for _ in range(_AHEAD)]
         self._layouts: dict[tuple, Window] = {}
-        self._count = 0
+        self._taken = self._asked = 0
         self.pipe, end = context.Pipe()
         pipes = [self.pipe, *(other.pipe for other in others)]
-        self._process = context.Process(
-            target=self._work, args=(prepare, turns, end, pipes), daemon=True
-        )
+        self._process = context.Process(target=self._work, args=(end, pipes), daemon=True)
         self._process.start()
         end.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._process.is_alive()
+
+    def begin(self, syllabus: Syllabus) -> None:
+        """Prepare the first lessons of a syllabus."""
+        self._layouts, self._taken, self._asked = {}, 0, 0
+        self._ask(syllabus)
+        for _ in range(_AHEAD):
+            self._ask(None)
+        self._asked = _AHEAD
+
+    def _ask(self, message: Syllabus | None) -> None:
+        with suppress(BrokenPipeError):  # the answer that does not come is noticed
+            self.pipe.send(message)
 
     def received(self, *, pinned: bool) -> Lesson:
         """The next lesson of this process, copied, so that another can take its place."""
         try:
             message = self.pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             raise RuntimeError("a process that prepares data has ended before its time") from None
         if isinstance(message, Exception):
+            self._asked -= 1
             raise message
         place, shape, layout, cursors = message
         if layout is not None:
             self._layouts[place, shape] = layout
         copy = laid_out(self._layouts[place, shape], torch.device("cpu"), pinned=pinned)
-        room = self._room[self._count % _AHEAD]
+        room = self._room[self._taken % _AHEAD]
         copy.content.copy_(torch.frombuffer(room, dtype=torch.uint8, count=len(copy.content)))
-        self._count += 1
-        with suppress(BrokenPipeError):  # it may have done all it had to do
-            self.pipe.send_bytes(b"taken")
+        self._taken += 1
+        self._ask(None)
         return Lesson(place, copy, cursors)
 
+    def end(self) -> None:
+        """Let go of the lessons that were asked for and are no longer needed."""
+        with suppress(OSError, EOFError):  # there may be nobody to answer
+            for _ in range(self._asked):
+                self.pipe.recv()
+        self._asked = 0
+
     def close(self) -> None:
+        """End the process."""
         self._process.terminate()
         self._process.join()
         self.pipe.close()
 
-    def _work(
-        self,
-        prepare: Callable[[Any], Lesson],
-        turns: Iterator[Any],
-        pipe: Connection,
-        others: list[Connection],
-    ) -> None:
+    def _work(self, pipe: Connection, others: list[Connection]) -> None:
         """What the process does."""
         for other in others:  # so that pipes break when the main process ends
             other.close()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         torch.set_num_threads(1)
-        try:
-            for count, turn in enumerate(turns):
-                lesson = prepare(turn)
-                if count >= _AHEAD:
-                    pipe.recv_bytes()
-                self._send(pipe, lesson, self._room[count % _AHEAD])
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            pass  # nobody waits for more
-        except Exception as error:
-            pipe.send(error)
+        with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # nobody waits for more
+            self._answer(pipe)
         os._exit(0)  # without what the main process has registered for its own end
 
-    def _send(self, pipe: Connection, lesson: Lesson, room: mmap.mmap) -> None:
+    def _answer(self, pipe: Connection) -> None:
+        lessons: Iterator[Lesson] = iter(())
+        while True:
+            syllabus = pipe.recv()
+            if syllabus is not None:
+                lessons = syllabus.of_worker(self._number, self._of)
+                self._layouts, self._taken = {}, 0
+                continue
+            try:
+                pipe.send(self._message(lessons))
+            except (BrokenPipeError, ConnectionResetError):
+                raise
+            except Exception as error:
+                pipe.send(error)
+
+    def _message(self, lessons: Iterator[Lesson]) -> tuple | None:
+        """What tells of the next lesson, if there is one. Its bytes are put into the room."""
+        lesson = next(lessons, None)
+        if lesson is None:
+            return None
         (window, content), place = lesson.packed, lesson.place
         if len(content) > _ROOM:
             raise ValueError(f"batch_size: a window has {len(content):,} bytes, expected less")
+        room = self._room[self._taken % _AHEAD]
         torch.frombuffer(room, dtype=torch.uint8, count=len(content)).copy_(content)
+        self._taken += 1
         shape = (window.steps, window.end_weights.shape[1])
         layout = None
         if (place, shape) not in self._layouts:
             layout = self._layouts[place, shape] = window.map(lambda x: x.to("meta"))
-        pipe.send((place, shape, layout, lesson.cursors))
+        return place, shape, layout, lesson.cursors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 
 import torch
 
@@ -13,7 +13,8 @@ class Aside:
     """A second stream. On devices without streams all runs in turn."""
 
     def __init__(self, device: torch.device):
-        self._stream = _second_stream(device) if device.type == "cuda" else None
+        on_gpu = device.type == "cuda"
+        self._stream = beside(torch.cuda.current_stream(device)) if on_gpu else None
 
     @contextmanager
     def work(self) -> Iterator[None]:
@@ -31,6 +32,7 @@ class Aside:
             torch.cuda.current_stream().wait_stream(self._stream)
 
 
-@lru_cache
-def _second_stream(device: torch.device) -> torch.cuda.Stream:
-    return torch.cuda.Stream(device)
+@cache
+def beside(stream: torch.cuda.Stream) -> torch.cuda.Stream:
+    """The second stream of a stream. Nets that are trained at once each have one of their own."""
+    return torch.cuda.Stream(stream.device)

@@ -1,0 +1,103 @@
+"""A folder of runs, one for each of some algorithms, each as if it had been started alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from algorist.model.computing import ON_CPU, Computing
+from algorist.training.config import Config
+from algorist.training.run import Run, expect_no_run, newest, replace_text
+from algorist.training.slots import Slot
+
+_FILE = "each.json"
+"""The configuration of all runs: each has one of its algorithms."""
+
+
+class Standing(NamedTuple):
+    """How far a run has come."""
+
+    step: int
+    best: Sequence[float]
+    """The best validation of each seed."""
+
+
+class Each:
+    """The runs of a folder: those that are done, that have begun and that are still to begin."""
+
+    def __init__(self, folder: Path, config: Config):
+        self.folder, self.config = folder, config
+
+    @classmethod
+    def start(cls, folder: Path | str, config: Config) -> Each:
+        """A run for each algorithm, in a folder that does not hold any of them yet."""
+        folder = Path(folder)
+        if is_each(folder):
+            raise ValueError(
+                f"{folder}: there are runs already; resume them (algorist resume {folder}) "
+                "or choose another folder"
+            )
+        for place in (folder, *(folder / name for name in config.algorithms)):
+            expect_no_run(place)
+        each = cls(folder, config)
+        folder.mkdir(parents=True, exist_ok=True)
+        each._save()
+        return each
+
+    @classmethod
+    def resume(cls, folder: Path | str, steps: int | None = None) -> Each:
+        """The runs of a folder. With `steps` all will end there."""
+        folder = Path(folder)
+        each = cls(folder, Config.from_json((folder / _FILE).read_text()))
+        if steps is not None:
+            each._extend(steps)
+        return each
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Whose runs these are."""
+        return self.config.algorithms
+
+    @property
+    def steps(self) -> int:
+        """Where all runs end."""
+        return self.config.schedule.steps
+
+    def standing(self, algorithm: str) -> Standing | None:
+        """How far a run has come; None: it has not begun."""
+        folder = self.folder / algorithm
+        if not (folder / "config.json").exists():
+            return None
+        checkpoint = newest(folder)
+        return Standing(checkpoint.step, checkpoint.state["best_scores"])
+
+    def run(self, algorithm: str, computing: Computing = ON_CPU, slot: Slot | None = None) -> Run:
+        """The run of an algorithm, started or resumed."""
+        folder = self.folder / algorithm
+        if not (folder / "config.json").exists():
+            config = replace(self.config, algorithms=(algorithm,))
+            return Run.start(folder, config, computing, slot)
+        own = Config.from_json((folder / "config.json").read_text()).schedule.steps
+        return Run.resume(folder, computing, self.steps if self.steps != own else None, slot)
+
+    def _extend(self, steps: int) -> None:
+        for name in self.algorithms:
+            standing = self.standing(name)
+            if standing and standing.step > steps:
+                raise ValueError(
+                    f"steps: got {steps}, expected at least the {standing.step} "
+                    f"that {name} has done"
+                )
+        schedule = replace(self.config.schedule, steps=steps)
+        self.config = replace(self.config, schedule=schedule)
+        self._save()
+
+    def _save(self) -> None:
+        replace_text(self.folder / _FILE, self.config.to_json() + "\n")
+
+
+def is_each(folder: Path | str) -> bool:
+    """Whether a folder holds a run for each of some algorithms."""
+    return (Path(folder) / _FILE).exists()

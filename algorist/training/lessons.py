@@ -1,0 +1,64 @@
+"""Lessons to come: what must be known to prepare them, here or in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from algorist.data.chunks import Cursor
+from algorist.model.window import Window
+from algorist.training.config import Config
+from algorist.training.engine import Lesson, lesson
+from algorist.training.feed import Feed
+
+
+class Turn(NamedTuple):
+    """Whose turn it is, and at which step."""
+
+    feed: Feed
+    step: int
+
+
+@dataclass(frozen=True)
+class Syllabus:
+    """All lessons of a training from one step on. It holds little, and can be sent."""
+
+    config: Config
+    step: int
+    cursors: Mapping[str, Mapping[str, Sequence[Cursor]]]
+    """Where the chunks of each task stand."""
+    fit: Callable[[Window], Window]
+    """How windows are padded."""
+
+    def feeds(self) -> list[Feed]:
+        """The feeds of all tasks, where they stand at the first step."""
+        feeds = [Feed(self.config, name) for name in self.config.algorithms]
+        for feed in feeds:
+            feed.seek(self.cursors[feed.algorithm])
+        return feeds
+
+    def turns(self, feeds: Sequence[Feed], workers: int) -> Iterator[tuple[int, Turn]]:
+        """All turns, in order, each with the number of the worker that prepares it.
+
+        Chunks go on where others stopped, so those of one size have one worker.
+        """
+        place = count()
+        for step in range(self.step, self.config.schedule.steps):
+            for task, feed in enumerate(feeds):
+                if self.config.data.chunk:
+                    number = task + feed.sizes.index(feed.sizes[step % len(feed.sizes)])
+                else:
+                    number = next(place)
+                yield number % workers, Turn(feed, step)
+
+    def lesson(self, turn: Turn, *, pinned: bool = False) -> Lesson:
+        """The lesson of a turn."""
+        return lesson(turn.feed.portion(turn.step), self.fit, pinned=pinned)
+
+    def of_worker(self, number: int, workers: int) -> Iterator[Lesson]:
+        """The lessons that one of several workers prepares."""
+        for owner, turn in self.turns(self.feeds(), workers):
+            if owner == number:
+                yield self.lesson(turn)

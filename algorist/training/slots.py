@@ -1,0 +1,183 @@
+"""Slots: several trainings at the same time in one process, each in a thread of its own.
+
+The kernels of one small net do not fill a GPU; those of several, on streams of their own, do.
+What a slot holds is handed on from one training to the next: processes that were forked before
+there were threads, and streams, of which there are only few.
+"""
+
+from __future__ import annotations
+
+import gc
+import queue
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import torch
+
+from algorist.kernels.fused.streams import beside
+from algorist.model.computing import Computing
+from algorist.model.graphs import Graphs
+from algorist.training.engine import CAPTURES
+from algorist.training.workers import Crew
+
+MOST_ON_GPU = 8
+"""PyTorch has 32 streams for each GPU and hands them out again and again; a slot needs four."""
+_USUAL_ON_GPU = 3
+_PATIENCE = 10.0
+"""Seconds in which threads that are abandoned should have ended."""
+
+
+class AbandonedError(Exception):
+    """Nobody waits for this training any more."""
+
+
+class Slot:
+    """What one training after the other has to itself."""
+
+    def __init__(self, crew: Crew | None, abandoned: threading.Event):
+        self.crew, self._abandoned = crew, abandoned
+        self.stream: torch.cuda.Stream | None = None
+        self.captures: torch.cuda.Stream | None = None
+        self.copies: torch.cuda.Stream | None = None
+
+    def take_streams(self, device: torch.device) -> None:
+        """Take all that a training on a GPU needs, before anybody takes the same again."""
+        self.stream, self.captures, self.copies = (torch.cuda.Stream(device) for _ in range(3))
+        beside(self.captures)
+
+    def entered(self) -> AbstractContextManager:
+        """Work that is begun here goes to the stream of the slot."""
+        return torch.cuda.stream(self.stream) if self.stream else nullcontext()
+
+    def graphs(self) -> Graphs:
+        """Graphs that are captured on a stream of the slot."""
+        return _GraphsOnStream(self.captures)
+
+    def check(self) -> None:
+        """End a training that nobody waits for any more."""
+        if self._abandoned.is_set():
+            raise AbandonedError
+
+
+class _GraphsOnStream(Graphs):
+    """Captures on a stream that is there already."""
+
+    def __init__(self, stream: torch.cuda.Stream):
+        super().__init__(stream.device)
+        self._stream = stream
+
+
+class Outcome(NamedTuple):
+    """What became of one of several tasks."""
+
+    place: int
+    value: Any = None
+    error: Exception | None = None
+    trace: str = ""
+    """Where the error happened."""
+
+
+def attempted(place: int, task: Callable[[], Any]) -> Outcome:
+    """Do a task; an error is its outcome."""
+    try:
+        return Outcome(place, task())
+    except Exception as error:
+        trace = traceback.format_exc()
+        traceback.clear_frames(error.__traceback__)  # they may hold the memory of a whole net
+        return Outcome(place, error=error, trace=trace)
+
+
+class Slots:
+    """Does tasks, so many at a time. To be used with `with`, which ends the processes."""
+
+    def __init__(self, count: int, computing: Computing):
+        self._device, self._abandoned = torch.device(computing.device), threading.Event()
+        crews = [self._crew(computing, count) for _ in range(count)]  # before there are threads
+        self._slots = [Slot(crew, self._abandoned) for crew in crews]
+        if computing.on_gpu:
+            for slot in self._slots:
+                slot.take_streams(self._device)
+
+    @staticmethod
+    def _crew(computing: Computing, count: int) -> Crew | None:
+        """The workers that are usual for one training are shared; those asked for are not."""
+        workers = computing.worker_count
+        if workers == 1:
+            return None
+        return Crew(workers if computing.workers else -(-workers // count))
+
+    def outcomes(self, tasks: Sequence[Callable[[Slot], Any]]) -> Iterator[Outcome]:
+        """What becomes of the tasks, in the order in which they end.
+
+        A slot whose processes have died takes no further task. If that happens to all slots, there
+        are tasks without an outcome.
+        """
+        waiting, ended = deque(enumerate(tasks)), queue.SimpleQueue[Outcome | None]()
+        threads = [
+            threading.Thread(target=self._work, args=(slot, waiting, ended), daemon=True)
+            for slot in self._slots
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            at_work = len(threads)
+            while at_work:
+                outcome = ended.get()
+                if outcome is None:
+                    at_work -= 1
+                else:
+                    yield outcome
+        finally:
+            waiting.clear()
+            self._abandoned.set()
+            for thread in threads:
+                thread.join(_PATIENCE)
+
+    def _work(
+        self,
+        slot: Slot,
+        waiting: deque[tuple[int, Callable[[Slot], Any]]],
+        ended: queue.SimpleQueue[Outcome | None],
+    ) -> None:
+        """What the thread of a slot does."""
+        try:
+            with slot.entered():
+                while slot.crew is None or slot.crew.is_whole:
+                    try:
+                        place, task = waiting.popleft()
+                    except IndexError:
+                        break
+                    ended.put(attempted(place, lambda task=task: task(slot)))
+                    self._tidy()
+        finally:
+            ended.put(None)
+
+    def _tidy(self) -> None:
+        """Give back what the task before has left, which no other could use."""
+        with CAPTURES:
+            gc.collect()
+            if self._device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def __enter__(self) -> Slots:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for slot in self._slots:
+            if slot.crew:
+                slot.crew.close()
+
+
+def number_of_slots(at_once: int | None, computing: Computing) -> int:
+    """How many trainings are done at once: as many as asked for, if that is sensible."""
+    if at_once is None:
+        return _USUAL_ON_GPU if computing.on_gpu else 1
+    if at_once < 1:
+        raise ValueError(f"at_once: got {at_once}, expected 1 or more")
+    if computing.on_gpu and at_once > MOST_ON_GPU:
+        raise ValueError(f"at_once: got {at_once}, expected at most {MOST_ON_GPU} on a GPU")
+    return at_once

@@ -1,0 +1,353 @@
+"""A run for each of several algorithms: at once as alone, stopped and resumed, with failures."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import small
+import torch
+
+from algorist.cli import main
+from algorist.commands import conduct_each
+from algorist.kernels.fused.streams import beside
+from algorist.model.computing import Computing
+from algorist.training import checkpoint
+from algorist.training.each import Each
+from algorist.training.feed import Feed
+from algorist.training.run import Run
+from algorist.training.slots import AbandonedError, Slots, number_of_slots
+from algorist.training.trainer import Trainer
+
+ROOT = Path(__file__).parent.parent
+NAMES = ("bfs", "minimum", "insertion_sort")
+SMALL = ["--hidden", "8", "--batch-size", "4", "--sizes", "4,5", "--device", "cpu"]
+SHORT = ["--steps", "6", "--validate-every", "3", "--checkpoint-every", "2"]
+
+pytestmark = pytest.mark.usefixtures("piped")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+
+
+def train_each(folder, *words, names=NAMES):
+    return main(["train", *names, "--each", "--out", str(folder), *SMALL, *SHORT, *words])
+
+
+def resume(folder, *words):
+    return main(["resume", str(folder), "--device", "cpu", *words])
+
+
+def assert_same_run(one, other):
+    for name in ("config.json", "metrics.jsonl", "best.safetensors"):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), (one, name)
+    first, second = (checkpoint.newest(folder / "checkpoints") for folder in (one, other))
+    assert first.step == second.step
+    assert first.state == second.state
+    for name, tensor in first.tensors.items():
+        assert torch.equal(tensor, second.tensors[name]), name
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Runs that were started one by one."""
+    folder = tmp_path_factory.mktemp("alone")
+    for name in NAMES:
+        assert main(["train", name, "--out", str(folder / name), *SMALL, *SHORT]) == 0
+    return folder
+
+
+def step_of(folder):
+    return checkpoint.newest(folder / "checkpoints").step
+
+
+# Runs at once
+
+
+@pytest.mark.parametrize("words", [["--at-once", "3"], [], ["--at-once", "2", "--workers", "2"]])
+def test_runs_at_once_are_as_if_started_alone(tmp_path, alone, words):
+    assert train_each(tmp_path, *words) == 0
+    for name in NAMES:
+        assert_same_run(tmp_path / name, alone / name)
+
+
+def test_chunks_at_once_are_as_alone_too(tmp_path):
+    config = replace(small.training("bfs", steps=7, chunk=3), algorithms=("bfs", "dfs"))
+    each = Each.start(tmp_path / "each", config)
+    with Slots(2, Computing(workers=3)) as slots:
+        tasks = [
+            lambda slot, name=name: each.run(name, Computing(workers=3), slot).train()
+            for name in each.algorithms
+        ]
+        assert all(outcome.value for outcome in slots.outcomes(tasks))
+    for name in each.algorithms:
+        Run.start(tmp_path / name, replace(config, algorithms=(name,))).train()
+        assert_same_run(tmp_path / "each" / name, tmp_path / name)
+
+
+def test_every_run_has_lines_of_its_own_and_its_best_score_at_the_end(capsys, tmp_path):
+    assert train_each(tmp_path, "--at-once", "2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "3 of 3 runs to go, 2 at once"
+    for name in NAMES:
+        own = [line.split(maxsplit=1)[1] for line in lines if line.startswith(f"{name} ")]
+        assert own[0].startswith("triplet_gmpnn, ")
+        assert [line[:8] for line in own[1:3]] == ["step 3/6", "step 6/6"]
+        assert own[3].startswith("done, best validation ")
+        assert own[3].split()[3] in own[2].split("best ")[1]
+    assert "3 of 3 runs are done" in lines
+
+
+def test_a_terminal_shows_the_runs_live(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "150")
+    assert train_each(tmp_path, "--at-once", "2") == 0
+    last = capsys.readouterr().out.rpartition("to go, 2 at once")[2]
+    for name in NAMES:
+        assert f"{name}" in last
+    assert last.count("done, best validation") >= 3
+
+
+# Stopped and resumed
+
+
+def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
+    capsys, monkeypatch, tmp_path, alone
+):
+    learn, lessons = Trainer._learn, []
+
+    def counted(trainer, lesson):
+        lessons.append(lesson.place.algorithm)
+        learn(trainer, lesson)
+
+    monkeypatch.setattr(Trainer, "_learn", counted)
+    clock = SimpleNamespace(monotonic=lambda: len(lessons))
+    monkeypatch.setattr(conduct_each, "time", clock)
+    assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
+    out = capsys.readouterr().out
+    assert "0 of 3 runs are done" in out
+    assert f"to go on: algorist resume {tmp_path}" in out
+    assert not (tmp_path / NAMES[2]).exists()
+    steps = [step_of(tmp_path / name) for name in NAMES[:2]]
+    assert 4 <= sum(steps) <= 5
+    assert sum(f"saved at step {step}" in out for step in steps) == 2
+
+    lessons.clear()
+    assert resume(tmp_path, "--stop-after", f"{6 - steps[0]}s") == 0  # the first is done then
+    assert "1 of 3 runs are done" in capsys.readouterr().out
+    monkeypatch.setattr(conduct_each, "time", time)
+    lessons.clear()
+    assert resume(tmp_path, "--at-once", "3") == 0
+    assert "bfs             done, best validation" in capsys.readouterr().out
+    assert "bfs" not in lessons
+    for name in NAMES:
+        assert_same_run(tmp_path / name, alone / name)
+
+    lessons.clear()
+    assert resume(tmp_path) == 0
+    assert "all 3 runs are done" in capsys.readouterr().out
+    assert not lessons
+
+
+def test_all_runs_of_a_folder_can_be_extended(capsys, tmp_path):
+    names = ("bfs", "minimum")
+    assert train_each(tmp_path / "short", "--validate-every", "2", "--steps", "4", names=names) == 0
+    assert resume(tmp_path / "short", "--steps", "3") == 2
+    assert "steps: got 3, expected at least the 4 that bfs has done" in capsys.readouterr().err
+    assert resume(tmp_path / "short", "--steps", "6", "--at-once", "2") == 0
+    assert train_each(tmp_path / "long", "--validate-every", "2", names=names) == 0
+    for name in names:
+        assert_same_run(tmp_path / "short" / name, tmp_path / "long" / name)
+
+
+def started(folder, *words):
+    """A training of two runs in a process of its own, once both have begun."""
+    words = ["train", "bfs", "minimum", "--each", "--at-once", "2", "--out", str(folder), *words]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "algorist", *words, *SMALL, "--steps", "100000"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+    seen = set()
+    while len(seen) < 2:
+        line = process.stdout.readline()
+        assert process.poll() is None
+        if " step " in line:
+            seen.add(line.split()[0])
+    return process
+
+
+def test_ctrl_c_saves_all_runs(tmp_path):
+    process = started(tmp_path, "--validate-every", "2")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "finishing this step" in err
+    assert "Traceback" not in err
+    for name in ("bfs", "minimum"):
+        assert f"saved at step {step_of(tmp_path / name)}" in out
+    assert f"to go on: algorist resume {tmp_path}" in out
+
+
+def test_a_second_ctrl_c_does_not_wait(tmp_path):
+    process = started(tmp_path, "--validate-every", "2", "--workers", "2")
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+# Failures
+
+
+def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path, alone):
+    portion = Feed.portion
+
+    def spoilt(feed, step):
+        if feed.algorithm == "minimum" and step == 3:
+            raise ValueError(f"no data at step {step}")
+        return portion(feed, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Feed, "portion", spoilt)
+        assert train_each(tmp_path, "--at-once", "2", "--workers", "2") == 1
+    captured = capsys.readouterr()
+    assert captured.err == "algorist: error: minimum: no data at step 3\n"
+    assert "2 of 3 runs are done" in captured.out
+    assert step_of(tmp_path / "minimum") == 2
+    assert resume(tmp_path) == 0
+    for name in NAMES:
+        assert_same_run(tmp_path / name, alone / name)
+
+
+def test_a_run_that_diverges_is_named_at_the_end(capsys, monkeypatch, tmp_path):
+    learn = Trainer._learn
+
+    def diverging(trainer, lesson):
+        learn(trainer, lesson)
+        if lesson.place.algorithm == "bfs":
+            trainer.net.processor.requires_grad_(False)
+            next(trainer.net.processor.parameters()).fill_(float("nan"))
+
+    monkeypatch.setattr(Trainer, "_learn", diverging)
+    assert train_each(tmp_path, "--at-once", "2") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("algorist: error: bfs: ")
+    assert "the last checkpoint is kept" in line
+    assert step_of(tmp_path / "minimum") == step_of(tmp_path / "insertion_sort") == 6
+
+
+def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, tmp_path):
+    portion = Feed.portion
+
+    def deadly(feed, step):
+        if feed.algorithm == "bfs":
+            os._exit(3)
+        return portion(feed, step)
+
+    monkeypatch.setattr(Feed, "portion", deadly)
+    assert train_each(tmp_path / "two", "--at-once", "2", "--workers", "2") == 1
+    assert "bfs: a process that prepares data has ended" in capsys.readouterr().err
+    assert (
+        step_of(tmp_path / "two" / "minimum") == step_of(tmp_path / "two" / "insertion_sort") == 6
+    )
+    assert train_each(tmp_path / "one", "--at-once", "1", "--workers", "2") == 1
+    assert "have ended: minimum, insertion_sort" in capsys.readouterr().err
+
+
+# Refusals
+
+
+def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace())
+    new = tmp_path / "new"
+    for words, message in (
+        (["--each", "--at-once", "0"], "at_once: got 0, expected 1 or more"),
+        (["--at-once", "2"], "--at-once: it is for several runs, expected --each too"),
+        (["--each", "--at-once", "2", "--wandb", "x"], "--wandb: it follows one run at a time"),
+    ):
+        assert main(["train", *NAMES, "--out", str(new), *SMALL, *words]) == 2
+        assert message in capsys.readouterr().err
+        assert not new.exists()
+    assert train_each(alone) == 2
+    assert "there is a run already" in capsys.readouterr().err
+    assert not (alone / "each.json").exists()
+    assert resume(alone / "bfs", "--at-once", "2") == 2
+    assert "--at-once: it is for several runs" in capsys.readouterr().err
+    assert train_each(new, "--stop-after", "0.000001s") == 0
+    assert train_each(new) == 2
+    assert "there are runs already; resume them" in capsys.readouterr().err
+
+
+def test_the_usual_number_at_once_depends_on_the_device():
+    assert number_of_slots(None, Computing()) == 1
+    assert number_of_slots(None, Computing("cuda")) == 3
+    assert number_of_slots(20, Computing()) == 20
+    with pytest.raises(ValueError, match="at_once: got 9, expected at most 8 on a GPU"):
+        number_of_slots(9, Computing("cuda"))
+
+
+# Slots
+
+
+def test_tasks_in_slots_are_done_at_the_same_time():
+    meeting = threading.Barrier(2)
+    with Slots(2, Computing()) as slots:
+        tasks = [lambda slot: meeting.wait(timeout=20)] * 4
+        outcomes = list(slots.outcomes(tasks))
+    assert sorted(outcome.place for outcome in outcomes) == [0, 1, 2, 3]
+    assert not any(outcome.error for outcome in outcomes)
+
+
+def test_tasks_that_nobody_waits_for_end():
+    ended = []
+
+    def endless(slot):
+        try:
+            while True:
+                slot.check()
+                time.sleep(0.001)
+        except AbandonedError:
+            ended.append(slot)
+
+    with Slots(2, Computing()) as slots:
+        outcomes = slots.outcomes([lambda slot: "quick", endless, endless, endless])
+        assert next(outcomes).value == "quick"
+        outcomes.close()
+    assert len(ended) == 2
+
+
+# On a GPU
+
+
+@needs_gpu
+@pytest.mark.parametrize("graphs", [True, False])
+@pytest.mark.parametrize("chunk", [0, 4])
+def test_runs_at_once_on_a_gpu_are_as_alone(tmp_path, chunk, graphs):
+    how = Computing("cuda", graphs=graphs, workers=2)
+    names = ("bfs", "insertion_sort", "dfs", "floyd_warshall", "minimum")
+    schedule = {"validate_every": 5, "checkpoint_every": 7}
+    config = small.training(*names, steps=20, chunk=chunk, schedule=schedule)
+    each = Each.start(tmp_path / "each", config)
+    with Slots(3, how) as slots:
+        tasks = [lambda slot, name=name: each.run(name, how, slot).train() for name in names]
+        outcomes = list(slots.outcomes(tasks))
+    assert not [outcome.trace for outcome in outcomes if outcome.error]
+    for name in names:
+        Run.start(tmp_path / name, replace(config, algorithms=(name,)), how).train()
+        assert_same_run(tmp_path / "each" / name, tmp_path / name)
+
+
+@needs_gpu
+def test_no_two_slots_share_a_stream():
+    with Slots(8, Computing("cuda")) as slots:
+        own = [(s.stream, s.captures, s.copies, beside(s.captures)) for s in slots._slots]
+    assert len({stream.cuda_stream for streams in own for stream in streams}) == 32
