@@ -16,7 +16,6 @@ import torch
 
 from algorist.cli import main
 from algorist.commands import conduct_each
-from algorist.kernels.fused.streams import beside
 from algorist.model.computing import Computing
 from algorist.training import checkpoint
 from algorist.training.each import Each
@@ -349,5 +348,7 @@ def test_runs_at_once_on_a_gpu_are_as_alone(tmp_path, chunk, graphs):
 @needs_gpu
 def test_no_two_slots_share_a_stream():
     with Slots(8, Computing("cuda")) as slots:
-        own = [(s.stream, s.captures, s.copies, beside(s.captures)) for s in slots._slots]
-    assert len({stream.cuda_stream for streams in own for stream in streams}) == 32
+        for slot in slots._slots:
+            slot.graphs()  # for another training
+        streams = [stream.cuda_stream for slot in slots._slots for stream in slot.streams]
+    assert len(set(streams)) == len(streams) == 32

@@ -26,7 +26,7 @@ from algorist.training.engine import CAPTURES
 from algorist.training.workers import Crew
 
 MOST_ON_GPU = 8
-"""PyTorch has 32 streams for each GPU and hands them out again and again; a slot needs four."""
+"""PyTorch has 32 streams for each GPU and deals them out again and again; a slot needs four."""
 _USUAL_ON_GPU = 3
 _SWITCH = 5e-4
 """Seconds after which a thread in Python lets others have their turn. Whoever trains needs it for
@@ -46,21 +46,28 @@ class Slot:
     def __init__(self, crew: Crew | None, abandoned: threading.Event):
         self.crew, self._abandoned = crew, abandoned
         self.stream: torch.cuda.Stream | None = None
-        self.captures: torch.cuda.Stream | None = None
         self.copies: torch.cuda.Stream | None = None
+        self._graphs: _GraphsInTurn | None = None
 
     def take_streams(self, device: torch.device) -> None:
         """Take all that a training on a GPU needs, before anybody takes the same again."""
-        self.stream, self.captures, self.copies = (torch.cuda.Stream(device) for _ in range(3))
-        beside(self.captures)
+        self.stream, self.copies = torch.cuda.Stream(device), torch.cuda.Stream(device)
+        self._graphs = _GraphsInTurn(device)
+        beside(self._graphs.stream)
+
+    @property
+    def streams(self) -> list[torch.cuda.Stream]:
+        """All streams of the slot."""
+        captures = self._graphs.stream
+        return [self.stream, self.copies, captures, beside(captures)]
 
     def entered(self) -> AbstractContextManager:
         """Work that is begun here goes to the stream of the slot."""
         return torch.cuda.stream(self.stream) if self.stream else nullcontext()
 
     def graphs(self) -> Graphs:
-        """Graphs that are captured on a stream of the slot."""
-        return _GraphsOnStream(self.captures)
+        """Room for the graphs of another training."""
+        return _GraphsInTurn(self._graphs.stream.device, self._graphs.stream)
 
     def check(self) -> None:
         """End a training that nobody waits for any more."""
@@ -68,12 +75,17 @@ class Slot:
             raise AbandonedError
 
 
-class _GraphsOnStream(Graphs):
-    """Captures on a stream that is there already."""
+class _GraphsInTurn(Graphs):
+    """Graphs that are captured on the stream of those before them."""
 
-    def __init__(self, stream: torch.cuda.Stream):
-        super().__init__(stream.device)
-        self._stream = stream
+    def __init__(self, device: torch.device, stream: torch.cuda.Stream | None = None):
+        super().__init__(device)
+        self._stream = stream or self._stream
+
+    @property
+    def stream(self) -> torch.cuda.Stream:
+        """Where they are captured."""
+        return self._stream
 
 
 class Outcome(NamedTuple):
