@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from algorist.kernels.fused.gradients import Gradients, affine
@@ -69,16 +68,17 @@ class Decoding:
             part.forward(k)
 
     def read_slopes(self, slopes: Iterator[Tensor]) -> Logits:
-        """The next slopes, those of all predictions, as tensors that may be changed."""
+        """The next slopes, those of all predictions, in one piece each."""
         return Logits(
-            *(
-                None if stack is None else next(slopes).clone(memory_format=torch.contiguous_format)
-                for stack in self.predictions
-            )
+            *(None if stack is None else next(slopes).contiguous() for stack in self.predictions)
         )
 
     def turn(self, slots: Slots, slopes: Logits) -> None:
-        """Make ready for the way back, with slopes of all predictions, which will be changed."""
+        """Make ready for the way back, with slopes of all predictions.
+
+        What the next step reads of a prediction is added to its slopes in place: nobody else reads
+        them any more.
+        """
         if self.nodes:
             self.nodes.turn(slots)
             if slopes.decoded is not None:

@@ -16,7 +16,10 @@ from algorist.kernels.fused.tiling import dot, exact_dot, padded
 from algorist.kernels.maps import Update
 
 _TALL, _WIDE, _DEEP, _STAGES = 32, 64, 32, 4
-"""The rows and columns of a tile of a projection, and how many products are summed at a time."""
+"""The rows and columns of a tile of a projection, how many products are summed at a time, and how
+many tiles are on their way."""
+_MANY = 2048
+"""From so many rows on, larger tiles keep a device as busy, and read weights less often."""
 _ROWS = 16
 """The rows of a tile that holds all channels: the fewest that the matrix units take."""
 
@@ -64,9 +67,10 @@ def project(parts: Sequence[Tensor], weight: Tensor, out: Tensor, precision: str
     x, before, after = (*parts, None)[:3]
     S, B, n, h = before.shape
     C = out.shape[-1]
-    _project[S, triton.cdiv(B * n, _TALL), triton.cdiv(C, _WIDE)](
+    wide = 2 * _WIDE if S * B * n >= _MANY else _WIDE
+    _project[S, triton.cdiv(B * n, _TALL), triton.cdiv(C, wide)](
         x, before, after, weight, out, B * n, x.shape[-1], C,
-        FX=padded(x.shape[-1]), H=h, UNIT=_unit(C), TALL=_TALL, WIDE=_WIDE, DEEP=min(_DEEP, h),
+        FX=padded(x.shape[-1]), H=h, UNIT=_unit(C), TALL=_TALL, WIDE=wide, DEEP=min(_DEEP, h),
         PRECISION=precision, num_warps=4,
     )  # fmt: skip
 
@@ -147,10 +151,11 @@ def project_backward(
     C, F = slopes.shape[-1], d_x.shape[-1]
     places = tuple((first, max(stride, h), len(x), x.shape[3]) for x, first, stride in partials)
     starts = [column for first, stride, *_ in places for column in (first, stride)]
-    _project_backward[S, triton.cdiv(B * n, _TALL), triton.cdiv(weight.shape[1], _WIDE)](
+    tall = 2 * _TALL if S * B * n >= _MANY else _TALL
+    _project_backward[S, triton.cdiv(B * n, tall), triton.cdiv(weight.shape[1], _WIDE)](
         slopes, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
         B * n, B, n, F, C,
-        H=h, UNIT=_unit(C, *starts), TALL=_TALL, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4,
+        H=h, UNIT=_unit(C, *starts), TALL=tall, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4,
         STAGES=_STAGES, PRECISION=precision, num_warps=4,
     )  # fmt: skip
 
