@@ -113,6 +113,7 @@ class Slots:
 
     def __init__(self, count: int, computing: Computing):
         self._device, self._abandoned = torch.device(computing.device), threading.Event()
+        self._cores = torch.get_num_threads()
         crews = [self._crew(computing, count) for _ in range(count)]  # before there are threads
         self._slots = [Slot(crew, self._abandoned) for crew in crews]
         if computing.on_gpu:
@@ -162,6 +163,7 @@ class Slots:
         ended: queue.SimpleQueue[Outcome | None],
     ) -> None:
         """What the thread of a slot does."""
+        torch.set_num_threads(self._cores)  # with others than a run alone, sums are rounded apart
         try:
             with slot.entered():
                 while slot.crew is None or slot.crew.is_whole:
