@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import time
 
 import pytest
 import small
@@ -76,16 +75,32 @@ def test_a_measured_step_changes_the_weights_also_where_gradients_accumulate():
         assert any(not torch.equal(p, q) for p, q in zip(before, after, strict=True))
 
 
-def test_a_round_lasts_about_as_long_as_asked_for():
-    done = []
+class Clock:
+    """A clock that only work moves."""
 
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """What is measured lasts as long as the test says."""
+    clock = Clock()
+    for module in (clocks, measuring):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(1.0, 4), (0.0, 1)])
+def test_a_round_lasts_about_as_long_as_asked_for(clock, seconds, times):
     def step():
-        done.append(time.sleep(0.01))
+        clock.now += 0.25
 
-    times = clocks.rounds(step, torch.device("cpu"), Pace(rounds=3, seconds=0.05))
-    assert len(times) == 3
-    assert all(0.01 <= each < 0.1 for each in times)
-    assert 2 + 3 <= len(done) <= 2 + 3 * 5
+    rounds = clocks.rounds(step, torch.device("cpu"), Pace(rounds=3, seconds=seconds))
+    assert rounds == [0.25] * 3
+    assert clock.now == 0.25 * (2 + 3 * times)
 
 
 # Trainings
@@ -132,21 +147,26 @@ def test_nets_can_be_trained_at_once(capsys, tmp_path):
     assert "--at-once: it is for several nets, expected --each too" in capsys.readouterr().err
 
 
-def test_what_comes_first_after_the_warm_up_is_counted_apart(monkeypatch):
-    learn = Trainer._learn
+def test_what_comes_first_after_the_warm_up_is_counted_apart(clock, monkeypatch):
+    learn, report = Trainer._learn, Trainer._report
 
     def slow_at_first(trainer, lesson):
-        time.sleep(0.2 if trainer.step < 2 else 0)
         learn(trainer, lesson)
+        clock.now += 8.0 if trainer.step < 2 else 0.25
+
+    def slow_report(trainer):
+        clock.now += 5.0
+        return report(trainer)
 
     monkeypatch.setattr(Trainer, "_learn", slow_at_first)
+    monkeypatch.setattr(Trainer, "_report", slow_report)
     config = small.training("bfs", steps=20, schedule={"validate_every": 20})
     cost = measuring.training_cost(config, Computing(), warm_up=1, cycles=3)
     assert (cost.captures, cost.late_captures) == (2, 1)
-    assert cost.late_s > 0.2
-    assert cost.slowest_capture_s > 0.2
-    assert cost.cycle_ms < 150
-    assert cost.validation_s > 0  # though none was due
+    assert cost.ready_s == 8.0 + 5.0
+    assert cost.late_s == cost.slowest_capture_s == 8.0
+    assert cost.validation_s == 5.0  # though none was due
+    assert cost.cycle_ms == pytest.approx(1000 * (2 * 0.25 / 3 + 5.0 / 20))
 
 
 # Evaluations

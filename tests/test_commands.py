@@ -304,6 +304,7 @@ def test_ctrl_c_finishes_the_step_saves_and_says_how_to_go_on(tmp_path):
 
 
 def test_sigterm_is_waited_for_too_and_a_second_signal_is_not():
+    before = signal.getsignal(signal.SIGINT)
     with Interrupt() as interrupt:
         assert not interrupt.came()
         signal.raise_signal(signal.SIGTERM)
@@ -311,7 +312,7 @@ def test_sigterm_is_waited_for_too_and_a_second_signal_is_not():
         assert interrupt.exit_code == 143
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 # -------------------------------------------------------------- evaluation

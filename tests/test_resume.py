@@ -1,9 +1,9 @@
 """A run that is killed at any moment and resumed ends exactly as one that is not."""
 
 import random
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import small
 import torch
 
 from algorist.training import checkpoint
+from algorist.training.run import Run
 
 PROCESS = Path(__file__).with_name("training_process.py")
 SCHEDULE = {"validate_every": 6, "checkpoint_every": 4}
@@ -24,51 +25,39 @@ RUNS = {
 }
 
 
-def started(folder):
-    command = [sys.executable, str(PROCESS), str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def killed_after(folder, count, seconds):
+    """Train until some steps are done and a little longer; the last step taken."""
+    command = [sys.executable, str(PROCESS), str(folder), str(count), str(seconds)]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    assert process.returncode == -signal.SIGPROF
+    return int(process.stdout.split()[-1])
 
 
-def finish(folder):
+def finish(run):
     """Train to the last step; the steps that were taken."""
-    process = started(folder)
-    steps = [int(line) for line in process.communicate()[0].split()]
-    assert process.returncode == 0
+    steps = []
+    assert run.train(observe=lambda trainer, report: steps.append(trainer.step))
     return steps
-
-
-def kill_after(folder, count, delay):
-    """Train until some steps are done and a little longer, and kill; the last step printed."""
-    process = started(folder)
-    steps = [int(process.stdout.readline()) for _ in range(count)]
-    time.sleep(delay)
-    process.kill()
-    steps += [int(line) for line in process.communicate()[0].split()]
-    assert process.returncode == -9
-    return steps[-1]
-
-
-def prepared(folder, config):
-    folder.mkdir()
-    (folder / "wanted.json").write_text(config.to_json())
-    return folder
 
 
 @pytest.mark.parametrize("config", RUNS.values(), ids=RUNS)
 def test_a_killed_run_ends_with_the_same_weights_and_metrics(tmp_path, config):
-    undisturbed, killed = (prepared(tmp_path / name, config) for name in ("undisturbed", "killed"))
-    assert finish(undisturbed) == list(range(1, config.schedule.steps + 1))
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    last_step = config.schedule.steps
+    assert finish(Run.start(undisturbed / "run", config)) == list(range(1, last_step + 1))
+    killed.mkdir()
+    (killed / "wanted.json").write_text(config.to_json())
     luck = random.Random(7)
-    for _ in range(3):
-        last = kill_after(killed, luck.randint(3, 9), luck.uniform(0, 0.03))
-        assert last < config.schedule.steps
-    first = finish(killed)[0]
+    for _ in range(2):
+        last = killed_after(killed, luck.randint(5, 9), luck.uniform(0.001, 0.03))
+        assert last < last_step
+    first = finish(Run.resume(killed / "run"))[0]
     assert 4 < first <= last + 1
 
     one, other = (
         checkpoint.newest(folder / "run" / "checkpoints") for folder in (undisturbed, killed)
     )
-    assert one.step == other.step == config.schedule.steps
+    assert one.step == other.step == last_step
     assert one.tensors.keys() == other.tensors.keys()
     assert {name.split("/")[0] for name in one.tensors} >= {"net", "best", "adam"}
     for name, tensor in one.tensors.items():
