@@ -19,7 +19,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 HIDDEN, INPUTS, SLOTS = 16, 2, {"x": 2, "raw": 3, "before": 1}
 PIECES = (Code.NODE_CHOICE, Code.POINTER, Code.EDGE_MASK, Code.GRAPH_CLASSES)
 LOGITS = ("decoded", "points", "edge_values", "cube", "graph_values")
-SIZES = [1, 4, 7, 16, 20] + ([64, 80, 128] if DEVICE.type == "cuda" else [])
+SIZES = [1, 7, 17] + ([4, 16, 20, 64, 80, 128] if DEVICE.type == "cuda" else [])
 
 
 def hint(location: Location, kind: Kind, classes: int = 0) -> Feature:

@@ -14,15 +14,10 @@ from algorist.kernels.plain import edge_pointer_scores
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 H, T, COLUMN, SPARE = 16, 8, 3, 2
-BIG = DEVICE.type == "cuda"
-CASES = [
-    (1, 1, 1, 2),
-    (3, 4, 2, 0),
-    (3, 7, 1, 3),
-    (1, 16, 3, 1),
-    (1, 20, 1, 2),
-    *((2, n, 2, 5) for n in (11, 13, 64, 80) if BIG),
-]
+CASES = [(1, 1, 1, 2), (3, 5, 2, 0), (1, 17, 1, 3)]
+if DEVICE.type == "cuda":
+    CASES += [(3, 4, 2, 0), (3, 7, 1, 3), (1, 16, 3, 1), (1, 20, 1, 2)]
+    CASES += [(2, n, 2, 5) for n in (11, 13, 64, 80)]
 by_case = pytest.mark.parametrize(("S", "n", "count", "F"), CASES)
 with_and_without_triplets = pytest.mark.parametrize("triplets", [True, False])
 

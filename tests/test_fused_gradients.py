@@ -28,8 +28,7 @@ def close(got, expected):
     assert_close(got, expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("S", [1, 3])
-@pytest.mark.parametrize("features", [None, 0, F, 20])
+@pytest.mark.parametrize(("S", "features"), [(1, None), (1, 0), (3, F), (1, 20)])
 def test_a_result_has_rows_of_the_narrow_input_the_wide_one_and_sums(S, features):
     slopes, wide = some(K, S, B, N, N, H), some(K, S, B, N, N, H)
     narrow = None if features is None else some(K, S, B, N, N, features)
@@ -66,9 +65,8 @@ def test_several_inputs_lie_side_by_side_and_the_first_columns_may_be_left_out(c
     close(got, einsum("ksbna,ksbnc->sac", joined, slopes[..., column:]))
 
 
-@pytest.mark.parametrize("S", [1, 2])
-def test_products_side_by_side_share_inputs_or_have_their_own(S):
-    P = 3
+def test_products_side_by_side_share_inputs_or_have_their_own():
+    P, S = 3, 2
     slopes, wide, own = some(K, P, S, B, N, N, H), some(K, S, B, N, N, H), some(K, P, S, B, N, N)
     shared = some(K, S, B, N, N, F)
     got = made(slopes, shared, [wide], each=True)

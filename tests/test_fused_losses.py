@@ -19,7 +19,7 @@ from algorist.model.window import Window
 from algorist.spec import MASKED, Kind, Spec, edge, graph, node
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-CASES = [(4, 1, 1), (4, 3, 3), (7, 3, 1), (16, 1, 3), (20, 1, 1)]  # n, K, S
+CASES = [(1, 2, 1), (4, 2, 3), (17, 1, 1)]  # n, K, S
 if DEVICE == "cuda":
     CASES += [(n, K, S) for n in (4, 7, 11, 13, 16, 20, 64, 80) for K in (1, 3) for S in (1, 3)]
 MORE = 5
@@ -164,7 +164,7 @@ def assert_agree(made: Problem, atol: float = 1e-7):
 
 @pytest.mark.parametrize(("n", "K", "S"), CASES)
 def test_losses_and_slopes_of_every_kind_agree_with_the_objective(n, K, S):
-    assert_agree(problem(K, S, B=1 if n == 16 else 2, n=n))
+    assert_agree(problem(K, S, B=1 if n in (16, 17) else 2, n=n))
 
 
 def test_programs_may_take_several_steps_of_a_lane(monkeypatch):
@@ -221,6 +221,7 @@ def test_slopes_are_scaled_by_replica():
     torch.testing.assert_close(scaled.graph, slopes.graph * scale.view(-1, 1, 1))
 
 
+@pytest.mark.skipif(DEVICE == "cpu", reason="programs that run one by one always do the same")
 def test_two_runs_are_the_same_bit_for_bit():
     made = problem(K=2, S=1, B=2, n=4)
     (losses, slopes), (again, same) = made.fused(), made.fused()

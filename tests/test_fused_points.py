@@ -21,13 +21,15 @@ from algorist.kernels.plain import pointer_scores
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 H, T, COLUMN, SPARE = 16, 8, 3, 2
-SIZES = (4, 7, 11, 13, 16, 20, 64, 80) if DEVICE.type == "cuda" else (1, 4, 7, 16, 20)
-CASES = [
-    (replicas, n, pointers, numbers)
-    for (replicas, pointers, numbers), n in zip(
-        product((1, 3), (1, 3), (0, 2)), SIZES * 2, strict=False
-    )
-]
+CASES = [(1, 1, 1, 2), (3, 5, 3, 0), (1, 17, 1, 2)]  # replicas, nodes, pointers, numbers
+if DEVICE.type == "cuda":
+    SIZES = (4, 7, 11, 13, 16, 20, 64, 80)
+    CASES += [
+        (replicas, n, pointers, numbers)
+        for (replicas, pointers, numbers), n in zip(
+            product((1, 3), (1, 3), (0, 2)), SIZES, strict=True
+        )
+    ]
 
 
 def draw(*shape):

@@ -24,6 +24,8 @@ ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
 SEEDS = (0, 1)
 EVERYTHING = "everything"
+MANY = EVERYTHING if ON_GPU else "dijkstra"
+"""As many kinds of features as there is time for."""
 
 KINDS = {
     "height": node.scalar,
@@ -85,14 +87,14 @@ def problems(algorithm, *, n=4, count=2, seed=0, moments=3):
     return replace(batch, hints=hints, lengths=batch.lengths.clip(max=moments))
 
 
-def whole_window(algorithm, **options):
-    return whole([problems(algorithm, seed=seed, **options) for seed in SEEDS]).to(DEVICE)
+def whole_window(algorithm, *, seeds=SEEDS, **options):
+    return whole([problems(algorithm, seed=seed, **options) for seed in seeds]).to(DEVICE)
 
 
-def made(algorithm, **model):
+def made(algorithm, *, seeds=SEEDS, **model):
     """A lively net; its kernels are yet to be chosen."""
     spec = SPEC if algorithm == EVERYTHING else small.CONVENTION.spec(algorithm)
-    net = small.lively(Net({algorithm: spec}, small.model(**model), SEEDS)).to(DEVICE)
+    net = small.lively(Net({algorithm: spec}, small.model(**model), seeds)).to(DEVICE)
     net.precision = "fp32"
     return net
 
@@ -158,15 +160,23 @@ def test_the_features_drawn_here_are_of_every_kind():
     assert TABLE.keys() - hints == {("node", Kind.PERMUTATION_POINTER)}
 
 
-@pytest.mark.parametrize("feedback", ["soft", "hard"])
-def test_every_kind_of_feature_is_read_predicted_and_learnt(feedback):
-    net = made(EVERYTHING, feedback=feedback)
-    assert_fused_is_plain(net, [whole_window(EVERYTHING, count=1)])
+def assert_one_is_plain(algorithm, **model):
+    """One net on one problem: what more of them would change, the tests of everything show."""
+    window = whole_window(algorithm, seeds=(0,), count=1)
+    assert_fused_is_plain(made(algorithm, seeds=(0,), **model), [window])
+
+
+def test_every_kind_of_feature_is_read_predicted_and_learnt():
+    assert_fused_is_plain(made(EVERYTHING), [whole_window(EVERYTHING, count=1)])
+
+
+def test_predictions_may_be_read_as_hard_choices():
+    assert_one_is_plain(MANY, feedback="hard")
 
 
 @pytest.mark.parametrize("algorithm", ["lcs_length", "minimum", "segments_intersect"])
 def test_what_an_algorithm_does_not_have_is_left_out(algorithm):
-    assert_fused_is_plain(made(algorithm), [whole_window(algorithm, count=1)])
+    assert_one_is_plain(algorithm)
 
 
 FUSED = [name for name in PROCESSORS if re.fullmatch("deepsets|(triplet_)?g?(mpnn|pgn)", name)]
@@ -174,22 +184,22 @@ FUSED = [name for name in PROCESSORS if re.fullmatch("deepsets|(triplet_)?g?(mpn
 
 @pytest.mark.parametrize("processor", FUSED)
 def test_every_processor_of_messages_is_fused(processor):
-    assert_fused_is_plain(made("bfs", processor=processor), [whole_window("bfs", count=1)])
+    assert_one_is_plain("bfs", processor=processor)
 
 
 def test_states_may_go_without_norm():
-    assert_fused_is_plain(made("bfs", layer_norm=False), [whole_window("bfs", count=1)])
+    assert_one_is_plain("bfs", layer_norm=False)
 
 
 @pytest.mark.parametrize("hints", ["decoded_only", "none"])
 def test_hints_need_not_be_read(hints):
-    assert_fused_is_plain(made("dijkstra", hints=hints), [whole_window("dijkstra", count=1)])
+    assert_one_is_plain("bfs", hints=hints)
 
 
 def test_hints_that_are_forced_are_read():
-    window = whole_window("dijkstra")
+    window = whole_window("bfs")
     forced = np.random.default_rng(0).uniform(size=window.follows.shape) < 0.5
-    assert_fused_is_plain(made("dijkstra"), [window.with_forced(forced).to(DEVICE)])
+    assert_fused_is_plain(made("bfs"), [window.with_forced(forced).to(DEVICE)])
 
 
 def chunk_windows(algorithm, *, length, count):
@@ -204,17 +214,17 @@ def chunk_windows(algorithm, *, length, count):
 
 
 def test_chunks_go_on_where_the_ones_before_stopped():
-    windows = chunk_windows(EVERYTHING, length=2, count=2)
+    windows = chunk_windows(MANY, length=2, count=2)
     assert not windows[1].is_first[0].any(), "both replicas should go on"
     assert windows[1].follows[0].any(), "one of them should have more to predict"
     assert windows[1].is_first[1].any(), "a trajectory should begin inside"
-    assert_fused_is_plain(made(EVERYTHING), windows)
+    assert_fused_is_plain(made(MANY), windows)
 
 
-@pytest.mark.parametrize("keep_hints", [True, False])
-def test_evaluation_in_pieces_keeps_nothing_for_gradients(keep_hints):
-    net = made("bfs", feedback="hard_on_eval").eval()
-    parts = list(pieces(whole_window("bfs", n=5, moments=4), 2))
+@pytest.mark.parametrize(("algorithm", "keep_hints"), [(EVERYTHING, True), ("bfs", False)])
+def test_evaluation_in_pieces_keeps_nothing_for_gradients(algorithm, keep_hints):
+    net = made(algorithm, feedback="hard_on_eval").eval()
+    parts = list(pieces(whole_window(algorithm, count=1), 1))
     assert len(parts) == 2
     assert_fused_is_plain(net, parts, learn=False, keep_hints=keep_hints)
 

@@ -9,7 +9,7 @@ pytest.importorskip("triton", reason="fused kernels need Triton, which is not in
 from algorist.model.kinds import SINKHORN_STEPS, log_sinkhorn
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-SIZES = (1, 2, 5, 16, 20, 64, 80) if torch.cuda.is_available() else (1, 2, 5, 16, 20)
+SIZES = (1, 2, 5, 17, *((16, 20, 64, 80) if torch.cuda.is_available() else ()))
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from algorist.model.window import expanded
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-SIZES = [1, 4, 16, 23] + ([64, 80] if DEVICE.type == "cuda" else [])
+SIZES = [1, 4, 17] + ([16, 23, 64, 80] if DEVICE.type == "cuda" else [])
 
 FEATURES = [
     Feature(f"{location}_{kind}_{classes}", Stage.HINT, location, kind, classes)
