@@ -58,6 +58,14 @@ def specialised(template: Callable, function: Callable) -> Any:
     return njit(cache=True, **_OPTIONS)(copied)
 
 
+def is_kept(function: Any) -> bool:
+    """Whether a specialised function has machine code, in memory or on disk."""
+    if config.DISABLE_JIT:
+        return True
+    # Numba offers no other way to ask; its index is empty where the source has changed since.
+    return bool(function.signatures or function._cache._cache_file._load_index())
+
+
 @compiled
 def copy(target, source):
     """Copy a vector. An explicit loop compiles several times faster than a slice assignment."""

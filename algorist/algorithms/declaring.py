@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.own import Arrays, Check, derive, own_inputs
 from algorist.algorithms.random import seed_words
@@ -170,6 +171,11 @@ class Algorithm:
     def touches(self) -> tuple[str, ...]:
         """The features that the run names as its parameters."""
         return tuple(name.rstrip("_") for name in inspect.signature(self.run).parameters)[:-1]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is machine code, in memory or on disk, so that a sample comes at once."""
+        return is_kept(self._run_batch) and is_kept(self.sampler.draw_batch)
 
     @cached_property
     def _run_batch(self) -> Any:

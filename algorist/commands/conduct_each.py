@@ -11,6 +11,7 @@ from typing import Any
 
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
+from algorist.data.preparing import prepared
 from algorist.report.numbers import percent
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
@@ -44,6 +45,8 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
         return 0
     count = min(number_of_slots(arguments.at_once, how), len(left))
     terminal.print(f"{len(left)} of {len(each.algorithms)} runs to go, {count} at once")
+    with prepared(left, each.config.data.splits):
+        pass
     with (
         Interrupt(quiet=terminal.is_terminal) as interrupt,
         Slots(count, how) as slots,

@@ -109,8 +109,12 @@ class Chunker:
         return chunk
 
     def _origin(self) -> Cursor:
-        lanes = len(self._batch(0))
-        return Cursor(step=0, batches=[0] * lanes, offsets=[0] * lanes)
+        return origin(len(self._batch(0)))
+
+
+def origin(lanes: int) -> Cursor:
+    """Where lanes stand before the first step."""
+    return Cursor(step=0, batches=[0] * lanes, offsets=[0] * lanes)
 
 
 class _Walk:

@@ -13,6 +13,7 @@ import operator
 import sys
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from algorist.algorithms import Algorithm, get
@@ -64,21 +65,26 @@ def split(algorithm: str | Algorithm, name: str) -> Batch:
     if name not in SPLITS:
         raise ValueError(unknown("split", name, SPLITS))
     algorithm, wanted = declared(algorithm), SPLITS[name]
-    if not _is_part_of_the_package(algorithm):
+    if not is_part_of_the_package(algorithm):
         return wanted.generate(algorithm)
-    path = cache.folder() / f"{algorithm.name}-{name}-v{_FORMAT}.npz"
+    file = path(algorithm, name)
     try:
-        return cache.load(path, algorithm.spec)
+        return cache.load(file, algorithm.spec)
     except FileNotFoundError:
         pass
     except cache.Damaged:
-        warnings.warn(f"{path} is damaged: building it again", stacklevel=2)
+        warnings.warn(f"{file} is damaged: building it again", stacklevel=2)
     batch = wanted.generate(algorithm)
     try:
-        cache.save(path, batch)
+        cache.save(file, batch)
     except OSError as error:
         warnings.warn(f"the split is not kept on disk: {error}", stacklevel=2)
     return batch
+
+
+def path(algorithm: Algorithm, name: str) -> Path:
+    """Where a set of an algorithm is kept."""
+    return cache.folder() / f"{algorithm.name}-{name}-v{_FORMAT}.npz"
 
 
 def declared(algorithm: str | Algorithm) -> Algorithm:
@@ -97,7 +103,8 @@ def positive(name: str, value: Any) -> int:
     return number
 
 
-def _is_part_of_the_package(algorithm: Algorithm) -> bool:
+def is_part_of_the_package(algorithm: Algorithm) -> bool:
+    """Whether an algorithm is one of the benchmark's, and no other that has its name."""
     module = algorithm.run.__module__
     ours = module.startswith("algorist.algorithms.")
     return ours and getattr(sys.modules[module], algorithm.name, None) is algorithm

@@ -16,10 +16,11 @@ class Graphs:
     and those that a graph reads and writes must be kept alive as long as the graph.
     """
 
-    def __init__(self, device: torch.device):
+    def __init__(self, device: torch.device, stream: torch.cuda.Stream | None = None):
+        """Capture on a new stream, or on a given one."""
         self._device, self._pool = device, torch.cuda.graph_pool_handle()
         # Before others: what a step does beside its main line may wait.
-        self._stream = torch.cuda.Stream(device, priority=-1)
+        self.stream = stream or torch.cuda.Stream(device, priority=-1)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -29,10 +30,10 @@ class Graphs:
         gradients must never have run elsewhere: parameters remember the stream they were used on.
         """
         current = torch.cuda.current_stream(self._device)
-        self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
+        self.stream.wait_stream(current)
+        with torch.cuda.stream(self.stream):
             yield
-        current.wait_stream(self._stream)
+        current.wait_stream(self.stream)
 
     def captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
         """A graph of all that some work does on the GPU; nothing of it is done yet."""

@@ -42,6 +42,11 @@ class DataConfig:
         for size in self.sizes:
             _at_least("sizes", size, 1)
 
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The benchmark's fixed sets that a run needs."""
+        return ("val",) if self.online else ("val", "train")
+
 
 @dataclass(frozen=True)
 class OptimiserConfig:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorist.data.chunks import Chunk, Chunker, Cursor
+from algorist.data.chunks import Chunk, Chunker, Cursor, origin
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
 from algorist.data.transforms import RandomPositions, Transform, Transformed
 from algorist.model.window import Window, continuing, whole
 from algorist.spec import Kind, Spec
-from algorist.training.config import Config
+from algorist.training.config import Config, DataConfig
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
 
@@ -43,7 +43,7 @@ class Feed:
         self.sizes = self.sources[0].sizes
         self._permutes = any(f.kind == Kind.PERMUTATION_POINTER for f in self.spec.outputs)
         self._chunks = {
-            size: [_Chunks(source, size, config.data.chunk) for source in self.sources]
+            size: [_Chunks(source, size, config.data) for source in self.sources]
             for size in (self.sizes if config.data.chunk else ())
         }
 
@@ -125,11 +125,10 @@ class _Chunks:
     _KEPT = 8
     """How many stay at hand: threads that work ahead may ask for them out of turn."""
 
-    def __init__(self, source: Source, size: int, length: int):
-        self._batch, self._length = OneSize(source, size).batch, length
-        self._chunker = Chunker(self._batch, length=length)
-        self._recent: dict[int, Chunk] = {}
+    def __init__(self, source: Source, size: int, data: DataConfig):
+        self._batch, self._length = OneSize(source, size).batch, data.chunk
         self._lock = Lock()
+        self.seek(origin(data.batch_size))  # which is known without a look at any batch
 
     def pair(self, turn: int) -> tuple[Chunk | None, Chunk]:
         """A chunk with the one before it, if there is one."""
@@ -152,4 +151,5 @@ class _Chunks:
 
     def seek(self, cursor: Cursor) -> None:
         """Go on from a saved cursor."""
-        self._chunker, self._recent = Chunker(self._batch, length=self._length, cursor=cursor), {}
+        self._chunker = Chunker(self._batch, length=self._length, cursor=cursor)
+        self._recent: dict[int, Chunk] = {}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
+from algorist.data.preparing import prepared
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
@@ -45,7 +47,8 @@ class Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
         expect_no_run(folder)
-        run = cls(folder, Trainer(config, computing, slot=slot))
+        with _prepared(config, slot):
+            run = cls(folder, Trainer(config, computing, slot=slot))
         run.save()
         # Last, so that a folder with this file can be resumed and one without it started anew.
         replace_text(folder / "config.json", config.to_json() + "\n")
@@ -64,7 +67,9 @@ class Run:
         With `steps` it will end there, instead of where it was to end.
         """
         folder = Path(folder)
-        trainer = Trainer.resume(restored(newest(folder)), computing, slot)
+        saved = restored(newest(folder))
+        with _prepared(Config.from_json(saved.state["config"]), slot):
+            trainer = Trainer.resume(saved, computing, slot)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
         if steps is not None:
@@ -126,6 +131,11 @@ class Run:
                 line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step
             ]
             replace_text(self.metrics, "".join(kept))
+
+
+def _prepared(config: Config, slot: Slot | None) -> AbstractContextManager:
+    """Prepare the data of a run beside what is done in the block; of several runs, all at first."""
+    return nullcontext() if slot else prepared(config.algorithms, config.data.splits)
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:

@@ -47,12 +47,12 @@ class Slot:
         self.crew, self._abandoned = crew, abandoned
         self.stream: torch.cuda.Stream | None = None
         self.copies: torch.cuda.Stream | None = None
-        self._graphs: _GraphsInTurn | None = None
+        self._graphs: Graphs | None = None
 
     def take_streams(self, device: torch.device) -> None:
         """Take all that a training on a GPU needs, before anybody takes the same again."""
         self.stream, self.copies = torch.cuda.Stream(device), torch.cuda.Stream(device)
-        self._graphs = _GraphsInTurn(device)
+        self._graphs = Graphs(device)
         beside(self._graphs.stream)
 
     @property
@@ -67,25 +67,12 @@ class Slot:
 
     def graphs(self) -> Graphs:
         """Room for the graphs of another training."""
-        return _GraphsInTurn(self._graphs.stream.device, self._graphs.stream)
+        return Graphs(self._graphs.stream.device, self._graphs.stream)
 
     def check(self) -> None:
         """End a training that nobody waits for any more."""
         if self._abandoned.is_set():
             raise AbandonedError
-
-
-class _GraphsInTurn(Graphs):
-    """Graphs that are captured on the stream of those before them."""
-
-    def __init__(self, device: torch.device, stream: torch.cuda.Stream | None = None):
-        super().__init__(device)
-        self._stream = stream or self._stream
-
-    @property
-    def stream(self) -> torch.cuda.Stream:
-        """Where they are captured."""
-        return self._stream
 
 
 class Outcome(NamedTuple):

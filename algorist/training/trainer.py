@@ -133,13 +133,13 @@ class Trainer:
         """All lessons to come, prepared by a thread or by processes."""
         cursors = {name: self._chunk_cursors(name) for name in self.feeds}
         syllabus = Syllabus(self.config, self.step, cursors, self.engine.fit)
-        workers, on_gpu = self.computing.worker_count, self.computing.on_gpu
+        workers = self.computing.worker_count
         if self._slot and self._slot.crew:
-            return Workers(self._slot.crew, syllabus, pinned=on_gpu, alone=False)
+            return Workers(self._slot.crew, syllabus, alone=False)
         if workers > 1:
-            return Workers(Crew(workers), syllabus, pinned=on_gpu)
+            return Workers(Crew(workers), syllabus)
         turns = (turn for _, turn in syllabus.turns(syllabus.feeds(), workers))
-        return Prefetch(lambda turn: syllabus.lesson(turn, pinned=on_gpu), turns, workers=1)
+        return Prefetch(syllabus.lesson, turns, workers=1)
 
     def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """Where the chunks of a task stand."""
