@@ -15,6 +15,7 @@ from algorist.algorithms.compiling import compiled
 from algorist.algorithms.random import below
 from algorist.algorithms.sampling import Options
 from algorist.algorithms.textbook import point_to_previous
+from algorist.errors import shortened
 
 LETTERS = 4
 
@@ -96,14 +97,14 @@ def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
         alphabet = sorted(set().union(*words.values()))
         if len(alphabet) > LETTERS:
             raise ValueError(
-                f"{', '.join(words)}: got the letters {''.join(alphabet)!r}, "
+                f"{', '.join(words)}: got the letters {shortened(''.join(alphabet))}, "
                 f"expected at most {LETTERS} different ones"
             )
         words = {name: [alphabet.index(letter) for letter in word] for name, word in words.items()}
     for name, word in words.items():
         if not _are_classes(word):
             raise ValueError(
-                f"{name}: got {word!r}, expected one or more letters: both words as text, "
+                f"{name}: got {shortened(word)}, expected one or more letters: both words as text, "
                 f"or both as sequences of the numbers 0 to {LETTERS - 1}"
             )
     return [np.asarray(word) for word in words.values()]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from algorist.algorithms.natural import compact
 from algorist.spec import Feature, Kind
 
 _MASK = {0: ".", 1: "1"}
@@ -27,7 +28,7 @@ class Values:
     @classmethod
     def of(cls, feature: Feature, array: np.ndarray) -> Values:
         """Read an array of a batch, with one leading axis."""
-        numbers = _numbers(feature, array)
+        numbers = compact(feature, array)
         whole = np.array_equal(numbers, np.round(numbers))
         return cls(feature, numbers, 0 if whole else 2)
 
@@ -53,10 +54,3 @@ class Values:
     def width(self) -> int:
         """The longest text."""
         return max(len(text) for step in range(len(self.numbers)) for text in self.texts(step))
-
-
-def _numbers(feature: Feature, array: np.ndarray) -> np.ndarray:
-    """One-hot kinds as indices, -1 where there is none; all others as they are."""
-    if feature.kind not in (Kind.MASK_ONE, Kind.CATEGORICAL, Kind.PERMUTATION_POINTER):
-        return array
-    return np.where((array == 1).any(-1), array.argmax(-1), -1)
