@@ -44,6 +44,8 @@ def _value(feature: Feature, array: np.ndarray, names: Names) -> Any:
         return names[single] if names and feature.kind == Kind.MASK_ONE else single
     if feature.kind == Kind.SCALAR:
         return array
+    if feature.kind != Kind.MASK:
+        array = array.astype(np.int64)
     return array if names is None else _named(feature, array, names)
 
 
