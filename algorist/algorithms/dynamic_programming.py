@@ -24,10 +24,10 @@ from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.string_inputs import (
     LETTERS,
+    Words,
     chain_strings,
     check_chars,
     fill_letters,
-    from_words,
     mark_second,
     second_start,
     two_strings,
@@ -136,7 +136,7 @@ _MATCH, _UP, _LEFT = 0, 1, 2
     accepts=is_longest_common_subsequence,
     answer=common_subsequence,
     requires=(two_strings,),
-    adapt=from_words("x", "y"),
+    adapt=Words("x", "y"),
     min_nodes=2,
     static_hint="pred_h",
 )

@@ -18,10 +18,10 @@ from algorist.algorithms.random import below
 from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.string_inputs import (
     LETTERS,
+    Words,
     chain_strings,
     check_chars,
     fill_letters,
-    from_words,
     mark_second,
     second_start,
     two_strings,
@@ -82,7 +82,7 @@ _MATCHER: dict[str, Any] = {
     "sampler": haystack_with_needle,
     "answer": place_in_text,
     "requires": (two_strings, needle_fits),
-    "adapt": from_words("text", "pattern"),
+    "adapt": Words("text", "pattern"),
     "min_nodes": 2,
     "stretch": 1.25,
     "eval_multiplier": 64,

@@ -146,8 +146,9 @@ def _solved(learner: Learner, name: str, tasks: Sequence[_Task], compare: bool) 
 
 def best_replica(learner: Learner) -> int:
     """The replica with the best validation score; the first, if nobody has measured."""
-    scores = [about.get("score") or 0.0 for about in learner.about.get("replicas", [])]
-    return int(np.argmax(scores)) if scores else 0
+    scores = [about.get("validation") for about in learner.about.get("replicas", [])]
+    known = [-np.inf if score is None else score for score in scores]
+    return int(np.argmax(known)) if known else 0
 
 
 def _own(predictions: Predictions, i: int, task: _Task) -> Predictions:
