@@ -23,8 +23,9 @@ from algorist.plugins import load_plugin
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 
 if TYPE_CHECKING:
-    from algorist.evaluation.evaluate import evaluate, predict
+    from algorist.evaluation.evaluate import evaluate
     from algorist.model.learner import Learner, load
+    from algorist.model.predicting import predict
 
 __version__ = "0.1.0"
 
@@ -66,7 +67,7 @@ _WITH_TORCH = {
     "Learner": "algorist.model.learner",
     "evaluate": "algorist.evaluation.evaluate",
     "load": "algorist.model.learner",
-    "predict": "algorist.evaluation.evaluate",
+    "predict": "algorist.model.predicting",
 }
 
 if not TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,26 @@ class Batch:
             {name: array[:steps, indices] for name, array in self.hints.items()},
             {name: array[indices] for name, array in self.outputs.items()},
             lengths,
+        )
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """The samples of batches of one spec and size, one batch after the other."""
+        steps = max(batch.steps for batch in batches)
+
+        def padded(array: np.ndarray) -> np.ndarray:
+            return np.pad(array, ((0, steps - len(array)), *((0, 0),) * (array.ndim - 1)))
+
+        first = batches[0]
+        return cls(
+            first.spec,
+            {name: np.concatenate([b.inputs[name] for b in batches]) for name in first.inputs},
+            {
+                name: np.concatenate([padded(b.hints[name]) for b in batches], 1)
+                for name in first.hints
+            },
+            {name: np.concatenate([b.outputs[name] for b in batches]) for name in first.outputs},
+            np.concatenate([b.lengths for b in batches]),
         )
 
     def single_precision(self) -> Batch:

@@ -21,6 +21,7 @@ from algorist.commands.list import command as list_command
 from algorist.commands.pack import command as pack_command
 from algorist.commands.report import command as report_command
 from algorist.commands.resume import command as resume_command
+from algorist.commands.run import command as run_command
 from algorist.commands.sample import command as sample_command
 from algorist.commands.train import command as train_command
 from algorist.report.terminal import Terminal
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "train": train_command,
     "resume": resume_command,
     "eval": eval_command,
+    "run": run_command,
     "report": report_command,
     "export": export_command,
     "pack": pack_command,

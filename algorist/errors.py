@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
@@ -12,3 +13,9 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"
     return f"unknown {what} {name!r}: {hint}"
+
+
+def shortened(value: Any) -> str:
+    """A value as a message shows it: on one line, and not all of it if it is long."""
+    text = " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import algorist
-from algorist.evaluation.correct import right_answers
+from algorist.algorithms.correct import right_answers
 from algorist.spec import Kind
 
 ALL = algorist.algorithms()

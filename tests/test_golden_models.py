@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from algorist.evaluation.answers import decided, without_permutations
 from algorist.evaluation.scores import score
+from algorist.model.answers import decided, without_permutations
 from algorist.model.net import Net
 
 FOLDER = golden_records.FOLDER / "model"

@@ -27,9 +27,11 @@ import numpy as np
 
 from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
-from algorist.algorithms.own import Arrays, Check, derive, own_inputs
+from algorist.algorithms.natural import Answer
+from algorist.algorithms.own import Arrays, Check, derive, own_problem
 from algorist.algorithms.random import seed_words
 from algorist.algorithms.sampling import Sampler
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
 from algorist.errors import unknown
@@ -50,6 +52,10 @@ class Algorithm:
 
     It is asked only about outputs that fit the spec. None: only what the run itself finds is right.
     """
+    answer: Answer | None = field(default=None, repr=False)
+    """The answer in the form that people expect; None: what follows from the kinds of outputs."""
+    scale: Scale | None = field(default=None, repr=False)
+    """How inputs of any size are brought into the range that the sampler draws from."""
     requires: tuple[Check, ...] = field(default=(), repr=False)
     """What a user's own inputs must satisfy beyond their shapes."""
     adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)
@@ -105,9 +111,13 @@ class Algorithm:
         """Run the algorithm on your own problem and return the whole trajectory, a batch of one.
 
         The arguments are the spec's inputs. `pos` and `adj` may be left out; a graph `A` may be a
-        matrix, a networkx graph or a scipy sparse matrix; a `mask_one` may be the node's index.
+        matrix, a networkx graph, a scipy sparse matrix or a mapping of nodes to their neighbours; a
+        `mask_one` may be the node's index, or its name in the graph.
         """
-        arrays = own_inputs(self, inputs)
+        return self.trace_arrays(own_problem(self, inputs).arrays)
+
+    def trace_arrays(self, arrays: Arrays) -> Batch:
+        """The trajectory on the inputs of a problem that `own_problem` checked."""
         layout = self._input_layout(len(arrays["pos"]))
         buffers = layout.empty(1)
         layout.pack(arrays, buffers)

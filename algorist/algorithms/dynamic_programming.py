@@ -18,14 +18,16 @@ from algorist.algorithms.array_answers import (
 from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.natural import common_subsequence, parents_in_tree, product_order
 from algorist.algorithms.random import fill_uniform
 from algorist.algorithms.sampling import Options, sampler
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.string_inputs import (
     LETTERS,
+    Words,
     chain_strings,
     check_chars,
     fill_letters,
-    from_words,
     mark_second,
     second_start,
     two_strings,
@@ -64,6 +66,8 @@ def positive_dimensions(arrays: Mapping[str, np.ndarray]) -> None:
     outputs={"s": edge.pointer},
     sampler=dimensions,
     accepts=is_cheapest_chain_order,
+    answer=product_order,
+    scale=Scale((("p",),), degrees={"m": 3}),
     requires=(positive_dimensions,),
     min_nodes=2,
     static_hint="pred_h",
@@ -130,8 +134,9 @@ _MATCH, _UP, _LEFT = 0, 1, 2
     outputs={"b": edge.categorical(4)},
     sampler=string_pair,
     accepts=is_longest_common_subsequence,
+    answer=common_subsequence,
     requires=(two_strings,),
-    adapt=from_words("x", "y"),
+    adapt=Words("x", "y"),
     min_nodes=2,
     static_hint="pred_h",
 )
@@ -267,6 +272,8 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
     outputs={"root": edge.pointer},
     sampler=search_probabilities,
     accepts=is_cheapest_search_tree,
+    answer=parents_in_tree,
+    scale=Scale((("p", "q"),), total=True, degrees={"e": 1, "w": 1}),
     requires=(probabilities,),
     adapt=_pad_keys,
     min_nodes=2,

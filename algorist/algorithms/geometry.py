@@ -12,8 +12,10 @@ from algorist.algorithms.compiling import compiled, copy
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.random import fill_uniform, uniform
 from algorist.algorithms.sampling import Options, sampler
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import point_to_previous, point_to_self, sort_nodes
 from algorist.algorithms.tracing import record
+from algorist.errors import shortened
 from algorist.spec import graph, node
 
 
@@ -33,10 +35,12 @@ def _points(given: dict[str, Any]) -> dict[str, Any]:
     points = given.pop("points")
     try:
         pairs = np.array(points, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pairs = np.empty(0)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"points: got {points!r}, expected pairs of coordinates, [(x, y), ...]")
+        raise ValueError(
+            f"points: got {shortened(points)}, expected pairs of coordinates, [(x, y), ...]"
+        )
     return {**given, "x": pairs[:, 0], "y": pairs[:, 1]}
 
 
@@ -93,6 +97,7 @@ def _between(values, a, b, c):
     },
     outputs={"intersect": graph.mask},
     sampler=segments,
+    scale=Scale((("x",), ("y",)), shifts=True, degrees={"dir": 2}),
     requires=(four_points,),
     adapt=_points,
     min_nodes=4,
@@ -205,6 +210,7 @@ _HULL: dict[str, Any] = {
     "inputs": {"pos": node.scalar, "x": node.scalar, "y": node.scalar},
     "outputs": {"in_hull": node.mask},
     "sampler": points_in_disk,
+    "scale": Scale((("x",), ("y",)), low=-2.0, high=2.0, shifts=True),
     "adapt": _points,
 }
 """The hull of points: its corners are marked, each once, not what lies on the edges between."""

@@ -8,6 +8,7 @@ from algorist.algorithms.array_answers import is_heavy_schedule, is_largest_sele
 from algorist.algorithms.array_inputs import activities, tasks
 from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import point_to_previous, sort_nodes
 from algorist.algorithms.tracing import record
 from algorist.spec import graph, node
@@ -51,6 +52,7 @@ def _non_negative_weights(arrays: Mapping[str, np.ndarray]) -> None:
     outputs={"selected": node.mask},
     sampler=activities,
     accepts=is_largest_selection,
+    scale=Scale((("s", "f"),), shifts=True),
     requires=(_start_before_finish,),
     static_hint="pred_h",
 )
@@ -83,6 +85,7 @@ def activity_selector(s, f, pred_h, selected_h, m, k, selected, trace):
     outputs={"selected": node.mask},
     sampler=tasks,
     accepts=is_heavy_schedule,
+    scale=Scale((("w",),)),
     requires=(_whole_deadlines, _non_negative_weights),
     static_hint="pred_h",
 )

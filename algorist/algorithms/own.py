@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorist.algorithms.frames import INT, Buffers, Layout
-from algorist.errors import unknown
+from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
+from algorist.algorithms.own_graphs import as_matrix, nodes_of
+from algorist.errors import shortened, unknown
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Arrays = dict[str, np.ndarray]
 Check = Callable[[Mapping[str, np.ndarray]], None]
 """Raises a `ValueError` that names the argument, what was got and what is expected."""
+DERIVED = ("pos", "adj")
+"""Inputs that follow from others, and may be left out."""
 
 
 def derive(layout: Layout, buffers: Buffers) -> None:
@@ -45,25 +47,26 @@ def adjacency(weights: np.ndarray) -> np.ndarray:
     return (weights + np.eye(weights.shape[-1]) != 0).astype(INT)
 
 
-def own_inputs(algorithm: Algorithm, given: Mapping[str, Any]) -> Arrays:
-    """The spec's inputs as arrays, from what a user gave for them."""
-    if algorithm.adapt:
-        given = algorithm.adapt(dict(given))
-    spec = algorithm.spec
-    known = [feature.name for feature in spec.inputs]
-    for name in given:
-        if name not in known:
-            raise ValueError(f"{algorithm.name}: {unknown('input', name, known)}")
-    for name in known:
-        if name not in given and name not in ("pos", "adj"):
-            raise ValueError(
-                f"{algorithm.name}: the input {name!r} is missing, expected {', '.join(known)}"
-            )
+@dataclass(frozen=True)
+class Problem:
+    """A user's own problem."""
 
-    given = dict(given)
-    if "A" in given and "A" in known:
-        given = _graph_as_matrix(given, weighted=unweighted not in algorithm.requires)
-    n = _node_count(spec.inputs, given)
+    arrays: Arrays
+    """The spec's inputs."""
+    names: tuple[Hashable, ...] | None
+    """What the user calls the nodes, where they have names: nodes of a graph, letters of texts."""
+
+
+def own_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
+    """The spec's inputs as arrays, from what a user gave for them."""
+    names: tuple[Hashable, ...] | None = letters(given)
+    given = algorithm.adapt(dict(given)) if algorithm.adapt else dict(given)
+    spec = algorithm.spec
+    _check_names(algorithm, given)
+    if "A" in given and "A" in spec:
+        names = nodes_of(given["A"])
+        given = _graph_as_matrix(algorithm, given, names)
+    n = _node_count(algorithm, given)
     arrays = {f.name: _converted(f, given[f.name], n) for f in spec.inputs if f.name in given}
     arrays.setdefault("pos", positions(arrays.get("string", np.zeros(n))))
     if "adj" in spec:
@@ -73,66 +76,88 @@ def own_inputs(algorithm: Algorithm, given: Mapping[str, Any]) -> Arrays:
                 "adj: got a matrix that disagrees with A, "
                 "expected 1 where A is not 0 and on the diagonal; leave it out"
             )
-    if n < algorithm.min_nodes:
-        raise ValueError(
-            f"{algorithm.name}: got {n} nodes, expected at least {algorithm.min_nodes}"
-        )
     for check in algorithm.requires:
         check(arrays)
-    return arrays
+    return Problem(arrays, names)
 
 
-def _graph_as_matrix(given: dict[str, Any], *, weighted: bool) -> dict[str, Any]:
-    """Replace a networkx graph or a sparse matrix by a dense one, and node names by indices."""
+def _check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+    """Refuse inputs that the algorithm does not have, and to leave out one that it needs."""
+    known = [feature.name for feature in algorithm.spec.inputs]
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{algorithm.name}: {unknown('input', name, known)}")
+    for name in known:
+        if name not in given and name not in DERIVED:
+            raise ValueError(
+                f"{algorithm.name}: the input {name!r} is missing, expected {', '.join(known)}"
+            )
+
+
+def letters(given: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The letters of two texts, if that is what was given."""
+    for pair in (("text", "pattern"), ("x", "y")):
+        words = [given.get(name) for name in pair]
+        if all(isinstance(word, str) for word in words):
+            return tuple("".join(map(str, words)))
+    return None
+
+
+def _graph_as_matrix(
+    algorithm: Algorithm, given: dict[str, Any], names: tuple[Hashable, ...] | None
+) -> dict[str, Any]:
+    """Replace a graph by its dense matrix, and the name of the source by its index."""
     graph = given["A"]
-    if hasattr(graph, "toarray"):
-        return {**given, "A": graph.toarray()}
-    networkx = sys.modules.get("networkx")  # whoever holds such a graph has imported it
-    if networkx is None or not isinstance(graph, networkx.Graph):
-        return given
-    if graph.is_multigraph():
-        raise ValueError("A: got a multigraph, expected at most one edge between two nodes")
-    matrix = networkx.to_numpy_array(graph, weight="weight" if weighted else None)
-    edges = graph.size() * (1 if graph.is_directed() else 2) - (
-        0 if graph.is_directed() else networkx.number_of_selfloops(graph)
-    )
-    if np.count_nonzero(matrix) != edges:
-        raise ValueError(
-            "A: got an edge of weight 0, expected other weights: 0 means that there is no edge"
-        )
-    index = {name: i for i, name in enumerate(graph)}
-    if "s" in given and isinstance(given["s"], int | str | tuple):
-        if given["s"] not in index:
-            raise ValueError(f"s: got {given['s']!r}, expected a node of the graph")
-        given = {**given, "s": index[given["s"]]}
-    return {**given, "A": matrix}
+    if names is None:
+        return {**given, "A": graph.toarray() if hasattr(graph, "toarray") else graph}
+    _check_size(algorithm, "A", len(names))
+    if isinstance(source := given.get("s"), Hashable) and source is not None:
+        if source not in names:
+            raise ValueError(f"s: got {shortened(source)}, expected a node of the graph")
+        given = {**given, "s": names.index(source)}
+    weighted = unweighted not in algorithm.requires
+    return {**given, "A": as_matrix(graph, names, weighted=weighted)}
 
 
-def _node_count(features: tuple[Feature, ...], given: Mapping[str, Any]) -> int:
-    for feature in features:
+def _node_count(algorithm: Algorithm, given: Mapping[str, Any]) -> int:
+    for feature in algorithm.spec.inputs:
         on_nodes = feature.location != Location.GRAPH and feature.kind != Kind.MASK_ONE
         if on_nodes and feature.name in given:
-            with suppress(TypeError):  # a single number has no length
-                return len(given[feature.name])
-    names = ", ".join(feature.name for feature in features)
+            try:
+                n = len(given[feature.name])
+            except TypeError:  # a single number has no length
+                raise ValueError(
+                    f"{feature.name}: got {shortened(given[feature.name])}, expected an array"
+                ) from None
+            _check_size(algorithm, feature.name, n)
+            return n
+    names = ", ".join(feature.name for feature in algorithm.spec.inputs)
     raise ValueError(f"no input tells the number of nodes, expected arrays for {names}")
+
+
+def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
+    """Refuse what is too small to make sense, or too large to be held as a matrix."""
+    if n < algorithm.min_nodes:
+        raise ValueError(
+            f"{algorithm.name}: got {n} nodes, expected at least {algorithm.min_nodes} in {name}"
+        )
+    if n > MAX_NODES or not Layout(algorithm.spec.inputs, n).fits(2):
+        raise ValueError(f"{algorithm.name}: got {n} nodes, expected far fewer in {name}")
 
 
 def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
     try:
         array = np.array(value, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{feature.name}: got {_shortened(value)}, expected numbers in one rectangular array"
-        ) from None
+    except (TypeError, ValueError, OverflowError):
+        kinds = {Kind.MASK_ONE: f"a node from 0 to {n - 1}"}
+        expected = kinds.get(feature.kind, "numbers in one rectangular array")
+        raise ValueError(f"{feature.name}: got {shortened(value)}, expected {expected}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{feature.name}: got NaN or infinity, expected finite numbers")
     array = _one_hot_if_indices(feature, array, n)
-    expected = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
-    if array.shape != expected:
-        raise ValueError(
-            f"{feature.name}: got shape {array.shape}, expected {expected} for {n} nodes"
-        )
+    shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
+    if array.shape != shape:
+        raise ValueError(f"{feature.name}: got shape {array.shape}, expected {shape} for {n} nodes")
     _check_range(feature, array, n)
     return array
 
@@ -147,7 +172,7 @@ def _one_hot_if_indices(feature: Feature, array: np.ndarray, n: int) -> np.ndarr
     what = "a node" if feature.kind == Kind.MASK_ONE else "classes"
     if ((array < 0) | (array >= size) | (array % 1 != 0)).any():
         raise ValueError(
-            f"{feature.name}: got {_shortened(array)}, expected {what} from 0 to {size - 1}"
+            f"{feature.name}: got {shortened(array)}, expected {what} from 0 to {size - 1}"
         )
     return (array[..., None] == np.arange(size)).astype(np.float64)
 
@@ -155,18 +180,13 @@ def _one_hot_if_indices(feature: Feature, array: np.ndarray, n: int) -> np.ndarr
 def _check_range(feature: Feature, array: np.ndarray, n: int) -> None:
     if feature.kind in (Kind.MASK, Kind.MASK_ONE, Kind.CATEGORICAL):
         if not np.isin(array, (0, 1)).all():
-            raise ValueError(f"{feature.name}: got {_shortened(array)}, expected only 0 and 1")
+            raise ValueError(f"{feature.name}: got {shortened(array)}, expected only 0 and 1")
         if feature.kind != Kind.MASK and not (array.sum(-1) == 1).all():
-            raise ValueError(f"{feature.name}: got {_shortened(array)}, expected exactly one 1")
+            raise ValueError(f"{feature.name}: got {shortened(array)}, expected exactly one 1")
     if feature.kind == Kind.POINTER and ((array < 0) | (array >= n) | (array % 1 != 0)).any():
         raise ValueError(
-            f"{feature.name}: got {_shortened(array)}, expected nodes from 0 to {n - 1}"
+            f"{feature.name}: got {shortened(array)}, expected nodes from 0 to {n - 1}"
         )
-
-
-def _shortened(value: Any) -> str:
-    text = " ".join(repr(value.tolist() if isinstance(value, np.ndarray) else value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 # What algorithms may require of a graph A, beyond that it is a square matrix of finite numbers.

@@ -7,6 +7,7 @@ import numpy as np
 from algorist.algorithms.array_answers import is_found, is_median, is_minimum
 from algorist.algorithms.array_inputs import keys, sorted_keys_with_target
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import chain, partition, point_to_previous
 from algorist.algorithms.tracing import record
 from algorist.spec import graph, node
@@ -30,6 +31,7 @@ def _sorted(arrays: Mapping[str, np.ndarray]) -> None:
     outputs={"min": node.mask_one},
     sampler=keys,
     accepts=is_minimum,
+    scale=Scale((("key",),), shifts=True),
     eval_multiplier=64,
     static_hint="pred_h",
 )
@@ -57,6 +59,7 @@ def minimum(key, pred_h, min_h, i, min_, trace):
     outputs={"return": node.mask_one},
     sampler=sorted_keys_with_target,
     accepts=is_found,
+    scale=Scale((("key", "target"),), shifts=True),
     requires=(_sorted,),
     eval_multiplier=64,
     static_hint="pred_h",
@@ -96,6 +99,7 @@ def binary_search(key, target, pred_h, low, high, mid, return_, trace):
     outputs={"median": node.mask_one},
     sampler=keys,
     accepts=is_median,
+    scale=Scale((("key",),), shifts=True),
     eval_multiplier=64,
 )
 def quickselect(key, pred_h, p, r, i, j, i_rank, target, pivot, median, trace):

@@ -19,6 +19,7 @@ from algorist.algorithms.graph_inputs import (
     undirected_weighted_with_source,
 )
 from algorist.algorithms.own import acyclic, no_negative_cycle, non_negative
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax
 from algorist.algorithms.tracing import record
 from algorist.spec import edge, graph, node
@@ -31,6 +32,7 @@ from algorist.spec import edge, graph, node
     outputs={"pi": node.pointer},
     sampler=undirected_weighted_with_source,
     accepts=is_shortest_path_tree,
+    scale=Scale((("A",),), degrees={"d": 1}),
     requires=(no_negative_cycle,),
     train_options={"p": TRAIN_P},
 )
@@ -67,6 +69,7 @@ def bellman_ford(A, s, pi_h, d, msk, pi, trace):
     outputs={"pi": node.pointer},
     sampler=undirected_weighted_with_source,
     accepts=is_shortest_path_tree,
+    scale=Scale((("A",),), degrees={"d": 1}),
     requires=(non_negative,),
     train_options={"p": TRAIN_P},
 )
@@ -109,6 +112,7 @@ def dijkstra(A, s, pi_h, d, mark, in_queue, u, pi, trace):
     outputs={"pi": node.pointer},
     sampler=acyclic_weighted_with_source,
     accepts=is_shortest_path_tree,
+    scale=Scale((("A",),), degrees={"d": 1}),
     requires=(acyclic,),
     train_options={"p": TRAIN_P},
 )
@@ -141,6 +145,7 @@ def dag_shortest_paths(
     outputs={"Pi": edge.pointer},
     sampler=undirected_weighted,
     accepts=are_all_shortest_paths,
+    scale=Scale((("A",),), degrees={"D": 1}),
     requires=(no_negative_cycle,),
     train_options={"p": TRAIN_P},
 )

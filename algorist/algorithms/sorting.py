@@ -11,6 +11,8 @@ from algorist.algorithms.array_answers import is_ascending_chain
 from algorist.algorithms.array_inputs import keys
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.natural import in_order
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import chain, partition, swap
 from algorist.algorithms.tracing import record
 from algorist.spec import graph, node
@@ -20,6 +22,8 @@ _SORT: dict[str, Any] = {
     "outputs": {"pred": node.should_be_permutation},
     "sampler": keys,
     "accepts": is_ascending_chain,
+    "answer": in_order,
+    "scale": Scale((("key",),), shifts=True),
 }
 """What all sorts have in common."""
 

@@ -17,6 +17,7 @@ from algorist.algorithms.graph_inputs import (
     undirected_weighted_with_source,
 )
 from algorist.algorithms.own import symmetric
+from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
 from algorist.spec import edge, graph, node
@@ -67,6 +68,7 @@ def _find_root(pi, root, mask, trace):
     outputs={"in_mst": edge.mask},
     sampler=sparse_undirected_weighted,
     accepts=is_minimum_spanning_forest,
+    scale=Scale((("A",),)),
     requires=(symmetric,),
     train_options={"p": SPARSE_TRAIN_P},
 )
@@ -108,6 +110,7 @@ def mst_kruskal(A, in_mst_h, pi, u, v, root_u, root_v, mask_u, mask_v, phase, in
     outputs={"pi": node.pointer},
     sampler=undirected_weighted_with_source,
     accepts=is_minimum_spanning_tree,
+    scale=Scale((("A",),), degrees={"key": 1}),
     requires=(symmetric,),
     train_options={"p": TRAIN_P},
 )

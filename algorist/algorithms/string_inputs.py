@@ -6,7 +6,8 @@ the one and 1 for the other, `key` is the letter. The order of the draws is part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from algorist.algorithms.compiling import compiled
 from algorist.algorithms.random import below
 from algorist.algorithms.sampling import Options
 from algorist.algorithms.textbook import point_to_previous
+from algorist.errors import shortened
 
 LETTERS = 4
 
@@ -65,29 +67,33 @@ def two_strings(arrays: Mapping[str, np.ndarray]) -> None:
         )
 
 
-def from_words(first: str, second: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Let users give two words, by these names, instead of `string` and `key`.
+@dataclass(frozen=True)
+class Words:
+    """Lets users give two words, by these names, instead of `string` and `key`.
 
     Words are texts with at most four different letters, which become the classes in alphabetical
     order, or sequences of class numbers.
     """
 
-    def adapt(given: dict[str, Any]) -> dict[str, Any]:
-        if first not in given and second not in given:
+    first: str
+    second: str
+
+    def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The given inputs with `string` and `key` in place of words."""
+        names = (self.first, self.second)
+        if not any(name in given for name in names):
             return given
-        for name in (first, second):
+        for name in names:
             if name not in given:
-                raise ValueError(f"{name}: got nothing, expected both {first} and {second}")
+                raise ValueError(f"{name}: got nothing, expected both {' and '.join(names)}")
         for name in ("string", "key"):
             if name in given:
                 raise ValueError(
-                    f"{name}: got it besides {first} and {second}, expected one form or the other"
+                    f"{name}: got it besides {' and '.join(names)}, expected one form or the other"
                 )
-        classes = _as_classes({name: given.pop(name) for name in (first, second)})
+        classes = _as_classes({name: given.pop(name) for name in names})
         string = np.repeat([0, 1], [len(word) for word in classes])
         return {**given, "string": string, "key": np.concatenate(classes)}
-
-    return adapt
 
 
 def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
@@ -96,14 +102,14 @@ def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
         alphabet = sorted(set().union(*words.values()))
         if len(alphabet) > LETTERS:
             raise ValueError(
-                f"{', '.join(words)}: got the letters {''.join(alphabet)!r}, "
+                f"{', '.join(words)}: got the letters {shortened(''.join(alphabet))}, "
                 f"expected at most {LETTERS} different ones"
             )
         words = {name: [alphabet.index(letter) for letter in word] for name, word in words.items()}
     for name, word in words.items():
         if not _are_classes(word):
             raise ValueError(
-                f"{name}: got {word!r}, expected one or more letters: both words as text, "
+                f"{name}: got {shortened(word)}, expected one or more letters: both words as text, "
                 f"or both as sequences of the numbers 0 to {LETTERS - 1}"
             )
     return [np.asarray(word) for word in words.values()]

@@ -13,14 +13,15 @@ import numpy as np
 
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.natural import place_in_text
 from algorist.algorithms.random import below
 from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.string_inputs import (
     LETTERS,
+    Words,
     chain_strings,
     check_chars,
     fill_letters,
-    from_words,
     mark_second,
     second_start,
     two_strings,
@@ -79,8 +80,9 @@ _MATCHER: dict[str, Any] = {
     "inputs": {"string": node.mask, "pos": node.scalar, "key": node.categorical(LETTERS)},
     "outputs": {"match": node.mask_one},
     "sampler": haystack_with_needle,
+    "answer": place_in_text,
     "requires": (two_strings, needle_fits),
-    "adapt": from_words("text", "pattern"),
+    "adapt": Words("text", "pattern"),
     "min_nodes": 2,
     "stretch": 1.25,
     "eval_multiplier": 64,

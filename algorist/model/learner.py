@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -17,6 +17,9 @@ from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
 from algorist.model.net import ModelConfig, Net
 from algorist.spec import Feature, Spec
+
+if TYPE_CHECKING:
+    from algorist.model.solution import Solution
 
 _FORMAT = "algorist-1"
 
@@ -82,6 +85,50 @@ class Learner:
         if "replicas" in about:
             about["replicas"] = [about["replicas"][index]]
         return Learner(net.to(self.net.device), self.convention, about)
+
+    def run(self, algorithm: str, /, *, compare: bool = False, **inputs: Any) -> Solution:
+        """Solve a problem of your own, as the best of the replicas does.
+
+        The inputs have the names that the algorithm gives them. A graph `A` may be a matrix, a
+        networkx graph or a mapping of nodes to their neighbours, with or without weights; then the
+        answer is in its names, and so may be the source `s`. Points can be given as `points`,
+        strings as `text` and `pattern` or `x` and `y`. What follows from others (`pos`, `adj`) is
+        left out. Numbers of any size are brought into the range that the net knows. With `compare`
+        the solution holds the true trajectory too, and where the net first went another way.
+
+            >>> from algorist.model.net import ModelConfig
+            >>> learner = Learner.new(["dijkstra"], ModelConfig(hidden=16), Convention())
+            >>> roads = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {}}
+            >>> solution = learner.run("dijkstra", A=roads, s="home", compare=True)
+            >>> sorted(solution.answer)  # fresh weights: it has yet to learn whence one comes
+            ['home', 'park', 'shop']
+            >>> solution.comparison.answer
+            {'home': 'home', 'shop': 'home', 'park': 'shop'}
+            >>> solution.hints["d"].shape == (solution.steps, 3)
+            True
+            >>> learner.run("dijkstra", A=roads, s="work")
+            Traceback (most recent call last):
+                ...
+            ValueError: s: got 'work', expected a node of the graph
+        """
+        from algorist.model.solving import solve
+
+        return solve(self, algorithm, inputs, compare=compare)
+
+    def run_many(
+        self, algorithm: str, problems: Sequence[Mapping[str, Any]], *, compare: bool = False
+    ) -> list[Solution]:
+        """Solve several problems, of one size or of many, each given as `run` takes its inputs.
+
+        >>> from algorist.model.net import ModelConfig
+        >>> learner = Learner.new(["minimum"], ModelConfig(hidden=16), Convention())
+        >>> solutions = learner.run_many("minimum", [{"key": [3, 1, 2]}, {"key": [20, 10]}])
+        >>> [len(solution.inputs["key"]) for solution in solutions]
+        [3, 2]
+        """
+        from algorist.model.solving import solve_many
+
+        return solve_many(self, algorithm, problems, compare=compare)
 
     def save(self, path: Path | str, *, half: bool = False) -> None:
         """Write everything to one safetensors file, which is half as large in half precision."""

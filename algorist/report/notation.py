@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from algorist.algorithms.natural import compact
 from algorist.spec import Feature, Kind
 
 _MASK = {0: ".", 1: "1"}
@@ -23,13 +24,21 @@ class Values:
     feature: Feature
     numbers: np.ndarray  # (steps, ...): no further axis, one a node, or one a pair of nodes
     decimals: int
+    wrong: np.ndarray | None = None
+    """Which numbers are to be marked; None: those that changed."""
 
     @classmethod
     def of(cls, feature: Feature, array: np.ndarray) -> Values:
         """Read an array of a batch, with one leading axis."""
-        numbers = _numbers(feature, array)
+        return cls.of_compact(feature, compact(feature, array))
+
+    @classmethod
+    def of_compact(
+        cls, feature: Feature, numbers: np.ndarray, wrong: np.ndarray | None = None
+    ) -> Values:
+        """Read an array with one number for each value."""
         whole = np.array_equal(numbers, np.round(numbers))
-        return cls(feature, numbers, 0 if whole else 2)
+        return cls(feature, numbers, 0 if whole else 2, wrong)
 
     def text(self, number: float) -> str:
         """A single value."""
@@ -44,19 +53,19 @@ class Values:
         """All values of a step, flat."""
         return [self.text(number) for number in self.numbers[step].flat]
 
-    def changed(self, step: int) -> np.ndarray:
-        """Which values of a step differ from the step before; none of the first."""
+    def marked(self, step: int) -> np.ndarray:
+        """Which values of a step are wrong or, if nobody said, differ from the step before."""
+        if self.wrong is not None:
+            return np.asarray(self.wrong[step])
         before = self.numbers[max(step - 1, 0)]
         return np.asarray(self.numbers[step] != before)
+
+    @property
+    def mark_means(self) -> str:
+        """What marked values are, in a word."""
+        return "changes" if self.wrong is None else "wrong"
 
     @property
     def width(self) -> int:
         """The longest text."""
         return max(len(text) for step in range(len(self.numbers)) for text in self.texts(step))
-
-
-def _numbers(feature: Feature, array: np.ndarray) -> np.ndarray:
-    """One-hot kinds as indices, -1 where there is none; all others as they are."""
-    if feature.kind not in (Kind.MASK_ONE, Kind.CATEGORICAL, Kind.PERMUTATION_POINTER):
-        return array
-    return np.where((array == 1).any(-1), array.argmax(-1), -1)

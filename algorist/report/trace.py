@@ -46,15 +46,22 @@ def show_trace(
     _show_stage(terminal, batch, Stage.INPUT, sample)
     chosen = list(batch.hints) if hints is None else hints
     rows = range(int(batch.lengths[sample]))[steps]
-    if chosen and rows:
-        columns = [
-            _column(Values.of(batch.spec[name], batch.hints[name][:, sample]), rows, terminal)
-            for name in chosen
-        ]
-        for group in _side_by_side(columns, terminal.width):
-            terminal.print(_table(group, rows))
-            terminal.print()
+    show_steps(
+        terminal,
+        [Values.of(batch.spec[name], batch.hints[name][:, sample]) for name in chosen],
+        rows,
+    )
     _show_stage(terminal, batch, Stage.OUTPUT, sample)
+
+
+def show_steps(terminal: Terminal, hints: Sequence[Values], rows: Sequence[int]) -> None:
+    """Print one row for each of the steps `rows`, and a column for each hint."""
+    if not hints or not rows:
+        return
+    columns = [_column(values, rows, terminal) for values in hints]
+    for group in _side_by_side(columns, terminal.width):
+        terminal.print(_table(group, rows))
+        terminal.print()
 
 
 def _show_stage(terminal: Terminal, batch: Batch, stage: Stage, sample: int) -> None:
@@ -96,23 +103,24 @@ def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
 
 
 def _marked(values: Values, step: int, width: int, plain: bool) -> Text:
-    """All values of a step; those that changed are coloured, or followed by an asterisk."""
+    """All values of a step; those that changed or are wrong are coloured, or have an asterisk."""
     line = Text(no_wrap=True)
-    for text, changed in zip(values.texts(step), values.changed(step).flat, strict=True):
-        line.append(text.rjust(width), CHANGED if changed else None)
-        line.append(_MARK if changed and plain else " ")
+    for text, marked in zip(values.texts(step), values.marked(step).flat, strict=True):
+        line.append(text.rjust(width), CHANGED if marked else None)
+        line.append(_MARK if marked and plain else " ")
     return line
 
 
 def _changes_column(values: Values, rows: Iterable[int]) -> _Column:
-    """For features with too many values for a row: only those that changed."""
-    return _Column(f"{values.feature.name}\n(changes)", [_changes(values, step) for step in rows])
+    """For features with too many values for a row: only those that are marked."""
+    heading = f"{values.feature.name}\n({values.mark_means})"
+    return _Column(heading, [_changes(values, step) for step in rows])
 
 
 def _changes(values: Values, step: int) -> Text:
     if step == 0:
         return Text(f"{np.count_nonzero(values.numbers[0])} not 0")
-    places = np.argwhere(values.changed(step))
+    places = np.argwhere(values.marked(step))
     line = ""
     for shown, place in enumerate(places):
         more = f"[{','.join(map(str, place))}]={values.text(values.numbers[step][tuple(place)])} "

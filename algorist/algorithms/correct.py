@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from algorist.algorithms import Algorithm
+from algorist.algorithms.declaring import Algorithm
 from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]

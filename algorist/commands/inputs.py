@@ -1,0 +1,254 @@
+"""How the inputs of each algorithm are given on the command line: one table, by their names."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from algorist.algorithms import Algorithm
+from algorist.algorithms.own import DERIVED
+from algorist.algorithms.string_inputs import Words
+from algorist.commands import files
+from algorist.errors import shortened
+from algorist.spec import Kind, Location
+
+Inputs = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to give the inputs of some algorithms."""
+
+    options: tuple[str, ...]
+    """The arguments that belong to it, by their names in the parsed command line."""
+    read: Callable[[Algorithm, Namespace], Inputs]
+    example: str
+    """What may stand behind the name of the algorithm."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of all ways."""
+    group = parser.add_argument_group(
+        "the problem", "Files are CSV or, for graphs, JSON too; - is the standard input."
+    )
+    group.add_argument(
+        "values",
+        nargs="*",
+        metavar="VALUE",
+        help="keys to sort or to search, dimensions of matrices; or pairs like 3,5: points, "
+        "activities from,to, tasks deadline,weight",
+    )
+    for name, text in _FILES.items():
+        group.add_argument(f"--{name}", metavar="FILE", help=text)
+    group.add_argument("--target", metavar="X", help="what binary_search looks for")
+    group.add_argument(
+        "--graph",
+        metavar="FILE",
+        help="lines of from,to or from,to,weight; or JSON: neighbours, edges, or a matrix",
+    )
+    group.add_argument("--source", metavar="NODE", help="where to start in the graph")
+    for name, value in (("directed", True), ("undirected", False)):
+        group.add_argument(
+            f"--{name}",
+            dest="directed",
+            action="store_const",
+            const=value,
+            help=f"edges are {name} (default: as the algorithm's usual ones)",
+        )
+    for name, text in _TEXTS.items():
+        group.add_argument(f"--{name}", metavar="TEXT", help=text)
+    for name, text in _LISTS.items():
+        group.add_argument(f"--{name}", metavar="A,B,...", help=text)
+    group.add_argument(
+        "--inputs",
+        metavar="FILE",
+        help="JSON: an object of all inputs by name, as Python takes them",
+    )
+    group.add_argument("--random", type=int, metavar="N", help="a random problem of this size")
+    group.add_argument("--seed", type=int, help="seed of the random problem (default: 0)")
+
+
+_FILES = {
+    "numbers": "a file of numbers instead of VALUEs",
+    "points": "a file with x,y in each line",
+    "intervals": "a file of activities: from,to in each line",
+    "tasks": "a file with deadline,weight in each line",
+}
+_TEXTS = {
+    "text": "where a matcher searches; at most four different letters",
+    "pattern": "what it searches for",
+    "x": "the first string of lcs_length; at most four different letters in both",
+    "y": "the second",
+}
+_LISTS = {
+    "p": "how probable each key is (optimal_bst)",
+    "q": "how probable each gap around the keys is, one more",
+}
+_ALWAYS = ("inputs", "random")
+
+
+def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
+    """The problem that a command line gives, in the way of its algorithm."""
+    way = _way(algorithm)
+    options = ("values", *_FILES, "target", "graph", "source", "directed", *_TEXTS, *_LISTS)
+    given = [name for name in (*options, *_ALWAYS) if getattr(arguments, name) not in (None, [])]
+    for name in given:
+        if name not in (*way.options, *_ALWAYS):
+            raise ValueError(f"{_called(name)}: {algorithm.name} takes none, {_usage(algorithm)}")
+        if name in _ALWAYS and len(given) > 1:
+            others = ", ".join(_called(other) for other in given if other != name)
+            raise ValueError(f"{_called(name)}: got {others} besides, expected one or the other")
+    if arguments.seed is not None and arguments.random is None:
+        raise ValueError("--seed: got it without --random, which it is for")
+    if arguments.random is not None:
+        return drawn(algorithm, arguments.random, arguments.seed or 0)
+    if arguments.inputs is not None:
+        return _all_inputs(arguments.inputs)
+    if not given:
+        raise ValueError(f"{algorithm.name}: got no problem, {_usage(algorithm)}")
+    return way.read(algorithm, arguments)
+
+
+def drawn(algorithm: Algorithm, n: int, seed: int) -> Inputs:
+    """The inputs of a random problem."""
+    if seed < 0:
+        raise ValueError(f"--seed: got {seed}, expected 0 or more")
+    inputs = algorithm.sample(n, 1, seed).inputs
+    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
+
+
+def _called(name: str) -> str:
+    return {"values": "VALUE", "directed": "--directed, --undirected"}.get(name, f"--{name}")
+
+
+def _usage(algorithm: Algorithm) -> str:
+    return f"expected for example: algorist run {algorithm.name} {_way(algorithm).example}"
+
+
+def _all_inputs(path: str) -> Inputs:
+    value = files.json_of(path, files.text_of("--inputs", path))
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: got {shortened(value)}, expected an object of inputs by name")
+    return value
+
+
+def _way(algorithm: Algorithm) -> Way:
+    """The row of the table for an algorithm, or what the kinds of its inputs suggest."""
+    features = [f for f in algorithm.spec.inputs if f.name not in DERIVED]
+    if isinstance(algorithm.adapt, Words):
+        return _words(algorithm.adapt)
+    known = _WAYS.get(frozenset(f.name for f in features))
+    if known is not None:
+        return known
+    if len(features) == 1 and features[0].location == Location.NODE:
+        return _numbers(features[0].name, "5 2 9 1") if features[0].kind == Kind.SCALAR else _OTHER
+    return _OTHER
+
+
+def _numbers(name: str, example: str) -> Way:
+    return Way(
+        ("values", "numbers"), lambda algorithm, given: {name: _plain_numbers(given)}, example
+    )
+
+
+def _plain_numbers(given: Namespace) -> list[float]:
+    if given.numbers is None:
+        words = " ".join(given.values).replace(",", " ").split()
+        return [files.number("VALUE", word) for word in words]
+    _either_or(given, "numbers")
+    return files.numbers(given.numbers, files.text_of("--numbers", given.numbers))
+
+
+def _either_or(given: Namespace, option: str) -> None:
+    if given.values:
+        raise ValueError(f"--{option}: got VALUEs besides, expected one or the other")
+
+
+def _keys_and_target(algorithm: Algorithm, given: Namespace) -> Inputs:
+    if given.target is None:
+        raise ValueError(f"--target: got nothing, {_usage(algorithm)}")
+    return {"key": _plain_numbers(given), "target": files.number("--target", given.target)}
+
+
+def _pairs(option: str, first: str, second: str, example: str) -> Way:
+    def read(algorithm: Algorithm, given: Namespace) -> Inputs:
+        path = getattr(given, option)
+        if path is None:
+            rows = [_pair(word) for word in " ".join(given.values).split()]
+        else:
+            _either_or(given, option)
+            rows = files.table(path, files.text_of(f"--{option}", path), 2)
+        return {first: [row[0] for row in rows], second: [row[1] for row in rows]}
+
+    return Way(("values", option), read, example)
+
+
+def _pair(word: str) -> list[float]:
+    cells = word.split(",")
+    if len(cells) != 2:
+        raise ValueError(f"VALUE: got {shortened(word)}, expected two numbers, like 3,5")
+    return [files.number("VALUE", cell) for cell in cells]
+
+
+def _probabilities(algorithm: Algorithm, given: Namespace) -> Inputs:
+    inputs = {}
+    for name in _LISTS:
+        text = getattr(given, name)
+        if text is None:
+            raise ValueError(f"--{name}: got nothing, {_usage(algorithm)}")
+        inputs[name] = [files.number(f"--{name}", cell) for cell in text.split(",")]
+    return inputs
+
+
+def _words(words: Words) -> Way:
+    def read(algorithm: Algorithm, given: Namespace) -> Inputs:
+        names = (words.first, words.second)
+        return {n: getattr(given, n) for n in names if getattr(given, n) is not None}
+
+    return Way((words.first, words.second), read, f"--{words.first} abcab --{words.second} ca")
+
+
+def _graph(algorithm: Algorithm, given: Namespace) -> Inputs:
+    if given.graph is None:
+        raise ValueError(f"--graph: got nothing, {_usage(algorithm)}")
+    text = files.text_of("--graph", given.graph)
+    graph = files.graph(given.graph, text, directed=given.directed, usually=_directed(algorithm))
+    if not any(feature.name == "s" for feature in algorithm.spec.inputs):
+        return {"A": graph}
+    if given.source is None:
+        raise ValueError(f"--source: got nothing, {_usage(algorithm)}")
+    by_name = isinstance(graph, Mapping)
+    if by_name and given.source not in graph:
+        raise ValueError(f"--source: got {shortened(given.source)}, expected a node of the graph")
+    source = given.source if by_name else files.number("--source", given.source)
+    return {"A": graph, "s": source}
+
+
+def _directed(algorithm: Algorithm) -> bool:
+    """Whether the graphs that the benchmark draws for it are directed."""
+    A = algorithm.sample(16, 1, seed=0).inputs["A"][0]
+    return not np.array_equal(A, A.T)
+
+
+_WAYS = {
+    frozenset({"key"}): _numbers("key", "5 2 9 1"),
+    frozenset({"p"}): _numbers("p", "30 35 15 5 10 20 25"),
+    frozenset({"key", "target"}): Way(
+        ("values", "numbers", "target"), _keys_and_target, "1 2 5 9 --target 5"
+    ),
+    frozenset({"x", "y"}): _pairs("points", "x", "y", "0,0 4,3 0,3 4,0"),
+    frozenset({"s", "f"}): _pairs("intervals", "s", "f", "1,4 3,5 0,6 5,7"),
+    frozenset({"d", "w"}): _pairs("tasks", "d", "w", "4,70 2,60 4,50 1,30"),
+    frozenset({"p", "q"}): Way(("p", "q"), _probabilities, "--p 0.2,0.3 --q 0.1,0.2,0.2"),
+    frozenset({"A"}): Way(("graph", "directed"), _graph, "--graph roads.csv"),
+    frozenset({"A", "s"}): Way(
+        ("graph", "directed", "source"), _graph, "--graph roads.csv --source A"
+    ),
+}
+"""By the names of the inputs that do not follow from others; strings have names of their own."""
+
+_OTHER = Way((), lambda algorithm, given: {}, "--inputs problem.json")

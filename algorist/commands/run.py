@@ -1,0 +1,56 @@
+"""`algorist run`: let a net solve your problem, and see whether and where it goes wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser, Namespace
+
+import algorist
+from algorist.commands import Command, inputs
+from algorist.commands.arguments import add_computing, loaded
+from algorist.report.terminal import Terminal
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what can be given."""
+    parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
+    parser.add_argument("algorithm", metavar="ALGORITHM", help="a name that `algorist list` shows")
+    parser.add_argument(
+        "--model", required=True, metavar="MODEL", help="a run's folder, or a saved learner"
+    )
+    inputs.add_arguments(parser)
+    shown = parser.add_argument_group("what is shown")
+    shown.add_argument(
+        "--steps", action="store_true", help="also what the net predicts at each step"
+    )
+    shown.add_argument("--json", action="store_true", help="print JSON")
+    add_computing(parser)
+
+
+def run(arguments: Namespace, terminal: Terminal) -> None:
+    """Print the net's answer beside the algorithm's."""
+    from algorist.report.solutions import plain, show_solution
+
+    algorithm = algorist.get(arguments.algorithm)
+    problem = inputs.problem(algorithm, arguments)
+    learner = loaded(arguments.model, arguments)
+    solution = learner.run(algorithm.name, compare=True, **problem)
+    if arguments.json:
+        print(json.dumps(plain(solution, steps=arguments.steps), indent=2))
+    else:
+        show_solution(terminal, algorithm, solution, steps=arguments.steps)
+
+
+command = Command(
+    help="let a net solve your problem, and see where it goes wrong",
+    examples="""\
+algorist run heapsort 5 2 9 1 --model runs/heapsort
+algorist run dijkstra --graph roads.csv --source A --model runs/dijkstra
+algorist run kmp_matcher --text abcabca --pattern abca --model runs/kmp
+algorist run graham_scan --points points.csv --model runs/hull --steps
+algorist run activity_selector 1,4 3,5 0,6 5,7 --model runs/greedy
+algorist run bfs --random 20 --seed 1 --model runs/bfs --json""",
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,133 @@
+"""What a learner made of a user's own problem, beside what the algorithm does."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from algorist.spec import MASKED, Feature, Kind
+
+Arrays = Mapping[str, np.ndarray]
+
+TOLERANCE = 0.05
+"""How far off a scalar hint may be, as a share of its largest true value, to count as right."""
+
+_NODES = (Kind.MASK_ONE, Kind.POINTER, Kind.SHOULD_BE_PERMUTATION)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The answer of a learner, and how it came to it.
+
+    Arrays hold one number a value: a `mask_one` is the index of its node, a categorical value the
+    number of its class, -1 an entry that does not count.
+    """
+
+    algorithm: str
+    answer: Any
+    """In the form that people expect: a sorted array, an index, a mask; by name where nodes have
+    names."""
+    right: bool
+    """Whether it is a right answer, also where the algorithm finds another."""
+    outputs: Arrays
+    """What the answer is made of."""
+    hints: Arrays
+    """(steps, ...): the predicted trajectory. Its first moment is given to the net, not predicted,
+    and how long it is is the algorithm's to say."""
+    steps: int
+    inputs: Arrays
+    """The problem."""
+    names: tuple[Hashable, ...] | None = None
+    """What the nodes are called: the nodes of a graph, the letters of texts."""
+    comparison: Comparison | None = None
+    """What the algorithm does, if asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The algorithm's own answer and trajectory, and where the learner's differ."""
+
+    answer: Any
+    outputs: Arrays
+    hints: Arrays
+    """(steps, ...): all of the algorithm's, those too that nets are given or not asked for."""
+    wrong: Arrays
+    """(steps, ...): the predictions that differ; scalars may be off by `TOLERANCE`."""
+    shares: Arrays
+    """(steps,): the share of each hint's values that is right; nan where none counts."""
+    first_mistake: Mistake | None
+    """The earliest wrong prediction."""
+
+    @property
+    def share(self) -> float:
+        """The share of the hints that is right, over all steps that the net predicts."""
+        known = [s for shares in self.shares.values() for s in shares[1:] if not np.isnan(s)]
+        return float(np.mean(known)) if known else float("nan")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A prediction that is wrong."""
+
+    step: int
+    hint: str
+    where: tuple[Hashable, ...]
+    """The node, or the pair of nodes, that it is about; empty if it is about the whole graph."""
+    got: Any
+    expected: Any
+
+
+def wrong_values(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Which values of a hint differ from the truth, of those that count."""
+    if feature.kind == Kind.SCALAR:
+        largest = float(np.abs(truth).max(initial=0.0)) or 1.0
+        return np.asarray(~(np.abs(got - truth) <= TOLERANCE * largest))
+    return np.asarray((got != truth) & _counts(feature, truth))
+
+
+def _counts(feature: Feature, truth: np.ndarray) -> np.ndarray:
+    masked = feature.kind in (Kind.MASK, Kind.CATEGORICAL)
+    return truth != MASKED if masked else np.ones_like(truth, dtype=bool)
+
+
+def right_shares(feature: Feature, wrong: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The share of right values at each step, (steps,)."""
+    counts = _counts(feature, truth).reshape(len(truth), -1).sum(1)
+    errors = wrong.reshape(len(wrong), -1).sum(1)
+    return np.where(counts > 0, 1 - errors / np.maximum(counts, 1), np.nan)
+
+
+def first_mistake(
+    features: Sequence[Feature],
+    wrong: Arrays,
+    got: Arrays,
+    truth: Arrays,
+    names: Sequence[Hashable] | None,
+) -> Mistake | None:
+    """The earliest of all wrong predictions; of several at one step, that of the first hint."""
+    found = [(np.argwhere(wrong[f.name])[0], f) for f in features if wrong[f.name].any()]
+    if not found:
+        return None
+    (step, *where), feature = min(found, key=lambda mistake: int(mistake[0][0]))
+    place = (step, *where)
+    return Mistake(
+        int(step),
+        feature.name,
+        tuple(_called(int(i), names) for i in where),
+        _told(feature, got[feature.name][place], names),
+        _told(feature, truth[feature.name][place], names),
+    )
+
+
+def _called(node: int, names: Sequence[Hashable] | None) -> Hashable:
+    return names[node] if names is not None and 0 <= node < len(names) else node
+
+
+def _told(feature: Feature, value: Any, names: Sequence[Hashable] | None) -> Any:
+    """A single value as people call it: nodes by their names, masks as truths."""
+    if feature.kind in _NODES:
+        return _called(int(value), names)
+    return bool(value > 0) if feature.kind == Kind.MASK else value.item()

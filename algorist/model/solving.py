@@ -1,0 +1,213 @@
+"""Let a learner solve users' own problems."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from algorist.algorithms import Algorithm, get
+from algorist.algorithms.correct import right_answers
+from algorist.algorithms.frames import memory
+from algorist.algorithms.natural import by_kinds, compact
+from algorist.algorithms.own import Problem, own_problem
+from algorist.algorithms.scaling import Scale, Scaled
+from algorist.batch import Batch
+from algorist.errors import shortened
+from algorist.model.net import Net
+from algorist.model.predicting import Predictions, predict
+from algorist.model.solution import (
+    Arrays,
+    Comparison,
+    Solution,
+    first_mistake,
+    right_shares,
+    wrong_values,
+)
+from algorist.spec import Feature, Kind, Location
+
+if TYPE_CHECKING:
+    from algorist.model.learner import Learner
+
+_COPIES = 8
+"""How many numbers a net needs at once for each channel of each pair of nodes, at most."""
+_UNSCALED = Scaled(Scale(()))
+
+
+def solve(
+    learner: Learner, algorithm: str, inputs: Mapping[str, Any], *, compare: bool
+) -> Solution:
+    """The solution of one problem."""
+    task = _traced(learner.net, algorithm, inputs)
+    return _solved(learner, algorithm, [task], compare)[0]
+
+
+def solve_many(
+    learner: Learner, algorithm: str, problems: Sequence[Mapping[str, Any]], *, compare: bool
+) -> list[Solution]:
+    """The solutions of problems of any sizes; those of one size are computed together."""
+    tasks = []
+    for i, inputs in enumerate(problems):
+        if not isinstance(inputs, Mapping):
+            raise ValueError(
+                f"problem {i}: got {shortened(inputs)}, expected a mapping of names to inputs"
+            )
+        try:
+            tasks.append(_traced(learner.net, algorithm, inputs))
+        except ValueError as error:
+            raise ValueError(f"problem {i}: {error}") from error
+    solutions: dict[int, Solution] = {}
+    for places in _parts(learner.net, algorithm, tasks):
+        solved = _solved(learner, algorithm, [tasks[i] for i in places], compare)
+        solutions.update(zip(places, solved, strict=True))
+    return [solutions[i] for i in range(len(tasks))]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A problem, and what the algorithm does with it."""
+
+    problem: Problem
+    truth: Batch  # of one sample
+    scaled: Scaled
+
+    def seen(self) -> Batch:
+        """The same in the range that nets know."""
+        scaled, truth = self.scaled, self.truth
+        return replace(
+            truth,
+            inputs={name: scaled.input(name, x) for name, x in truth.inputs.items()},
+            hints={name: scaled.inwards(name, x) for name, x in truth.hints.items()},
+            outputs={name: scaled.inwards(name, x) for name, x in truth.outputs.items()},
+        )
+
+
+def _traced(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
+    net.spec(name)  # refuses what the net does not know
+    algorithm = get(name)
+    problem = own_problem(algorithm, inputs)
+    _check_size(net, name, len(problem.arrays["pos"]))
+    truth = algorithm.trace_arrays(problem.arrays)
+    scaled = algorithm.scale.of(truth.inputs) if algorithm.scale else _UNSCALED
+    return _Task(problem, truth, scaled)
+
+
+def _bytes(net: Net, algorithm: str, n: int) -> int:
+    """About what one problem of `n` nodes takes while it is computed."""
+    edge_pointers = any(
+        f.kind == Kind.POINTER and f.location == Location.EDGE for f in net.spec(algorithm)
+    )
+    return 4 * n * n * (_COPIES * net.config.hidden + (2 * n if edge_pointers else 0))
+
+
+def _room(net: Net) -> float:
+    """How many bytes may be taken: half of what there is."""
+    if net.device.type == "cuda":
+        return float(torch.cuda.get_device_properties(net.device).total_memory / 2)
+    return memory() / 2
+
+
+def _check_size(net: Net, algorithm: str, n: int) -> None:
+    room = _room(net)
+    if _bytes(net, algorithm, n) <= room:
+        return
+    most = next(k for k in range(n, -1, -1) if _bytes(net, algorithm, k) <= room)
+    raise ValueError(
+        f"{algorithm}: got {n} nodes, expected at most {most}: "
+        "a net needs more memory for more than there is"
+    )
+
+
+def _parts(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[list[int]]:
+    """Which tasks are computed together: of one size, and no more than there is memory for."""
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for i, task in enumerate(tasks):
+        by_size[task.truth.n].append(i)
+    for n, places in by_size.items():
+        at_once = max(1, int(_room(net) / net.replicas // _bytes(net, algorithm, n)))
+        for start in range(0, len(places), at_once):
+            yield places[start : start + at_once]
+
+
+def _solved(learner: Learner, name: str, tasks: Sequence[_Task], compare: bool) -> list[Solution]:
+    """The solutions of problems of one size."""
+    batch = Batch.joined([task.seen() for task in tasks])
+    hints = learner.net.config.hints != "none"
+    predictions = predict(learner, name, batch, hints=hints)[best_replica(learner)]
+    return [
+        _solution(learner.net, name, task, _own(predictions, i, task), compare)
+        for i, task in enumerate(tasks)
+    ]
+
+
+def best_replica(learner: Learner) -> int:
+    """The replica with the best validation score; the first, if nobody has measured."""
+    scores = [about.get("validation") for about in learner.about.get("replicas", [])]
+    known = [-np.inf if score is None else score for score in scores]
+    return int(np.argmax(known)) if known else 0
+
+
+def _own(predictions: Predictions, i: int, task: _Task) -> Predictions:
+    """The predictions for one of the problems, in its own unit, with the moment that was given."""
+    outputs = {name: task.scaled.outwards(name, x[i]) for name, x in predictions.outputs.items()}
+    steps = int(task.truth.lengths[0])
+    hints = {
+        name: np.concatenate(
+            (task.truth.hints[name][:1, 0], task.scaled.outwards(name, x[: steps - 1, i]))
+        )
+        for name, x in predictions.hints.items()
+    }
+    return Predictions(outputs, hints)
+
+
+def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare: bool) -> Solution:
+    algorithm, truth, names = get(name), task.truth, task.problem.names
+    outputs = {name: array[None] for name, array in predicted.outputs.items()}
+    features = {f.name: f for f in algorithm.spec}
+    got = _compacted(features, predicted.hints)
+    inputs = {name: array[0] for name, array in truth.inputs.items()}
+    solution = Solution(
+        algorithm=name,
+        answer=_natural(algorithm, task, predicted.outputs),
+        right=bool(right_answers(algorithm, truth.inputs, outputs, truth.outputs)[0]),
+        outputs=_compacted(features, predicted.outputs),
+        hints=got,
+        steps=int(truth.lengths[0]),
+        inputs=_compacted(features, inputs),
+        names=names,
+    )
+    return replace(solution, comparison=_comparison(algorithm, task, got)) if compare else solution
+
+
+def _natural(algorithm: Algorithm, task: _Task, outputs: Arrays) -> Any:
+    inputs = {name: array[0] for name, array in task.truth.inputs.items()}
+    names = task.problem.names
+    if algorithm.answer:
+        return algorithm.answer(inputs, outputs, names)
+    return by_kinds(algorithm.spec, outputs, names if "A" in inputs else None)
+
+
+def _compacted(features: Mapping[str, Feature], arrays: Arrays) -> Arrays:
+    return {name: compact(features[name], array) for name, array in arrays.items()}
+
+
+def _comparison(algorithm: Algorithm, task: _Task, got: Arrays) -> Comparison:
+    features = {f.name: f for f in algorithm.spec}
+    outputs = {name: array[0] for name, array in task.truth.outputs.items()}
+    hints = {name: array[:, 0] for name, array in task.truth.hints.items()}
+    truth = _compacted(features, hints)
+    compared = [f for f in algorithm.spec.hints if f.name in got]
+    wrong = {f.name: wrong_values(f, got[f.name], truth[f.name]) for f in compared}
+    names = task.problem.names if "A" in task.truth.inputs else None
+    return Comparison(
+        answer=_natural(algorithm, task, outputs),
+        outputs=_compacted(features, outputs),
+        hints=truth,
+        wrong=wrong,
+        shares={f.name: right_shares(f, wrong[f.name], truth[f.name]) for f in compared},
+        first_mistake=first_mistake(compared, wrong, got, truth, names),
+    )

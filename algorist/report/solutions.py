@@ -1,0 +1,176 @@
+"""Solutions as people read them in a terminal, and as plain data for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+from algorist.algorithms import Algorithm
+from algorist.report.notation import Values
+from algorist.report.terminal import Terminal
+from algorist.report.trace import show_steps
+
+if TYPE_CHECKING:
+    from algorist.model.solution import Comparison, Mistake, Solution
+
+_GAP = 2
+_NONE = "none"
+
+
+def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
+    """A solution as JSON has it, with all hints if `steps` says so."""
+    comparison = _compared(solution)
+    mistake = comparison.first_mistake
+    described: dict[str, Any] = {
+        "algorithm": solution.algorithm,
+        "answer": _plain(solution.answer),
+        "right": solution.right,
+        "true_answer": _plain(comparison.answer),
+        "steps": solution.steps,
+        "hints_right": _plain(comparison.share),
+        "first_mistake": mistake and {name: _plain(x) for name, x in vars(mistake).items()},
+    }
+    if steps:
+        described["nodes"] = _plain(solution.names)
+        described["hints"] = _plain(solution.hints)
+        described["true_hints"] = _plain(comparison.hints)
+        described["shares_right"] = _plain(comparison.shares)
+    return described
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(x) for name, x in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _compared(solution: Solution) -> Comparison:
+    if solution.comparison is None:
+        raise ValueError("solution: got one without a comparison, expected run(..., compare=True)")
+    return solution.comparison
+
+
+def show_solution(
+    terminal: Terminal, algorithm: Algorithm, solution: Solution, *, steps: bool
+) -> None:
+    """Print the answer beside the true one, whether it is right, and where it first went wrong."""
+    comparison = _compared(solution)
+    nodes = len(solution.inputs["pos"])
+    terminal.print(f"{algorithm.name}: {algorithm.description}")
+    terminal.print(f"{nodes} nodes, {solution.steps} steps\n")
+    if steps:
+        _show_steps(terminal, algorithm, solution)
+    _show_answers(terminal, solution, comparison)
+    terminal.print()
+    same = _texts(solution.answer, solution) == _texts(comparison.answer, solution)
+    verdict = (
+        ("right" if same else "right: another answer than the algorithm's, and as good")
+        if solution.right
+        else "wrong"
+    )
+    terminal.print(f"The answer is {verdict}.")
+    if comparison.shares:
+        terminal.print(_agreement(comparison.share, comparison.first_mistake), soft_wrap=True)
+
+
+def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison) -> None:
+    ours, theirs = _texts(solution.answer, solution), _texts(comparison.answer, solution)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    keys = list(dict.fromkeys([*ours, *theirs]))
+    headings = ("node" if keys != [""] else "", "net", "algorithm")
+    if keys == [""]:  # a single answer each: one above the other
+        table.show_header = False
+        table.add_row(headings[1], ours[""])
+        table.add_row(headings[2], theirs[""])
+        terminal.print(table)
+        return
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for key in keys:
+        table.add_row(key, ours.get(key, ""), theirs.get(key, ""))
+    terminal.print(table)
+
+
+def _texts(answer: Any, solution: Solution) -> dict[str, str]:
+    """An answer in pieces: one for each node, or a single one under the name ''."""
+    if isinstance(answer, Mapping):
+        return {str(node): _row(value) for node, value in answer.items()}
+    if isinstance(answer, np.ndarray) and answer.dtype != bool and answer.ndim == 2:
+        return {str(i): _row(row) for i, row in enumerate(answer)}
+    if isinstance(answer, np.ndarray) and answer.dtype == bool:
+        return {"": _marked(answer, solution)}
+    if isinstance(answer, int) and not isinstance(answer, bool):
+        return {"": _item(answer, solution) if answer >= 0 else _NONE}
+    return {"": _row(answer)}
+
+
+def _row(value: Any) -> str:
+    """One line: numbers side by side, edges as A-B, products in brackets."""
+    if isinstance(value, Mapping):
+        return " ".join(map(str, value.values()))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, np.ndarray):
+        return " ".join(f"{x:g}" for x in value.tolist()) or _NONE
+    if isinstance(value, list):
+        return (
+            " ".join("-".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in value)
+            or _NONE
+        )
+    return str(value) or _NONE
+
+
+def _marked(mask: np.ndarray, solution: Solution) -> str:
+    """The nodes, or the edges, where a mask is true."""
+    if mask.ndim == 2:
+        edges = np.argwhere(np.triu(mask | mask.T))
+        return " ".join(f"{u}-{v}" for u, v in edges) or _NONE
+    return ", ".join(_item(int(i), solution) for i in np.flatnonzero(mask)) or _NONE
+
+
+def _item(node: int, solution: Solution) -> str:
+    """A node, counted from 0, with the user's numbers for it."""
+    numbers = {
+        name: array[node]
+        for name, array in solution.inputs.items()
+        if name != "pos" and array.dtype == np.float64 and array.ndim == 1 and node < len(array)
+    }
+    described = ", ".join(f"{name} {x:g}" for name, x in numbers.items())
+    return f"{node} ({described})" if described else str(node)
+
+
+def _agreement(share: float, mistake: Mistake | None) -> str:
+    if mistake is None:
+        return "All of its steps are right."
+    about = f" of {'-'.join(map(str, mistake.where))}" if mistake.where else ""
+    return (
+        f"Of its steps {100 * share:.1f} % are right. First mistake: step {mistake.step}, "
+        f"{mistake.hint}{about} is {_value(mistake.got)}, not {_value(mistake.expected)}."
+    )
+
+
+def _value(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else _row(value)
+
+
+def _show_steps(terminal: Terminal, algorithm: Algorithm, solution: Solution) -> None:
+    """The predicted hints, wrong ones marked."""
+    comparison = _compared(solution)
+    if solution.names is not None:
+        legend = "  ".join(f"{i} {name}" for i, name in enumerate(solution.names))
+        terminal.print(f"nodes: {legend}\n")
+    values = [
+        Values.of_compact(algorithm.spec[name], array, comparison.wrong[name])
+        for name, array in solution.hints.items()
+    ]
+    show_steps(terminal, values, range(solution.steps))
