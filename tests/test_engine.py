@@ -144,7 +144,7 @@ class Nothing:
     def record(self, *_):
         pass
 
-    wait_event = record
+    wait_event = synchronize = record
 
 
 @pytest.fixture

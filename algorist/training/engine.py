@@ -7,6 +7,7 @@ captures the very same step as a CUDA graph, once for each shape of windows, and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from threading import RLock
 from typing import NamedTuple
 
@@ -31,6 +32,10 @@ CAPTURES = RLock()
 threads that train, one at a time. Meanwhile others may replay."""
 
 
+_BERTHS = 64
+"""How many lessons may be on their way to a GPU."""
+
+
 class Place(NamedTuple):
     """Whose turn it is: an algorithm at one size. Each has chunks of its own."""
 
@@ -46,13 +51,10 @@ class Lesson(NamedTuple):
     cursors: Sequence[Cursor] = ()
 
 
-def lesson(portion: Portion, fit: Callable[[Window], Window], *, pinned: bool = False) -> Lesson:
-    """All that can be done before a portion's turn comes, on any thread.
-
-    A GPU copies faster from memory that is pinned.
-    """
+def lesson(portion: Portion, fit: Callable[[Window], Window]) -> Lesson:
+    """All that can be done before a portion's turn comes, on any thread."""
     place = Place(portion.algorithm, portion.size)
-    return Lesson(place, packed(fit(portion.window), pinned=pinned), portion.cursors)
+    return Lesson(place, packed(fit(portion.window)), portion.cursors)
 
 
 def as_it_is(window: Window) -> Window:
@@ -106,12 +108,15 @@ class Engine:
         )
         self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
 
-    def lesson(self, portion: Portion, *, pinned: bool = False) -> Lesson:
+    def lesson(self, portion: Portion) -> Lesson:
         """The lesson that this engine can learn from."""
-        return lesson(portion, self.fit, pinned=pinned)
+        return lesson(portion, self.fit)
 
     def learn(self, lesson: Lesson) -> None:
-        """Learn from a window: unless gradients accumulate, the weights change."""
+        """Learn from a window: unless gradients accumulate, the weights change.
+
+        When this returns the lesson's bytes are no longer needed.
+        """
         self._learn(lesson.place, lesson.packed.to(self.net.device).window)
 
     def update(self) -> None:
@@ -194,22 +199,25 @@ class CapturedEngine(Engine):
         self._graphs = graphs
         self._steps: dict[tuple[Place, int, int], _Step] = {}
         self._copies = copies or torch.cuda.Stream(net.device)
+        self._berths = cycle([_Berth(pinned=self._on_gpu) for _ in range(_BERTHS)])
         self._gradients: dict[str, Tensor] = {}
         self._update: torch.cuda.CUDAGraph | None = None
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a window: unless gradients accumulate, the weights change."""
-        window = lesson.packed.window
-        shape = (lesson.place, window.steps, window.end_weights.shape[1])
-        if shape not in self._steps:
+        layout = lesson.packed.layout
+        shape = (lesson.place, layout.steps, layout.ends)
+        step = self._steps.get(shape)
+        if step is None:
             with CAPTURES:
-                self._steps[shape] = self._captured(lesson)
-        step, current = self._steps[shape], torch.cuda.current_stream(self.net.device)
+                step = self._steps[shape] = self._captured(lesson)
+        berth, current = next(self._berths), torch.cuda.current_stream(self.net.device)
+        content = berth.taken(lesson.packed.content)
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(step.done)
-            step.window.content.copy_(lesson.packed.content, non_blocking=True)
-            step.filled.record(self._copies)
-        current.wait_event(step.filled)
+            step.content.copy_(content, non_blocking=True)
+            berth.left.record(self._copies)
+        current.wait_event(berth.left)
         step.graph.replay()
         step.done.record(current)
 
@@ -222,20 +230,21 @@ class CapturedEngine(Engine):
 
     def _captured(self, lesson: Lesson) -> _Step:
         """The step of a lesson, ready for a replay. The state of training is not touched."""
-        place, window = lesson.place, lesson.packed.to(self.net.device)
+        place, content = lesson.place, lesson.packed.content.to(self.net.device, copy=True)
+        window = lesson.packed.layout.window(content)
         self._set_gradients({})
         with self._graphs.aside():
             if self._chunked and place not in self.carries:
-                self.carries[place] = self._empty_carry(place, window.window)
-            self._differentiate(place, window.window)  # loads kernels
+                self.carries[place] = self._empty_carry(place, window)
+            self._differentiate(place, window)  # loads kernels
             self.optimiser.prepare()
         if self._accumulates:
             self._make_gradients()
         self._set_gradients(self._gradients)
-        graph = self._graphs.captured(lambda: self._learn(place, window.window))
+        graph = self._graphs.captured(lambda: self._learn(place, window))
         done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(self.net.device))
-        return _Step(graph, window, torch.cuda.Event(), done)
+        return _Step(graph, content, done)
 
     @torch.no_grad()
     def _empty_carry(self, place: Place, window: Window) -> Carry:
@@ -261,9 +270,25 @@ class CapturedEngine(Engine):
 
 
 class _Step(NamedTuple):
-    """A captured step, and when it may be filled and replayed."""
+    """A captured step, the bytes that it reads, and the end of its latest replay."""
 
     graph: torch.cuda.CUDAGraph
-    window: Packed
-    filled: torch.cuda.Event
+    content: Tensor
     done: torch.cuda.Event
+
+
+class _Berth:
+    """Memory in which bytes wait for their copy to a GPU, which is fastest from pinned memory."""
+
+    def __init__(self, *, pinned: bool):
+        self._pinned, self._room = pinned, torch.empty(0, dtype=torch.uint8)
+        self.left = torch.cuda.Event()
+        """When the bytes have been copied. It is to be recorded after each use."""
+
+    def taken(self, content: Tensor) -> Tensor:
+        """Some bytes, here, as soon as those before them have left."""
+        self.left.synchronize()
+        size = len(content)
+        if len(self._room) < size:
+            self._room = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned)
+        return self._room[:size].copy_(content)

@@ -11,7 +11,7 @@ from algorist.data.chunks import Cursor
 from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.engine import Lesson, lesson
-from algorist.training.feed import Feed
+from algorist.training.feed import Feed, Portion
 
 
 class Turn(NamedTuple):
@@ -53,12 +53,13 @@ class Syllabus:
                     number = next(place)
                 yield number % workers, Turn(feed, step)
 
-    def lesson(self, turn: Turn, *, pinned: bool = False) -> Lesson:
+    def lesson(self, turn: Turn) -> Lesson:
         """The lesson of a turn."""
-        return lesson(turn.feed.portion(turn.step), self.fit, pinned=pinned)
+        return lesson(turn.feed.portion(turn.step), self.fit)
 
-    def of_worker(self, number: int, workers: int) -> Iterator[Lesson]:
-        """The lessons that one of several workers prepares."""
+    def of_worker(self, number: int, workers: int) -> Iterator[Portion]:
+        """What one of several workers prepares, with windows that are padded already."""
         for owner, turn in self.turns(self.feeds(), workers):
             if owner == number:
-                yield self.lesson(turn)
+                portion = turn.feed.portion(turn.step)
+                yield portion._replace(window=self.fit(portion.window))

@@ -93,7 +93,7 @@ def step_cost(
         replicas=replicas,
         batch_size=config.data.batch_size,
         steps=portion.window.steps,
-        padded_steps=lesson.packed.window.steps,
+        padded_steps=lesson.packed.layout.steps,
         ms=1000 * seconds,
         fastest_ms=1000 * min(rounds),
         ms_per_algorithm_step=per_step,
@@ -292,10 +292,10 @@ class _Watched(Trainer):
 
     def _shape(self, lesson: Lesson) -> _Shape:
         """Without graphs only kernels are compiled, and those serve all lengths."""
-        window = lesson.packed.window
+        layout = lesson.packed.layout
         if self._graphs is None:
             return _Shape(lesson.place)
-        return _Shape(lesson.place, window.steps, window.end_weights.shape[1])
+        return _Shape(lesson.place, layout.steps, layout.ends)
 
     def _report(self) -> Report:
         clocks.synchronise(self.device)

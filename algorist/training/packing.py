@@ -14,39 +14,54 @@ _ALIGNMENT = 256
 """Bytes: tensors begin where an allocation of their own might."""
 
 
-class Packed(NamedTuple):
-    """A window whose tensors are slices of one run of bytes."""
+class Layout:
+    """Where the tensors of windows of one shape stand in a run of bytes."""
 
-    window: Window
+    def __init__(self, window: Window):
+        sizes = [_aligned(tensor.nbytes) for tensor in _tensors(window)]
+        *self._starts, self.size = accumulate(sizes, initial=0)
+        self._shapes = window.map(lambda tensor: tensor.to("meta"))
+        self.steps, self.ends = window.steps, window.end_weights.shape[1]
+
+    def window(self, content: Tensor) -> Window:
+        """The window whose tensors are slices of the given bytes."""
+        starts = iter(self._starts)
+
+        def slice_like(tensor: Tensor) -> Tensor:
+            start = next(starts)
+            return content[start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+
+        return self._shapes.map(slice_like)
+
+    def write(self, window: Window, content: Tensor) -> None:
+        """Put a window into the given bytes."""
+        places = _tensors(self.window(content))
+        for place, tensor in zip(places, _tensors(window), strict=True):
+            place.copy_(tensor)
+
+
+class Packed(NamedTuple):
+    """A window in one run of bytes."""
+
+    layout: Layout
     content: Tensor
+
+    @property
+    def window(self) -> Window:
+        """The window, cut out of the bytes anew."""
+        return self.layout.window(self.content)
 
     def to(self, device: torch.device) -> Packed:
         """The same on another device, moved by one copy."""
-        if self.content.device == device:
-            return self
-        moved = laid_out(self.window, device)
-        moved.content.copy_(self.content, non_blocking=True)
-        return moved
+        return Packed(self.layout, self.content.to(device, non_blocking=True))
 
 
-def packed(window: Window, *, pinned: bool = False) -> Packed:
-    """A copy of a window in one run of bytes, pinned if GPUs shall copy from it."""
-    result = laid_out(window, torch.device("cpu"), pinned=pinned)
-    for place, tensor in zip(_tensors(result.window), _tensors(window), strict=True):
-        place.copy_(tensor)
-    return result
-
-
-def laid_out(window: Window, device: torch.device, *, pinned: bool = False) -> Packed:
-    """Room for a window of the same shapes."""
-    tensors = _tensors(window)
-    *starts, size = accumulate((_aligned(tensor.nbytes) for tensor in tensors), initial=0)
-    content = torch.empty(size, dtype=torch.uint8, device=device, pin_memory=pinned)
-    slices = iter(
-        content[start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
-        for start, tensor in zip(starts, tensors, strict=True)
-    )
-    return Packed(window.map(lambda _: next(slices)), content)
+def packed(window: Window) -> Packed:
+    """A copy of a window in one run of bytes."""
+    layout = Layout(window)
+    content = torch.empty(layout.size, dtype=torch.uint8)
+    layout.write(window, content)
+    return Packed(layout, content)
 
 
 def _tensors(window: Window) -> list[Tensor]:

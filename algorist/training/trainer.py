@@ -133,13 +133,13 @@ class Trainer:
         """All lessons to come, prepared by a thread or by processes."""
         cursors = {name: self._chunk_cursors(name) for name in self.feeds}
         syllabus = Syllabus(self.config, self.step, cursors, self.engine.fit)
-        workers, on_gpu = self.computing.worker_count, self.computing.on_gpu
+        workers = self.computing.worker_count
         if self._slot and self._slot.crew:
-            return Workers(self._slot.crew, syllabus, pinned=on_gpu, alone=False)
+            return Workers(self._slot.crew, syllabus, alone=False)
         if workers > 1:
-            return Workers(Crew(workers), syllabus, pinned=on_gpu)
+            return Workers(Crew(workers), syllabus)
         turns = (turn for _, turn in syllabus.turns(syllabus.feeds(), workers))
-        return Prefetch(lambda turn: syllabus.lesson(turn, pinned=on_gpu), turns, workers=1)
+        return Prefetch(syllabus.lesson, turns, workers=1)
 
     def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """Where the chunks of a task stand."""
@@ -223,8 +223,16 @@ class Trainer:
     def _keep_best(self, place: int, quality: float) -> None:
         """The model of the seed at that place is its best so far."""
         self.best_scores[place], self.best_steps[place] = quality, self.step
-        weights = {name: p.detach()[place] for name, p in self.net.named_parameters()}
-        torch._foreach_copy_([self.best[name][place] for name in weights], list(weights.values()))
+        torch._foreach_copy_(*self._weights_of_seed[place])
+
+    @cached_property
+    def _weights_of_seed(self) -> list[tuple[list[Tensor], list[Tensor]]]:
+        """For each seed, the best weights and the present ones, which never move."""
+        present = {name: p.detach() for name, p in self.net.named_parameters()}
+        return [
+            ([self.best[name][place] for name in present], [p[place] for p in present.values()])
+            for place in range(self.net.replicas)
+        ]
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import os
+import select
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,11 +21,15 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from algorist.model.window import Window
-from algorist.training.engine import Lesson
+from algorist.data.chunks import Cursor
+from algorist.training.engine import Lesson, Place
 from algorist.training.lessons import Syllabus
-from algorist.training.packing import laid_out
+from algorist.training.packing import Layout, Packed
+
+Message = tuple[int, tuple[Place, Layout] | None, Sequence[Cursor]]
+"""The number of a lesson's layout, the layout itself where it is new, and the cursors."""
 
 _AHEAD = 4
 """How many lessons of one worker may wait."""
@@ -55,30 +60,34 @@ class Crew:
 class Workers(Iterator[Lesson]):
     """The lessons of a syllabus, in order, prepared by a crew.
 
+    The bytes of a lesson are those that its worker wrote. They stay until the next one is taken.
     Leaving a `with` block or `close` makes the crew free for another. A crew that was called for
     this alone is sent home.
     """
 
-    def __init__(self, crew: Crew, syllabus: Syllabus, *, pinned: bool = False, alone: bool = True):
-        self._crew, self._workers = crew, crew.workers
-        self._pinned, self._alone = pinned, alone
+    def __init__(self, crew: Crew, syllabus: Syllabus, *, alone: bool = True):
+        self._crew, self._workers, self._alone = crew, crew.workers, alone
         turns = syllabus.turns(syllabus.feeds(), len(self._workers))
         self._owners = (owner for owner, _ in turns)
         self._next: int | None = next(self._owners, None)
+        self._latest: _Worker | None = None
         for worker in self._workers:
             worker.begin(syllabus)
 
     @property
     def ready(self) -> bool:
         """Whether the next lesson can be had at once."""
-        return self._next is None or self._workers[self._next].pipe.poll()
+        return self._next is None or self._workers[self._next].is_ready
 
     def __next__(self) -> Lesson:
         if self._next is None:
             self.close()
             raise StopIteration
+        if self._latest is not None:
+            self._latest.ask()
+        self._latest = self._workers[self._next]
         try:
-            lesson = self._workers[self._next].received(pinned=self._pinned)
+            lesson = self._latest.received()
         except BaseException:
             self.close()
             raise
@@ -92,7 +101,7 @@ class Workers(Iterator[Lesson]):
         else:
             for worker in self._workers:
                 worker.end()
-        self._workers, self._next = [], None
+        self._workers, self._next, self._latest = [], None, None
 
     def __enter__(self) -> Workers:
         return self
@@ -111,9 +120,11 @@ class _Worker:
         context = multiprocessing.get_context("fork")
         self._number, self._of = number, count
         self._room = [mmap.mmap(-1, _ROOM) for _ in range(_AHEAD)]
-        self._layouts: dict[tuple, Window] = {}
+        self._layouts: list[tuple[Place, Layout]] = []
         self._taken = self._asked = 0
         self.pipe, end = context.Pipe()
+        self._poll = select.poll()  # a tenth of what the pipe's own takes
+        self._poll.register(self.pipe, select.POLLIN)
         pipes = [self.pipe, *(other.pipe for other in others)]
         self._process = context.Process(target=self._work, args=(end, pipes), daemon=True)
         self._process.start()
@@ -124,36 +135,48 @@ class _Worker:
         """Whether the process is still there."""
         return self._process.is_alive()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has answered, if only by its end."""
+        return bool(self._poll.poll(0))
+
     def begin(self, syllabus: Syllabus) -> None:
         """Prepare the first lessons of a syllabus."""
-        self._layouts, self._taken, self._asked = {}, 0, 0
-        self._ask(syllabus)
+        self._layouts, self._taken, self._asked = [], 0, 0
+        self._send(syllabus)
         for _ in range(_AHEAD):
-            self._ask(None)
-        self._asked = _AHEAD
+            self.ask()
 
-    def _ask(self, message: Syllabus | None) -> None:
+    def ask(self) -> None:
+        """Have another lesson prepared, in the place of the oldest."""
+        self._asked += 1
+        self._send(None)
+
+    def _send(self, message: Syllabus | None) -> None:
         with suppress(BrokenPipeError):  # the answer that does not come is noticed
             self.pipe.send(message)
 
-    def received(self, *, pinned: bool) -> Lesson:
-        """The next lesson of this process, copied, so that another can take its place."""
+    def received(self) -> Lesson:
+        """The next lesson of this process, in the memory that it shares."""
         try:
             message = self.pipe.recv()
         except (EOFError, ConnectionResetError):
             raise RuntimeError("a process that prepares data has ended before its time") from None
+        self._asked -= 1
         if isinstance(message, Exception):
-            self._asked -= 1
             raise message
-        place, shape, layout, cursors = message
-        if layout is not None:
-            self._layouts[place, shape] = layout
-        copy = laid_out(self._layouts[place, shape], torch.device("cpu"), pinned=pinned)
-        room = self._room[self._taken % _AHEAD]
-        copy.content.copy_(torch.frombuffer(room, dtype=torch.uint8, count=len(copy.content)))
+        number, new, cursors = message
+        if new is not None:
+            self._layouts.append(new)
+        place, layout = self._layouts[number]
+        content = self._content(layout.size)
         self._taken += 1
-        self._ask(None)
-        return Lesson(place, copy, cursors)
+        return Lesson(place, Packed(layout, content), cursors)
+
+    def _content(self, size: int) -> Tensor:
+        """The bytes of the next lesson."""
+        room = self._room[self._taken % _AHEAD]
+        return torch.frombuffer(room, dtype=torch.uint8, count=size)
 
     def end(self) -> None:
         """Let go of the lessons that were asked for and are no longer needed."""
@@ -180,33 +203,34 @@ class _Worker:
         os._exit(0)  # without what the main process has registered for its own end
 
     def _answer(self, pipe: Connection) -> None:
-        lessons: Iterator[Lesson] = iter(())
+        messages: Iterator[Message] = iter(())
         while True:
             syllabus = pipe.recv()
             if syllabus is not None:
-                lessons = syllabus.of_worker(self._number, self._of)
-                self._layouts, self._taken = {}, 0
+                messages = self._messages(syllabus)
                 continue
             try:
-                pipe.send(self._message(lessons))
+                pipe.send(next(messages, None))
             except (BrokenPipeError, ConnectionResetError):
                 raise
             except Exception as error:
                 pipe.send(error)
 
-    def _message(self, lessons: Iterator[Lesson]) -> tuple | None:
-        """What tells of the next lesson, if there is one. Its bytes are put into the room."""
-        lesson = next(lessons, None)
-        if lesson is None:
-            return None
-        (window, content), place = lesson.packed, lesson.place
-        if len(content) > _ROOM:
-            raise ValueError(f"batch_size: a window has {len(content):,} bytes, expected less")
-        room = self._room[self._taken % _AHEAD]
-        torch.frombuffer(room, dtype=torch.uint8, count=len(content)).copy_(content)
-        self._taken += 1
-        shape = (window.steps, window.end_weights.shape[1])
-        layout = None
-        if (place, shape) not in self._layouts:
-            layout = self._layouts[place, shape] = window.map(lambda x: x.to("meta"))
-        return place, shape, layout, lesson.cursors
+    def _messages(self, syllabus: Syllabus) -> Iterator[Message]:
+        """What tells of each lesson of this worker. Its bytes are put into the room."""
+        self._taken = 0
+        numbers: dict[tuple, int] = {}
+        layouts: list[Layout] = []
+        for portion in syllabus.of_worker(self._number, self._of):
+            window, place = portion.window, Place(portion.algorithm, portion.size)
+            shape, new = (place, window.steps, window.end_weights.shape[1]), None
+            if shape not in numbers:
+                numbers[shape] = len(layouts)
+                layouts.append(Layout(window))
+                new = (place, layouts[-1])
+            layout = layouts[numbers[shape]]
+            if layout.size > _ROOM:
+                raise ValueError(f"batch_size: a window has {layout.size:,} bytes, expected less")
+            layout.write(window, self._content(layout.size))
+            self._taken += 1
+            yield numbers[shape], new, portion.cursors
