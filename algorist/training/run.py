@@ -67,7 +67,7 @@ class Run:
         With `steps` it will end there, instead of where it was to end.
         """
         folder = Path(folder)
-        saved = restored(newest(folder))
+        saved = newest(folder)
         with _prepared(Config.from_json(saved.state["config"]), slot):
             trainer = Trainer.resume(saved, computing, slot)
         run = cls(folder, trainer)
@@ -139,24 +139,35 @@ def _prepared(config: Config, slot: Slot | None) -> AbstractContextManager:
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:
-    """Write a run in few bytes to a new folder, where it can be resumed; returns the files."""
+    """Write a run in few bytes to a new folder, where it can be resumed; returns the files.
+
+    They are few and lie in the folder itself, so that they are easily sent.
+    """
     folder, target = Path(folder), Path(target)
-    now = restored(newest(folder))
+    now = newest(folder)
     expect_no_run(target)
-    written = checkpoint.write(target / "checkpoints", lightened(now))
+    target.mkdir(parents=True, exist_ok=True)
+    files = checkpoint.write_files(target, lightened(now))
     for name in ("metrics.jsonl", "config.json"):
         if (folder / name).exists():
             replace_text(target / name, (folder / name).read_text())
-    return [file for place in (target, written) for file in place.iterdir() if file.is_file()]
+            files.append(target / name)
+    return files
 
 
 def newest(folder: Path) -> checkpoint.Checkpoint:
-    """The newest whole checkpoint of the run in a folder."""
+    """The newest whole checkpoint of the run in a folder, or what was packed into it."""
     if not (folder / "config.json").exists():
         raise ValueError(
             f"{folder}: there is no run here (no config.json); start one (algorist train)"
         )
-    return checkpoint.newest(folder / "checkpoints")
+    checkpoints = folder / "checkpoints"
+    if checkpoints.exists() or not checkpoint.is_in(folder):
+        return restored(checkpoint.newest(checkpoints))
+    try:
+        return restored(checkpoint.read(folder))
+    except checkpoint.DamagedError as error:
+        raise ValueError(f"{folder}: {error}; pack the run again") from error
 
 
 def expect_no_run(folder: Path) -> None:
