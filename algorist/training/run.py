@@ -1,4 +1,4 @@
-"""A run is a folder: config.json, metrics.jsonl, events, checkpoints and best.safetensors."""
+"""A run is a folder: config.json, checkpoints, best.safetensors, metrics, times and events."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Run:
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
         logs, trainer = list(logs), self.trainer
-        every = trainer.config.schedule.checkpoint_every
+        every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
             for report in steps:
@@ -103,14 +103,16 @@ class Run:
             for log in logs:
                 log.close()
         self.save()
+        self._append("times.jsonl", {"from": first, "to": trainer.step, **trainer.spent.to_json()})
         return trainer.step == trainer.config.schedule.steps
 
     def save(self) -> None:
         """Write a checkpoint and the best model so far."""
-        checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
-        temporary = self.folder / ".best.safetensors"
-        self.trainer.best_learner().save(temporary)
-        temporary.rename(self.folder / "best.safetensors")
+        with self.trainer.spent.on("saving"):
+            checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
+            temporary = self.folder / ".best.safetensors"
+            self.trainer.best_learner().save(temporary)
+            temporary.rename(self.folder / "best.safetensors")
 
     @property
     def metrics(self) -> Path:
@@ -118,10 +120,14 @@ class Run:
         return self.folder / "metrics.jsonl"
 
     def _note(self, report: Report, logs: Iterable[Log]) -> None:
-        with self.metrics.open("a") as file:
-            file.write(json.dumps(asdict(report)) + "\n")
+        self._append(self.metrics.name, asdict(report))
         for log in logs:
             log.report(report)
+
+    def _append(self, name: str, line: dict[str, Any]) -> None:
+        """Add a line of JSON: to the metrics for each report, to the times for each sitting."""
+        with (self.folder / name).open("a") as file:
+            file.write(json.dumps(line) + "\n")
 
     def _forget_after(self, step: int) -> None:
         """Drop reports of steps that will be taken again."""
@@ -148,7 +154,7 @@ def pack(folder: Path | str, target: Path | str) -> list[Path]:
     expect_no_run(target)
     target.mkdir(parents=True, exist_ok=True)
     files = checkpoint.write_files(target, lightened(now))
-    for name in ("metrics.jsonl", "config.json"):
+    for name in ("metrics.jsonl", "times.jsonl", "config.json"):
         if (folder / name).exists():
             replace_text(target / name, (folder / name).read_text())
             files.append(target / name)
