@@ -578,7 +578,10 @@ def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, mo
     files = pack(tmp_path / "run", tmp_path / "packed")
     names = {file.name for file in files}
     assert names == {"config.json", "metrics.jsonl", "state.json", "tensors-0.safetensors"}
-    full, light = (checkpoint.newest(tmp_path / name / "checkpoints") for name in ("run", "packed"))
+    full, light = (
+        checkpoint.newest(tmp_path / "run/checkpoints"),
+        checkpoint.read(tmp_path / "packed"),
+    )
     bytes_of = [sum(t.nbytes for t in kept.tensors.values()) for kept in (full, light)]
     assert bytes_of[1] < 0.6 * bytes_of[0]
     got = restored(light)
@@ -587,7 +590,7 @@ def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, mo
     for name, tensor in full.tensors.items():
         exact = name.startswith("net/")
         kept = got.tensors[name]
-        assert torch.equal(kept, tensor) if exact else torch.allclose(kept, tensor, 4e-3, 1e-3)
+        assert torch.equal(kept, tensor) if exact else torch.allclose(kept, tensor, 1.6e-2, 1e-3)
     assert Run.resume(tmp_path / "packed").train()
     lines = [json.loads(line) for line in (tmp_path / "packed" / "metrics.jsonl").open()]
     assert [line["step"] for line in lines] == [2, 4, 6, 7]
@@ -597,7 +600,7 @@ def test_a_run_that_was_packed_once_can_be_packed_again(tmp_path):
     Run.start(tmp_path / "run", small.training("bfs"))
     pack(tmp_path / "run", tmp_path / "one")
     pack(tmp_path / "one", tmp_path / "two")
-    one, two = (checkpoint.newest(tmp_path / name / "checkpoints") for name in ("one", "two"))
+    one, two = (checkpoint.read(tmp_path / name) for name in ("one", "two"))
     assert_equal(two.tensors, one.tensors)
     with pytest.raises(ValueError, match="there is a run already"):
         pack(tmp_path / "run", tmp_path / "two")

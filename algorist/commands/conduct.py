@@ -86,6 +86,8 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     except DivergedError as error:
         print(f"algorist: error: {error} ({folder})", file=sys.stderr)
         return FAILED
+    if trainer.computing.on_gpu:
+        terminal.print(str(trainer.spent), soft_wrap=True)
     if not done:
         terminal.print(f"stopped and saved at step {trainer.step}")
         terminal.print(f"to go on: algorist resume {folder}")

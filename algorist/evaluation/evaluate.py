@@ -98,7 +98,7 @@ def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Eval
         name: _score_over_time(spec, name, batch, value)
         for name, value in predictions.hints.items()
     }
-    counts = np.array([(batch.lengths > t).sum() for t in range(1, batch.steps)])
+    counts = (batch.lengths > np.arange(1, batch.steps)[:, None]).sum(1)
     scores = {
         f.name: score(f.kind, predictions.outputs[f.name], truth.outputs[f.name])
         for f in spec.outputs

@@ -39,21 +39,11 @@ class DamagedError(Exception):
 
 def write(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint into a folder of checkpoints, and drop those that are too old."""
-    files = {
-        f"tensors-{place}.safetensors": save(tensors)
-        for place, tensors in enumerate(_shards(checkpoint.tensors))
-    }
-    digests = {name: _digest(content) for name, content in files.items()}
-    state = {"step": checkpoint.step, **checkpoint.state, "files": digests}
-    text = json.dumps(state, sort_keys=True)
     final = folder / f"{checkpoint.step:08d}"
     temporary = folder / ".unfinished"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    for name, content in files.items():
-        _write_through(temporary / name, content)
-    _write_through(temporary / _STATE, f"{_digest(text.encode())}\n{text}\n".encode())
-    _sync(temporary)
+    write_files(temporary, checkpoint)
     if final.exists():
         shutil.rmtree(final)
     temporary.rename(final)
@@ -61,6 +51,20 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     for old in _complete(folder)[KEPT:]:
         shutil.rmtree(old)
     return final
+
+
+def write_files(folder: Path, checkpoint: Checkpoint) -> list[Path]:
+    """Write the files of a checkpoint, last the one without which the others are nothing."""
+    digests = {}
+    for place, tensors in enumerate(_shards(checkpoint.tensors)):
+        name, content = f"tensors-{place}.safetensors", save(tensors)
+        _write_through(folder / name, content)
+        digests[name] = _digest(content)
+    state = {"step": checkpoint.step, **checkpoint.state, "files": digests}
+    text = json.dumps(state, sort_keys=True)
+    _write_through(folder / _STATE, f"{_digest(text.encode())}\n{text}\n".encode())
+    _sync(folder)
+    return [folder / name for name in (*digests, _STATE)]
 
 
 def newest(folder: Path) -> Checkpoint:
@@ -75,6 +79,11 @@ def newest(folder: Path) -> Checkpoint:
     if reasons:
         raise ValueError(f"{folder}: no checkpoint is whole ({'; '.join(reasons)}); start anew")
     raise ValueError(f"{folder}: there is no checkpoint to resume from; start anew")
+
+
+def is_in(folder: Path) -> bool:
+    """Whether a checkpoint lies in this very folder."""
+    return (folder / _STATE).exists()
 
 
 def read(path: Path) -> Checkpoint:

@@ -6,7 +6,8 @@ captures the very same step as a CUDA graph, once for each shape of windows, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import cycle
 from threading import RLock
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from algorist.training.config import Config
 from algorist.training.feed import Portion
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Packed, packed
+from algorist.training.spent import Spent
 
 PerSeed = list[float]
 
@@ -193,10 +195,12 @@ class CapturedEngine(Engine):
         config: Config,
         graphs: Graphs,
         copies: torch.cuda.Stream | None = None,
+        *,
+        spent: Spent | None = None,
     ):
         """Windows are copied to the GPU on a new stream, or on a given one."""
         super().__init__(net, config, captured=True)
-        self._graphs = graphs
+        self._graphs, self._spent = graphs, spent or Spent()
         self._steps: dict[tuple[Place, int, int], _Step] = {}
         self._copies = copies or torch.cuda.Stream(net.device)
         self._berths = cycle([_Berth(pinned=self._on_gpu) for _ in range(_BERTHS)])
@@ -209,7 +213,7 @@ class CapturedEngine(Engine):
         shape = (lesson.place, layout.steps, layout.ends)
         step = self._steps.get(shape)
         if step is None:
-            with CAPTURES:
+            with self._capturing():
                 step = self._steps[shape] = self._captured(lesson)
         berth, current = next(self._berths), torch.cuda.current_stream(self.net.device)
         content = berth.taken(lesson.packed.content)
@@ -224,9 +228,15 @@ class CapturedEngine(Engine):
     def update(self) -> None:
         """Change the weights by accumulated gradients."""
         if self._update is None:
-            with CAPTURES:
+            with self._capturing():
                 self._update = self._graphs.captured(self._apply_gradients)
         self._update.replay()
+
+    @contextmanager
+    def _capturing(self) -> Iterator[None]:
+        """When no other thread does."""
+        with self._spent.on("captures"), CAPTURES:
+            yield
 
     def _captured(self, lesson: Lesson) -> _Step:
         """The step of a lesson, ready for a replay. The state of training is not touched."""

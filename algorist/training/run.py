@@ -1,4 +1,4 @@
-"""A run is a folder: config.json, metrics.jsonl, events, checkpoints and best.safetensors."""
+"""A run is a folder: config.json, checkpoints, best.safetensors, metrics, times and events."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Run:
         With `steps` it will end there, instead of where it was to end.
         """
         folder = Path(folder)
-        saved = restored(newest(folder))
+        saved = newest(folder)
         with _prepared(Config.from_json(saved.state["config"]), slot):
             trainer = Trainer.resume(saved, computing, slot)
         run = cls(folder, trainer)
@@ -87,7 +87,7 @@ class Run:
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
         logs, trainer = list(logs), self.trainer
-        every = trainer.config.schedule.checkpoint_every
+        every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
             for report in steps:
@@ -103,14 +103,16 @@ class Run:
             for log in logs:
                 log.close()
         self.save()
+        self._append("times.jsonl", {"from": first, "to": trainer.step, **trainer.spent.to_json()})
         return trainer.step == trainer.config.schedule.steps
 
     def save(self) -> None:
         """Write a checkpoint and the best model so far."""
-        checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
-        temporary = self.folder / ".best.safetensors"
-        self.trainer.best_learner().save(temporary)
-        temporary.rename(self.folder / "best.safetensors")
+        with self.trainer.spent.on("saving"):
+            checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
+            temporary = self.folder / ".best.safetensors"
+            self.trainer.best_learner().save(temporary)
+            temporary.rename(self.folder / "best.safetensors")
 
     @property
     def metrics(self) -> Path:
@@ -118,10 +120,14 @@ class Run:
         return self.folder / "metrics.jsonl"
 
     def _note(self, report: Report, logs: Iterable[Log]) -> None:
-        with self.metrics.open("a") as file:
-            file.write(json.dumps(asdict(report)) + "\n")
+        self._append(self.metrics.name, asdict(report))
         for log in logs:
             log.report(report)
+
+    def _append(self, name: str, line: dict[str, Any]) -> None:
+        """Add a line of JSON: to the metrics for each report, to the times for each sitting."""
+        with (self.folder / name).open("a") as file:
+            file.write(json.dumps(line) + "\n")
 
     def _forget_after(self, step: int) -> None:
         """Drop reports of steps that will be taken again."""
@@ -139,24 +145,35 @@ def _prepared(config: Config, slot: Slot | None) -> AbstractContextManager:
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:
-    """Write a run in few bytes to a new folder, where it can be resumed; returns the files."""
+    """Write a run in few bytes to a new folder, where it can be resumed; returns the files.
+
+    They are few and lie in the folder itself, so that they are easily sent.
+    """
     folder, target = Path(folder), Path(target)
-    now = restored(newest(folder))
+    now = newest(folder)
     expect_no_run(target)
-    written = checkpoint.write(target / "checkpoints", lightened(now))
-    for name in ("metrics.jsonl", "config.json"):
+    target.mkdir(parents=True, exist_ok=True)
+    files = checkpoint.write_files(target, lightened(now))
+    for name in ("metrics.jsonl", "times.jsonl", "config.json"):
         if (folder / name).exists():
             replace_text(target / name, (folder / name).read_text())
-    return [file for place in (target, written) for file in place.iterdir() if file.is_file()]
+            files.append(target / name)
+    return files
 
 
 def newest(folder: Path) -> checkpoint.Checkpoint:
-    """The newest whole checkpoint of the run in a folder."""
+    """The newest whole checkpoint of the run in a folder, or what was packed into it."""
     if not (folder / "config.json").exists():
         raise ValueError(
             f"{folder}: there is no run here (no config.json); start one (algorist train)"
         )
-    return checkpoint.newest(folder / "checkpoints")
+    checkpoints = folder / "checkpoints"
+    if checkpoints.exists() or not checkpoint.is_in(folder):
+        return restored(checkpoint.newest(checkpoints))
+    try:
+        return restored(checkpoint.read(folder))
+    except checkpoint.DamagedError as error:
+        raise ValueError(f"{folder}: {error}; pack the run again") from error
 
 
 def expect_no_run(folder: Path) -> None:

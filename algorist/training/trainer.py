@@ -30,6 +30,7 @@ from algorist.training.engine import CAPTURES, CapturedEngine, Engine, Lesson, P
 from algorist.training.feed import Feed
 from algorist.training.lessons import Syllabus
 from algorist.training.slots import Slot
+from algorist.training.spent import Spent
 from algorist.training.workers import Crew, Workers
 
 _GLANCE = 1e-4
@@ -67,6 +68,7 @@ class Trainer:
     ):
         """Begin with fresh weights, or with the given ones, alone or beside others in a slot."""
         self.config, self.computing, self._slot = config, computing, slot
+        self.spent = Spent()
         self.learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
         self.net = computing.apply(self.learner.net)
         if weights is not None:
@@ -76,7 +78,9 @@ class Trainer:
         self.net.processor.requires_grad_(not config.optimiser.freeze_processor)
         self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
         self.engine = (
-            CapturedEngine(self.net, config, self._graphs, slot.copies if slot else None)
+            CapturedEngine(
+                self.net, config, self._graphs, slot.copies if slot else None, spent=self.spent
+            )
             if self._graphs
             else Engine(self.net, config)
         )
@@ -84,7 +88,6 @@ class Trainer:
         self.step = 0
         self._cursors: dict[Place, Sequence[Cursor]] = {}
         self._summed_steps = 0
-        self.starved = 0.0
         # By quality, which is the score where that is not an error.
         self.best_scores: PerSeed = [-math.inf] * len(config.seeds)
         self.best_steps = [0] * len(config.seeds)
@@ -94,6 +97,11 @@ class Trainer:
     def device(self) -> torch.device:
         """Where the net is trained."""
         return self.net.device
+
+    @property
+    def starved(self) -> float:
+        """The seconds in which the device had nothing to do, since data was not there yet."""
+        return self.spent["waiting"]
 
     def _own_graphs(self) -> Graphs:
         return self._slot.graphs() if self._slot else Graphs(self.device)
@@ -152,9 +160,9 @@ class Trainer:
             self._slot.check()
         while not (lessons.ready or self.engine.idle()):
             time.sleep(_GLANCE)
-        start = time.perf_counter()
-        lesson = next(lessons)
-        self.starved += time.perf_counter() - start
+        with self.spent.on("waiting"):
+            lesson = next(lessons)
+        self.spent.begin()
         return lesson
 
     def _learn(self, lesson: Lesson) -> None:
@@ -187,7 +195,12 @@ class Trainer:
             )
 
     def _report(self) -> Report:
-        self._check_losses()
+        self._check_losses()  # which waits for the device: what follows is its time alone
+        captures = self._graphs is not None and "_validation" not in self.__dict__
+        with self.spent.on("captures" if captures else "validation"):
+            return self._validated()
+
+    def _validated(self) -> Report:
         validation = self._validation
         with CAPTURES:  # the first time
             answers = {name: problems.answers() for name, problems in validation.items()}
@@ -223,8 +236,16 @@ class Trainer:
     def _keep_best(self, place: int, quality: float) -> None:
         """The model of the seed at that place is its best so far."""
         self.best_scores[place], self.best_steps[place] = quality, self.step
-        weights = {name: p.detach()[place] for name, p in self.net.named_parameters()}
-        torch._foreach_copy_([self.best[name][place] for name in weights], list(weights.values()))
+        torch._foreach_copy_(*self._weights_of_seed[place])
+
+    @cached_property
+    def _weights_of_seed(self) -> list[tuple[list[Tensor], list[Tensor]]]:
+        """For each seed, the best weights and the present ones, which never move."""
+        present = {name: p.detach() for name, p in self.net.named_parameters()}
+        return [
+            ([self.best[name][place] for name in present], [p[place] for p in present.values()])
+            for place in range(self.net.replicas)
+        ]
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""

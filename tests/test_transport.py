@@ -1,0 +1,99 @@
+"""Packed runs: few files in one folder, read as they lie there, and those of older versions too."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import small
+import torch
+
+from algorist.training import checkpoint, transport
+from algorist.training.checkpoint import Checkpoint
+from algorist.training.run import Run, newest, pack
+
+SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run that was stopped after four of six steps."""
+    config = small.training("bfs", "dfs", seeds=(0, 1), steps=6, chunk=4, schedule=SCHEDULE)
+    started = Run.start(tmp_path_factory.mktemp("run"), config)
+    started.train(should_stop=lambda: started.trainer.step >= 4)
+    return started.folder
+
+
+def files_below(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_all_files_lie_in_the_folder_itself_and_are_told(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_FILE_SIZE", 20_000)
+    monkeypatch.setattr(transport, "_RUN", 1000)
+    files = pack(run, tmp_path / "packed")
+    assert sorted(files) == files_below(tmp_path / "packed")
+    assert {file.parent for file in files} == {tmp_path / "packed"}
+    assert len(files) > 4
+    assert all(file.stat().st_size < 30_000 for file in files)
+
+
+def test_a_packed_run_goes_on_where_it_lies(run, tmp_path):
+    pack(run, tmp_path)
+    before = newest(run)
+    assert newest(tmp_path).state == before.state
+    resumed = Run.resume(tmp_path)
+    assert resumed.trainer.step == 4
+    for name, weights in resumed.trainer.net.named_parameters():
+        assert torch.equal(weights, before.tensors[f"net/{name}"]), name
+    assert resumed.train()
+    assert newest(tmp_path).step == 6  # not what was packed
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [2, 4, 6]
+
+
+def test_runs_that_older_versions_packed_are_still_read(run, tmp_path):
+    light = transport.lightened(newest(run))
+    content = dict(light.tensors)
+    state = json.loads(transport._inflated(content.pop("state")))
+    assert "cursors" in state
+    checkpoint.write(tmp_path / "checkpoints", Checkpoint(light.step, content, state))
+    (tmp_path / "config.json").write_text((run / "config.json").read_text())
+    assert Run.resume(tmp_path).trainer.step == 4
+    pack(tmp_path, tmp_path / "again")
+    got, expected = newest(tmp_path / "again"), newest(tmp_path)
+    assert got.state == expected.state == newest(run).state
+    for name, tensor in expected.tensors.items():
+        assert torch.equal(got.tensors[name], tensor), name
+
+
+def test_the_state_takes_little_room(run, tmp_path):
+    pack(run, tmp_path)
+    light = checkpoint.read(tmp_path)
+    assert light.state == {}
+    assert light.tensors["state"].nbytes < 0.7 * len(json.dumps(newest(run).state))
+
+
+def test_damage_is_noticed(run, tmp_path):
+    pack(run, tmp_path)
+    file = tmp_path / "tensors-0.safetensors"
+    file.write_bytes(file.read_bytes()[:-1] + b"!")
+    with pytest.raises(ValueError, match=r"damaged tensors-0\.safetensors; pack the run again"):
+        newest(tmp_path)
+
+
+def test_numbers_are_rounded_to_the_nearest():
+    numbers = torch.tensor([1.0, -1.0, 1 + 1 / 64 + 1e-4, 1 + 1 / 64 - 1e-4, 1.999, 0.0, -3e-30])
+    got = transport._rounded(numbers, 5)
+    assert got[:6].tolist() == [1.0, -1.0, 1 + 1 / 32, 1.0, 2.0, 0.0]
+    assert torch.allclose(got, numbers, rtol=1 / 64, atol=0)
+    assert torch.equal(transport._rounded(got, 5), got)
+    assert torch.equal(got.bfloat16().float(), got)
+    assert transport._rounded(numbers, 23) is numbers
+
+
+def test_a_packed_run_can_be_given_more_steps(run, tmp_path):
+    pack(run, tmp_path)
+    resumed = Run.resume(tmp_path, steps=8)
+    assert resumed.trainer.config.schedule == replace(resumed.trainer.config.schedule, steps=8)
+    assert newest(tmp_path).step == 4
+    assert Run.resume(tmp_path).trainer.config.schedule.steps == 8

@@ -1,0 +1,123 @@
+"""Workers: lessons from other processes are those that are made here, in bytes that are shared."""
+
+import pytest
+import small
+import torch
+
+from algorist.training.engine import Engine, Place, fitted
+from algorist.training.feed import Feed
+from algorist.training.lessons import Syllabus
+from algorist.training.packing import Layout, packed
+from algorist.training.trainer import Trainer
+from algorist.training.workers import _AHEAD, Crew, Workers
+
+CONFIG = small.training("bfs", "insertion_sort", steps=9, chunk=4, seeds=(0, 1))
+
+
+def syllabus(config=CONFIG, step=0):
+    cursors = {name: Feed(config, name).cursors(step) for name in config.algorithms}
+    return Syllabus(config, step, cursors, fitted)
+
+
+def lessons_made_here(plan):
+    return [plan.lesson(turn) for _, turn in plan.turns(plan.feeds(), 1)]
+
+
+def test_lessons_of_workers_are_those_that_are_made_here():
+    expected = lessons_made_here(syllabus())
+    assert len(expected) == 18 > 2 * _AHEAD
+    with Workers(Crew(2), syllabus()) as lessons:
+        for wanted, got in zip(expected, lessons, strict=True):
+            assert got.place == wanted.place
+            assert got.cursors == wanted.cursors
+            assert torch.equal(got.packed.window.follows, wanted.packed.window.follows)
+            for name, hint in wanted.packed.window.hints.items():
+                assert torch.equal(got.packed.window.hints[name], hint), name
+
+
+def test_a_lesson_stays_until_the_next_is_taken():
+    expected = lessons_made_here(syllabus())
+    with Workers(Crew(1), syllabus()) as lessons:
+        first = next(lessons).packed
+        before = first.content.clone()
+        worker = lessons._workers[0]
+        for _ in range(_AHEAD - 1):  # all that it may prepare meanwhile
+            assert worker._poll.poll(20_000)
+            worker.received()
+        assert torch.equal(first.content, before)
+        assert torch.equal(first.window.follows, expected[0].packed.window.follows)
+        assert not worker.is_ready  # nobody has asked for more
+
+
+def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
+    with Workers(Crew(1), syllabus()) as lessons:
+        layouts = {}
+        for lesson in lessons:
+            own = lesson.packed.layout
+            shape = (lesson.place, own.steps, own.ends)
+            assert layouts.setdefault(shape, own) is own
+        assert len(layouts) < 18
+
+
+def test_a_crew_can_leave_a_syllabus_and_begin_another():
+    crew, expected = Crew(2), lessons_made_here(syllabus())
+    try:
+        for taken in (0, 1, 5, 18):
+            lessons = Workers(crew, syllabus(), alone=False)
+            for place in range(taken):
+                got = next(lessons)
+                assert torch.equal(
+                    got.packed.window.end_weights, expected[place].packed.window.end_weights
+                )
+            lessons.close()
+        assert crew.is_whole
+    finally:
+        crew.close()
+
+
+def test_a_window_can_be_put_into_bytes_and_cut_out_again():
+    window = Feed(CONFIG, "insertion_sort").portion(0).window
+    layout, found = Layout(window), []
+    content = torch.full((layout.size,), 7, dtype=torch.uint8)
+    layout.write(window, content)
+    layout.window(content).map(lambda tensor: found.append(tensor) or tensor)
+    window.map(lambda tensor: torch.testing.assert_close(found.pop(0), tensor) or tensor)
+    assert not found
+    assert (layout.steps, layout.ends) == (window.steps, window.end_weights.shape[1])
+
+
+def test_what_is_learnt_does_not_depend_on_bytes_that_are_overwritten_later():
+    trainers = [Trainer(CONFIG) for _ in range(2)]
+    for trainer, spoil in zip(trainers, (False, True), strict=True):
+        engine, feed = trainer.engine, Feed(CONFIG, "bfs")
+        assert isinstance(engine, Engine)
+        for step in range(4):
+            lesson = engine.lesson(feed.portion(step))
+            engine.learn(lesson)
+            if spoil:
+                lesson.packed.content.fill_(85)
+    for one, other in zip(*(t.net.parameters() for t in trainers), strict=True):
+        assert torch.equal(one, other)
+    hidden = [trainer.engine.carries[Place("bfs", 4)].hidden for trainer in trainers]
+    assert torch.equal(*hidden)
+
+
+def test_the_best_weights_of_a_seed_are_kept_by_themselves():
+    trainer = Trainer(CONFIG)
+    list(trainer.run())
+    before = {name: weights.clone() for name, weights in trainer.best.items()}
+    with torch.no_grad():
+        for parameter in trainer.net.parameters():
+            parameter += 1
+    trainer._keep_best(1, 0.5)
+    for name, parameter in trainer.net.named_parameters():
+        assert torch.equal(trainer.best[name][0], before[name][0]), name
+        assert torch.equal(trainer.best[name][1], parameter[1]), name
+    assert trainer.best_scores[1] == pytest.approx(0.5)
+
+
+def test_packed_windows_go_to_other_devices_by_one_copy():
+    got = packed(Feed(CONFIG, "bfs").portion(0).window)
+    moved = got.to(torch.device("meta"))
+    assert moved.content.device.type == moved.window.follows.device.type == "meta"
+    assert moved.window.follows.shape == got.window.follows.shape
