@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
+import made_up
 import pytest
 import small
 
@@ -15,7 +16,7 @@ from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, FAMILIES, Name, Plan
-from algorist.experiments.results import Results, Row, read, sample_count, write
+from algorist.experiments.results import Results, read, sample_count, write
 from algorist.experiments.work import jobs
 from algorist.model.learner import load
 from algorist.training import run as runs_of
@@ -359,30 +360,8 @@ def test_what_makes_no_sense_is_refused(capsys, tmp_path, words, message):
 # Results on disk
 
 
-def row(**changes):
-    values = {
-        "experiment": "specialists",
-        "part": "bfs",
-        "algorithm": "bfs",
-        "seed": 0,
-        "score": 100 / 3,
-        "correct": 0.1,
-        "validation": 99.0,
-        "best_step": 50,
-        "steps": 100,
-        "weights": 7,
-        "samples": 32,
-        "recipe": "0123456789",
-        "version": "1",
-        "device": "cpu",
-        "date": "2026-01-01",
-        "seconds": 1.5,
-    }
-    return Row(**{**values, **changes})
-
-
 def test_rows_are_kept_in_full_precision_and_in_order(tmp_path):
-    rows = [row(seed=seed, part=part) for part in ("bfs", "dfs") for seed in (0, 2, 10)]
+    rows = [made_up.row(seed=seed, part=part) for part in ("bfs", "dfs") for seed in (0, 2, 10)]
     results = Results(tmp_path, "specialists")
     for new in reversed(rows):
         results.add([new])
@@ -395,8 +374,8 @@ def test_rows_are_kept_in_full_precision_and_in_order(tmp_path):
 
 def test_a_new_row_takes_the_place_of_the_old_one(tmp_path):
     results = Results(tmp_path, "specialists")
-    results.add([row(samples=2), row(seed=1)])
-    results.add([row(samples=32, score=5.0)])
+    results.add([made_up.row(samples=2), made_up.row(seed=1)])
+    results.add([made_up.row(samples=32, score=5.0)])
     assert [(r.seed, r.samples) for r in results.rows] == [(0, 32), (1, 32)]
 
 
@@ -405,7 +384,7 @@ def test_files_that_are_not_results_are_refused(tmp_path):
     file.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="expected experiment, part"):
         read(file)
-    write(file, [row()])
+    write(file, [made_up.row()])
     file.write_text(file.read_text().replace("2026-01-01,1.5", "2026-01-01,long"))
     with pytest.raises(ValueError, match="line 2 is not a result"):
         read(file)
