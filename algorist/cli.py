@@ -20,6 +20,7 @@ from algorist.commands.import_official import command as import_official_command
 from algorist.commands.list import command as list_command
 from algorist.commands.pack import command as pack_command
 from algorist.commands.report import command as report_command
+from algorist.commands.reproduce import command as reproduce_command
 from algorist.commands.resume import command as resume_command
 from algorist.commands.run import command as run_command
 from algorist.commands.sample import command as sample_command
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Command] = {
     "resume": resume_command,
     "eval": eval_command,
     "run": run_command,
+    "reproduce": reproduce_command,
     "report": report_command,
     "export": export_command,
     "pack": pack_command,

@@ -21,6 +21,7 @@ ORDER = [
     "model",
     "evaluation",
     "training",
+    "experiments",
     "report",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",

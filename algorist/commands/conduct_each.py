@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
@@ -34,42 +35,100 @@ def check_at_once(arguments: Namespace) -> None:
 
 def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     """Train all runs that are not done; returns the exit code."""
-    how, end = computing(arguments), time.monotonic() + (arguments.stop_after or float("inf"))
+    how = computing(arguments)
     standings = {name: each.standing(name) for name in each.algorithms}
     done = {name: s for name, s in standings.items() if s and s.step >= each.steps}
-    left = [name for name in each.algorithms if name not in done]
-    if not left:
+    if len(done) == len(each.algorithms):
         terminal.print(
             f"all {len(done)} runs are done: algorist resume {each.folder} --steps N goes on to N"
         )
         return 0
+
+    def work(name: str, slot: Slot, progress: ProgressOfEach, stopping: Callable[[], bool]) -> bool:
+        run = each.run(name, how, slot)
+        with progress.watching(name, run.trainer) as observe:
+            reached = run.train(
+                logs=open_logs(run, arguments), observe=observe, should_stop=stopping
+            )
+        best, step = run.trainer.best_scores, run.trainer.step
+        progress.end(name, _best(best, terminal) if reached else f"saved at step {step}")
+        return reached
+
+    ended = {name: _best(standing.best, terminal) for name, standing in done.items()}
+    left = [name for name in each.algorithms if name not in done]
+    preparation = prepared(left, each.config.data.splits)
+    conducted = conduct_in_slots(each.algorithms, ended, preparation, work, arguments, terminal)
+    terminal.print(f"{len(done) + len(conducted.done)} of {len(each.algorithms)} runs are done")
+    if len(conducted.done) < len(conducted.names):
+        terminal.print(f"to go on: algorist resume {each.folder}")
+    else:
+        terminal.print(f"to test one: algorist eval {each.folder / each.algorithms[0]}")
+    return conducted.exit_code()
+
+
+Work = Callable[[str, Slot, ProgressOfEach, Callable[[], bool]], bool]
+"""Goes on with the run of that name in a slot, until it is to stop; whether it is done then."""
+
+
+class Conducted(NamedTuple):
+    """What has become of several runs."""
+
+    names: Sequence[str]
+    outcomes: Mapping[str, Outcome]
+    interrupt: Interrupt
+
+    @property
+    def done(self) -> list[str]:
+        """Those that have come to their end."""
+        return [name for name, outcome in self.outcomes.items() if outcome.value]
+
+    def exit_code(self) -> int:
+        """Say what has failed; returns the exit code."""
+        failed = {name: outcome for name, outcome in self.outcomes.items() if outcome.error}
+        for name, outcome in failed.items():
+            if not isinstance(outcome.error, _EXPECTED):
+                print(outcome.trace, file=sys.stderr)
+            print(f"algorist: error: {name}: {outcome.error}", file=sys.stderr)
+        forgotten = [name for name in self.names if name not in self.outcomes]
+        if forgotten:
+            print(
+                f"algorist: error: not begun, since processes that prepare data have ended: "
+                f"{', '.join(forgotten)}",
+                file=sys.stderr,
+            )
+        if failed or forgotten:
+            return FAILED
+        return self.interrupt.exit_code if self.interrupt.came() else 0
+
+
+def conduct_in_slots(
+    names: Sequence[str],
+    ended: Mapping[str, str],
+    preparation: AbstractContextManager,
+    work: Work,
+    arguments: Namespace,
+    terminal: Terminal,
+) -> Conducted:
+    """Do the work of all runs but those that have ended, some at once, until told to stop."""
+    how, end = computing(arguments), time.monotonic() + (arguments.stop_after or float("inf"))
+    left = [name for name in names if name not in ended]
     count = min(number_of_slots(arguments.at_once, how), len(left))
-    terminal.print(f"{len(left)} of {len(each.algorithms)} runs to go, {count} at once")
-    with prepared(left, each.config.data.splits):
+    terminal.print(f"{len(left)} of {len(names)} runs to go, {count} at once")
+    with preparation:
         pass
     with (
         Interrupt(quiet=terminal.is_terminal) as interrupt,
         Slots(count, how) as slots,
-        ProgressOfEach(terminal, each.algorithms, stopping=interrupt.came) as progress,
+        ProgressOfEach(terminal, names, stopping=interrupt.came) as progress,
     ):
-        for name, standing in done.items():
-            progress.end(name, _best(standing.best, terminal))
+        for name, text in ended.items():
+            progress.end(name, text)
 
         def stopping() -> bool:
             return interrupt.came() or time.monotonic() >= end
 
         def task(name: str, slot: Slot) -> bool:
-            """Train a run; whether it is done."""
-            if stopping():
-                return False
-            run = each.run(name, how, slot)
-            with progress.watching(name, run.trainer) as observe:
-                reached = run.train(
-                    logs=open_logs(run, arguments), observe=observe, should_stop=stopping
-                )
-            best, step = run.trainer.best_scores, run.trainer.step
-            progress.end(name, _best(best, terminal) if reached else f"saved at step {step}")
-            return reached
+            return not stopping() and work(name, slot, progress, stopping)
 
         tasks: list[Callable[[Slot], Any]] = [partial(task, name) for name in left]
         outcomes = {}
@@ -77,40 +136,8 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
             outcomes[left[outcome.place]] = outcome
             if outcome.error is not None:
                 progress.end(left[outcome.place], "failed")
-    return _summary(each, left, outcomes, interrupt, terminal)
+    return Conducted(left, outcomes, interrupt)
 
 
 def _best(best: Any, terminal: Terminal) -> str:
     return f"done, best validation {percent(best, 1, terminal.plus_minus)} %"
-
-
-def _summary(
-    each: Each,
-    left: list[str],
-    outcomes: dict[str, Outcome],
-    interrupt: Interrupt,
-    terminal: Terminal,
-) -> int:
-    """Say what has become of all runs; returns the exit code."""
-    failed = {name: outcome for name, outcome in outcomes.items() if outcome.error}
-    done = [name for name, outcome in outcomes.items() if outcome.value]
-    total = len(each.algorithms)
-    terminal.print(f"{total - len(left) + len(done)} of {total} runs are done")
-    if len(done) < len(left):
-        terminal.print(f"to go on: algorist resume {each.folder}")
-    else:
-        terminal.print(f"to test one: algorist eval {each.folder / each.algorithms[0]}")
-    for name, outcome in failed.items():
-        if not isinstance(outcome.error, _EXPECTED):
-            print(outcome.trace, file=sys.stderr)
-        print(f"algorist: error: {name}: {outcome.error}", file=sys.stderr)
-    forgotten = [name for name in left if name not in outcomes]
-    if forgotten:
-        print(
-            f"algorist: error: not begun, since processes that prepare data have ended: "
-            f"{', '.join(forgotten)}",
-            file=sys.stderr,
-        )
-    if failed or forgotten:
-        return FAILED
-    return interrupt.exit_code if interrupt.came() else 0

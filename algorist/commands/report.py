@@ -1,4 +1,4 @@
-"""`algorist report`: a run on one page."""
+"""`algorist report`: a run on one page, or the paper's tables and figures from results."""
 
 from __future__ import annotations
 
@@ -9,42 +9,92 @@ from algorist.commands import Command
 from algorist.commands.arguments import add_computing, loaded
 from algorist.report.terminal import Terminal
 
+_PAGE, _FOLDER = "report.html", "report"
+_FOR_RUNS = {"samples": None, "device": "auto", "kernels": "auto", "precision": "tf32"}
+"""Options about tests, which results have behind them, and what they are if not given."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    parser.add_argument("folder", metavar="FOLDER", help="the folder of the run")
     parser.add_argument(
-        "--out", default="report.html", metavar="FILE", help="(default: report.html)"
+        "folder", metavar="FOLDER", help="the folder of a run, or of results (algorist reproduce)"
     )
     parser.add_argument(
-        "--samples", type=int, metavar="K", help="test only the first K samples of each algorithm"
+        "--out",
+        metavar="PATH",
+        help=f"the page about a run (default: {_PAGE}), or a folder (default: {_FOLDER})",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        metavar="K",
+        help="of a run: test only the first K samples of each algorithm",
+    )
+    parser.add_argument(
+        "--any-settings",
+        action="store_true",
+        help="of results: show those too that are not of the paper's settings, and say so",
     )
     add_computing(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
+    """Report on what the folder holds."""
+    from algorist.experiments.results import is_results
+
+    folder = Path(arguments.folder)
+    if (folder / "config.json").exists():
+        _report_run(folder, arguments, terminal)
+    elif is_results(folder):
+        _report_results(folder, arguments, terminal)
+    else:
+        raise ValueError(
+            f"{folder}: there is no run here (no config.json), and there are no results "
+            "(such as specialists.csv)"
+        )
+
+
+def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the run's best net and write the page."""
     from algorist.report.html import page, read_metrics
     from algorist.report.scores import first_samples, measured
     from algorist.training.config import Config
 
-    folder = Path(arguments.folder)
-    if not (folder / "config.json").exists():
-        raise ValueError(f"{folder}: there is no run here (no config.json)")
+    if arguments.any_settings:
+        raise ValueError(f"--any-settings: it is for results, but {folder} is a run")
     config = Config.from_json((folder / "config.json").read_text())
     learner = loaded(folder, arguments)
     draw = first_samples("test", arguments.samples)
     rows = list(measured(learner, learner.algorithms, draw))
     text = page(folder.name, config, read_metrics(folder / "metrics.jsonl"), rows)
-    Path(arguments.out).write_text(text, encoding="utf-8")
-    terminal.print(f"written to {arguments.out}")
+    out = arguments.out or _PAGE
+    Path(out).write_text(text, encoding="utf-8")
+    terminal.print(f"written to {out}")
+
+
+def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
+    """Write tables and figures, and the page that shows them."""
+    from algorist.report.reproduced import Reproduced
+    from algorist.report.results_page import INDEX, write_report
+
+    for name, usual in _FOR_RUNS.items():
+        if getattr(arguments, name) != usual:
+            raise ValueError(f"--{name}: it is for a run, but {folder} has results")
+    results = Reproduced(folder, any_settings=arguments.any_settings)
+    out = Path(arguments.out or _FOLDER)
+    if not write_report(results, out):
+        terminal.print("some results are missing: the page says which")
+    if results.remark():
+        terminal.print(results.remark(), soft_wrap=True)
+    terminal.print(f"written to {out / INDEX}", soft_wrap=True)
 
 
 command = Command(
-    help="write a page about a run: curves, test scores beside the paper's, configuration",
+    help="write a page about a run, or the paper's tables and figures from results",
     examples="""\
 algorist report runs/bfs
-algorist report runs/bfs --out bfs.html --samples 8""",
+algorist report runs/bfs --out bfs.html --samples 8
+algorist report results --out report""",
     add_arguments=add_arguments,
     run=run,
 )

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from algorist.algorithms import Algorithm, get
 from algorist.batch import Batch
 from algorist.data import cache
@@ -85,6 +87,13 @@ def split(algorithm: str | Algorithm, name: str) -> Batch:
 def path(algorithm: Algorithm, name: str) -> Path:
     """Where a set of an algorithm is kept."""
     return cache.folder() / f"{algorithm.name}-{name}-v{_FORMAT}.npz"
+
+
+def beginning(algorithm: str | Algorithm, name: str, samples: int | None) -> Batch:
+    """The first samples of one of the benchmark's fixed sets; None: all of them."""
+    batch = split(algorithm, name)
+    count = len(batch) if samples is None else positive("samples", samples)
+    return batch.take(np.arange(min(count, len(batch))))
 
 
 def declared(algorithm: str | Algorithm) -> Algorithm:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -11,23 +10,13 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from algorist.report.drawing import INK, STYLE, inline
 from algorist.report.numbers import percent
 from algorist.report.published import NETS, Published, published
 from algorist.report.scores import PAPER, Scored
 from algorist.training.config import Config
 from algorist.training.trainer import Report
 
-_INK = "#010203"
-"""Stands for the page's own colour of text, which pictures take on."""
-_INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-_STYLE: dict[Any, Any] = {
-    **dict.fromkeys(_INKED, _INK),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "font.family": "sans-serif",
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "algorist",  # the same run gives the same page
-}
 _SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
 
 
@@ -66,7 +55,7 @@ def _curves(config: Config, reports: Sequence[Report]) -> str:
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(9, 3), layout="constrained")
         scores, losses = figure.subplots(1, 2)
         _draw(scores, "validation score, %", reports, _series(config, reports, "scores", 100))
@@ -78,10 +67,7 @@ def _curves(config: Config, reports: Sequence[Report]) -> str:
         losses.yaxis.set_minor_formatter(NullFormatter())
         if 1 < len(scores.lines) <= len(_SHADES):
             scores.legend(frameon=False, fontsize=8, loc="lower right")
-        picture = io.StringIO()
-        figure.savefig(picture, format="svg", transparent=True, metadata={"Date": None})
-    text = picture.getvalue()
-    return text[text.index("<svg") :].replace(_INK, "currentColor")
+        return inline(figure)
 
 
 def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, list[float]]) -> None:
@@ -93,7 +79,7 @@ def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, li
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel("step")
     axes.set_xlim(left=0)
-    axes.grid(color=_INK, alpha=0.12)
+    axes.grid(color=INK, alpha=0.12)
 
 
 def _series(

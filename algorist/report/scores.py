@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from algorist.algorithms import get
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
@@ -81,13 +80,7 @@ def measured(
 
 def first_samples(split: str, samples: int | None) -> Callable[[str], Batch]:
     """Draws one of the benchmark's fixed sets, or the beginning of it."""
-
-    def draw(algorithm: str) -> Batch:
-        batch = official.split(get(algorithm), split)
-        count = len(batch) if samples is None else official.positive("samples", samples)
-        return batch.take(np.arange(min(count, len(batch))))
-
-    return draw
+    return lambda algorithm: official.beginning(algorithm, split, samples)
 
 
 def score_table(rows: Sequence[Scored], sign: str, *, paper: bool) -> Table:

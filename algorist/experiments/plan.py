@@ -1,0 +1,217 @@
+"""The paper's experiments as data: each is a list of parts, and a part is a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from algorist.algorithms import get
+from algorist.errors import unknown
+from algorist.experiments.identity import recipe_of
+from algorist.training.config import Config
+from algorist.training.recipes import IMPROVEMENTS, cumulative_ablation, recipe, without
+
+FAMILIES = {
+    "divide_and_conquer": "Divide and conquer",
+    "dynamic_programming": "Dynamic programming",
+    "geometry": "Geometry",
+    "graphs": "Graphs",
+    "greedy": "Greedy",
+    "searching": "Search",
+    "sorting": "Sorting",
+    "strings": "Strings",
+}
+"""Groups of related algorithms, in the order of the paper's tables."""
+ALGORITHMS = (
+    "activity_selector",
+    "articulation_points",
+    "bellman_ford",
+    "bfs",
+    "binary_search",
+    "bridges",
+    "bubble_sort",
+    "dag_shortest_paths",
+    "dfs",
+    "dijkstra",
+    "find_maximum_subarray_kadane",
+    "floyd_warshall",
+    "graham_scan",
+    "heapsort",
+    "insertion_sort",
+    "jarvis_march",
+    "kmp_matcher",
+    "lcs_length",
+    "matrix_chain_order",
+    "minimum",
+    "mst_kruskal",
+    "mst_prim",
+    "naive_string_matcher",
+    "optimal_bst",
+    "quickselect",
+    "quicksort",
+    "segments_intersect",
+    "strongly_connected_components",
+    "task_scheduling",
+    "topological_sort",
+)
+"""The thirty of the paper: algorithms that users have added take no part."""
+BASELINES = {"memnet": "memnet_masked", "mpnn": "mpnn", "pgn": "pgn"}
+"""The nets of the earlier paper, and their processors."""
+ALL = "all"
+"""The part with all improvements, and the one with all algorithms."""
+SINGLE, CUMULATIVE = "single", "cumulative"
+"""The two ways to take improvements away: each by itself, or one more each time."""
+
+Parts = Iterator[tuple[str, Config]]
+Change = Callable[[Config], Config]
+
+
+def _specialist(algorithm: str) -> Config:
+    return recipe("generalist", [algorithm])
+
+
+def _generalist(algorithms: Sequence[str]) -> Config:
+    return recipe("generalist", algorithms)
+
+
+def _specialists(algorithms: Sequence[str]) -> Parts:
+    for name in algorithms:
+        yield name, _specialist(name)
+
+
+def _baselines(algorithms: Sequence[str]) -> Parts:
+    for net, processor in BASELINES.items():
+        for name in algorithms:
+            yield f"{net}/{name}", _with_processor(recipe("clrs2022", [name]), processor)
+
+
+def _pgn(algorithms: Sequence[str]) -> Parts:
+    for name in algorithms:
+        yield name, _with_processor(_specialist(name), "triplet_gpgn")
+
+
+def _with_processor(config: Config, processor: str) -> Config:
+    return replace(config, model=replace(config.model, processor=processor))
+
+
+def _all_at_once(algorithms: Sequence[str]) -> Parts:
+    yield ALL, _generalist(algorithms)
+
+
+def _all_at_once_in_full(algorithms: Sequence[str]) -> Parts:
+    yield ALL, without(_generalist(algorithms), "chunking")
+
+
+def _generalist_ablation(algorithms: Sequence[str]) -> Parts:
+    yield from cumulative_ablation(_generalist(algorithms))
+
+
+def _specialist_ablation(algorithms: Sequence[str]) -> Parts:
+    for name in algorithms:
+        for step, config in one_at_a_time(_specialist(name)):
+            yield f"{SINGLE}/{step}/{name}", config
+    for name in algorithms:
+        for step, config in cumulative_ablation(_specialist(name)):
+            yield f"{CUMULATIVE}/{step}/{name}", config
+
+
+def one_at_a_time(config: Config) -> Parts:
+    """The configuration itself, then without each of the improvements that it has."""
+    yield ALL, config
+    for name in IMPROVEMENTS:
+        changed = without(config, name)
+        if changed != config:
+            yield name, changed
+
+
+def _families(algorithms: Sequence[str]) -> Parts:
+    for family in FAMILIES:
+        related = [name for name in algorithms if get(name).family == family]
+        if related:
+            yield family, _generalist(related)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is trained for some of the paper's tables and figures."""
+
+    about: str
+    parts: Callable[[Sequence[str]], Parts]
+    """Its parts by name, for some algorithms."""
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "specialists": Experiment("a net for each algorithm, with all improvements", _specialists),
+    "baselines": Experiment("the earlier paper's nets: Memnet, MPNN, PGN", _baselines),
+    "pgn": Experiment("PGN with all improvements, for each algorithm", _pgn),
+    "generalist": Experiment("one net for all algorithms, in chunks", _all_at_once),
+    "generalist-full": Experiment("the same on whole trajectories", _all_at_once_in_full),
+    "generalist-ablation": Experiment(
+        "the generalist without one, two, ... improvements", _generalist_ablation
+    ),
+    "specialist-ablation": Experiment(
+        "specialists without one improvement, or without several", _specialist_ablation
+    ),
+    "families": Experiment("a net for each group of related algorithms", _families),
+}
+"""In an order in which no experiment needs a part of one that comes later."""
+
+
+class Name(NamedTuple):
+    """Where a part stands in the plan."""
+
+    experiment: str
+    part: str
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.part}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One training: all its seeds are replicas in lockstep."""
+
+    name: Name
+    config: Config
+    recipe: str
+    source: Name
+    """The first part that is trained in the same way: only that one is trained."""
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is trained for another part already."""
+        return self.source != self.name
+
+
+class Plan:
+    """All parts of all experiments, for some algorithms and with some settings changed."""
+
+    def __init__(
+        self, algorithms: Iterable[str] = ALGORITHMS, change: Change = lambda config: config
+    ):
+        self.algorithms = tuple(algorithms)
+        for name in self.algorithms:
+            if name not in ALGORITHMS:
+                raise ValueError(unknown("algorithm of the paper", name, ALGORITHMS))
+        self.parts: Mapping[Name, Part] = self._parts(change)
+
+    def _parts(self, change: Change) -> dict[Name, Part]:
+        found: dict[Name, Part] = {}
+        first: dict[str, Name] = {}
+        for experiment, described in EXPERIMENTS.items():
+            for part, config in described.parts(self.algorithms):
+                name, changed = Name(experiment, part), change(config)
+                own = recipe_of(changed)
+                found[name] = Part(name, changed, own, first.setdefault(own, name))
+        return found
+
+    def of(self, experiment: str) -> list[Part]:
+        """The parts of an experiment."""
+        if experiment not in EXPERIMENTS:
+            raise ValueError(unknown("experiment", experiment, EXPERIMENTS))
+        return [part for name, part in self.parts.items() if name.experiment == experiment]
+
+    def trained_for(self, experiment: str) -> list[Part]:
+        """The parts of an experiment that are not trained for another part already."""
+        return [part for part in self.of(experiment) if not part.is_repeated]

@@ -1,0 +1,147 @@
+"""Results: a CSV file for each experiment, a row for each algorithm and seed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import typing
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from threading import Lock
+
+from algorist.algorithms import get
+from algorist.data.official import SPLITS
+from algorist.experiments.plan import EXPERIMENTS, Part
+from algorist.training.run import replace_text
+
+Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one net scored in one algorithm's test."""
+
+    experiment: str
+    part: str
+    algorithm: str
+    seed: int
+    score: float
+    """The benchmark's, in per cent."""
+    correct: float
+    """The share of samples whose whole answer is right, in per cent."""
+    validation: float
+    """The best validation of the net, over all its algorithms, in per cent."""
+    best_step: int
+    """Where that was: the net as it was then has been tested."""
+    steps: int
+    weights: int
+    samples: int
+    """How many samples of the test were used."""
+    recipe: str
+    """The hash of the configuration."""
+    version: str
+    device: str
+    date: str
+    seconds: float
+    """How long the net and its replicas were trained, perhaps beside others."""
+
+    @property
+    def key(self) -> Key:
+        """What rows are sorted by; there is one of each."""
+        return self.part, self.algorithm, self.seed
+
+
+_TYPES = typing.get_type_hints(Row)
+_COLUMNS = [field.name for field in fields(Row)]
+
+
+class Results:
+    """The rows of an experiment, and their file. Several threads may add to it."""
+
+    def __init__(self, folder: Path | str, experiment: str):
+        self.file = file_of(folder, experiment)
+        self._rows = {row.key: row for row in read(self.file)}
+        self._lock = Lock()
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, sorted."""
+        return [self._rows[key] for key in sorted(self._rows)]
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Put rows into the file, each in the place of an older one of the same net."""
+        with self._lock:
+            self._rows |= {row.key: row for row in rows}
+            write(self.file, self.rows)
+
+    def has(self, part: Part, algorithm: str, seed: int, samples: int | None) -> bool:
+        """Whether a net has been tested on so many samples, or on all."""
+        row = self._rows.get((part.name.part, algorithm, seed))
+        if row is None or row.recipe != part.recipe:
+            return False
+        return row.samples >= sample_count(algorithm, samples)
+
+    def lacks(self, part: Part, seeds: Iterable[int], samples: int | None) -> list[int]:
+        """The seeds of a part that have not been tested in all its algorithms."""
+        tasks = part.config.algorithms
+        return [s for s in seeds if not all(self.has(part, task, s, samples) for task in tasks)]
+
+    def of_other_recipes(self, parts: Iterable[Part]) -> list[Row]:
+        """The rows of parts that were trained in another way."""
+        recipes = {part.name.part: part.recipe for part in parts}
+        return [row for row in self.rows if recipes.get(row.part, row.recipe) != row.recipe]
+
+    def expect_recipes_of(self, parts: Iterable[Part]) -> None:
+        """Complain about rows of parts that were trained in another way."""
+        others = self.of_other_recipes(parts)
+        if others:
+            raise ValueError(
+                f"{self.file}: got {len(others)} rows of other settings (the first: "
+                f"{others[0].part}, recipe {others[0].recipe}, {others[0].steps} steps), "
+                "which are never mixed with those asked for: give another folder (--out), "
+                "or remove these rows"
+            )
+
+
+def file_of(folder: Path | str, experiment: str) -> Path:
+    """Where the results of an experiment are."""
+    return Path(folder) / f"{experiment}.csv"
+
+
+def is_results(folder: Path | str) -> bool:
+    """Whether a folder holds results of experiments."""
+    return any(file_of(folder, name).exists() for name in EXPERIMENTS)
+
+
+def sample_count(algorithm: str, samples: int | None) -> int:
+    """How many samples of an algorithm's official test are used; None: all."""
+    whole = SPLITS["test"].count * get(algorithm).eval_multiplier
+    return whole if samples is None else min(samples, whole)
+
+
+def read(file: Path) -> list[Row]:
+    """The rows of a file; none, if there is no file."""
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines)
+        if reader.fieldnames != _COLUMNS:
+            raise ValueError(
+                f"{file}: got the columns {', '.join(reader.fieldnames or [])}, "
+                f"expected {', '.join(_COLUMNS)}"
+            )
+        try:
+            return [Row(**{name: _TYPES[name](row[name]) for name in _COLUMNS}) for row in reader]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{file}: line {reader.line_num} is not a result ({error})") from error
+
+
+def write(file: Path, rows: Iterable[Row]) -> None:
+    """Write a file so that its readers see all of it or the one before."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(asdict, rows))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(file, text.getvalue())

@@ -1,0 +1,201 @@
+"""What is still to be done for an experiment, and doing it: training, then the test.
+
+Below the folder of runs each part has a folder, and in it one for each run, under any name: a run
+is known by its configuration. So a run that comes from another machine need only be put there.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from algorist.data import official
+from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.experiments.identity import recipe_of
+from algorist.experiments.plan import Part
+from algorist.experiments.results import Results, Row
+from algorist.model.computing import Computing
+from algorist.training import run as runs_of
+from algorist.training.config import Config
+from algorist.training.engine import CAPTURES
+from algorist.training.run import Run, replace_text
+from algorist.training.slots import Slot
+from algorist.training.trainer import DivergedError, Report, Trainer
+
+_CLOCK = "seconds.json"
+_DIVERGED = "diverged.txt"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run of a part that is not yet done: trained in part, trained but not tested, or new."""
+
+    part: Part
+    seeds: tuple[int, ...]
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """How it is called while it is done."""
+        return f"{self.part.name.part} ({_seeds(self.seeds)})"
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a run already."""
+        return (self.folder / "config.json").exists()
+
+    def run(self, computing: Computing, slot: Slot | None = None) -> Run:
+        """The run, started or resumed."""
+        self._expect_no_divergence()
+        if self.has_begun:
+            return Run.resume(self.folder, computing, slot=slot)
+        return Run.start(self.folder, replace(self.part.config, seeds=self.seeds), computing, slot)
+
+    def _expect_no_divergence(self) -> None:
+        note = self.folder / _DIVERGED
+        if note.exists():
+            raise DivergedError(
+                f"{note.read_text().strip()} (to train it again, remove {self.folder})"
+            )
+
+    def diverged(self, error: DivergedError) -> None:
+        """Note that there is no point in going on."""
+        replace_text(self.folder / _DIVERGED, f"{error}\n")
+
+    def pack(self, folder: Path) -> Path:
+        """Write the run in few bytes to the same place below another folder; returns it."""
+        name = self.part.name
+        target = folder / name.experiment / name.part / self.folder.name
+        runs_of.pack(self.folder, target)
+        clock = self.folder / _CLOCK
+        if clock.exists():
+            replace_text(target / _CLOCK, clock.read_text())
+        return target
+
+
+def jobs(
+    parts: Iterable[Part], seeds: int, samples: int | None, results: Results, folder: Path
+) -> Iterator[Job]:
+    """What is left to do for some parts: runs that there are go on, for other seeds one begins."""
+    for part in parts:
+        left = results.lacks(part, range(seeds), samples)
+        for run, config in _runs(folder, part):
+            if set(config.seeds) & set(left):
+                yield Job(part, config.seeds, run)
+                left = [seed for seed in left if seed not in config.seeds]
+        if left:
+            own = f"{part.recipe}-seeds-{_range(left)}"
+            yield Job(part, tuple(left), _folder(folder, part) / own)
+
+
+def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:
+    """The runs of a part that are trained as it is to be."""
+    for file in sorted(_folder(folder, part).glob("*/config.json")):
+        config = Config.from_json(file.read_text())
+        if recipe_of(config) == part.recipe:
+            yield file.parent, config
+
+
+def _folder(folder: Path, part: Part) -> Path:
+    return folder / part.name.experiment / part.name.part
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {_range(seeds)}"
+
+
+def _range(seeds: Iterable[int]) -> str:
+    """`0-2`, or `0_2_3` where some between are missing."""
+    first, *others = seeds
+    if others == list(range(first + 1, first + 1 + len(others))):
+        return f"{first}-{others[-1]}" if others else f"{first}"
+    return "_".join(map(str, (first, *others)))
+
+
+class Stopwatch:
+    """Keeps how long a run has been trained, in its folder."""
+
+    def __init__(self, folder: Path):
+        self._file, self._before, self._start = (
+            folder / _CLOCK,
+            read_clock(folder),
+            time.monotonic(),
+        )
+
+    def report(self, report: Report) -> None:
+        """Note the time after a validation."""
+        self.close()
+
+    def close(self) -> None:
+        """Note the time."""
+        seconds = self._before + time.monotonic() - self._start
+        replace_text(self._file, json.dumps(round(seconds, 1)) + "\n")
+
+
+def read_clock(folder: Path) -> float:
+    """How long a run has been trained, as far as that is known."""
+    file = folder / _CLOCK
+    return float(json.loads(file.read_text())) if file.exists() else 0.0
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Scores nets in the official tests, or on the first samples of them."""
+
+    results: Results
+    samples: int | None
+    version: str
+    """Of this library."""
+
+    def examine(
+        self, job: Job, trainer: Trainer, should_stop: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Score the best nets of a run; whether all is done.
+
+        After each algorithm the results are written, and it may be told to stop.
+        """
+        learner = trainer.best_learner()
+        for algorithm in trainer.config.algorithms:
+            has = (self.results.has(job.part, algorithm, s, self.samples) for s in job.seeds)
+            if all(has):
+                continue
+            if should_stop():
+                return False
+            batch = official.beginning(algorithm, "test", self.samples)
+            with CAPTURES:  # it loads kernels
+                evaluations = evaluate(learner, algorithm, batch)
+            self.results.add(self._rows(job, trainer, algorithm, len(batch), evaluations))
+        return True
+
+    def _rows(
+        self,
+        job: Job,
+        trainer: Trainer,
+        algorithm: str,
+        samples: int,
+        evaluations: Iterable[Evaluation],
+    ) -> Iterator[Row]:
+        device, net = trainer.device, trainer.net
+        for place, evaluation in enumerate(evaluations):
+            yield Row(
+                *job.part.name,
+                algorithm,
+                job.seeds[place],
+                score=100 * evaluation.score,
+                correct=100 * evaluation.correct,
+                validation=100 * trainer.best_scores[place],
+                best_step=trainer.best_steps[place],
+                steps=trainer.step,
+                weights=sum(p.numel() for p in net.parameters()) // net.replicas,
+                samples=samples,
+                recipe=job.part.recipe,
+                version=self.version,
+                device=torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+                date=time.strftime("%Y-%m-%d"),
+                seconds=read_clock(job.folder),
+            )

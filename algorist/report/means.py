@@ -1,0 +1,103 @@
+"""Means as the paper computes them: over seeds, over families of algorithms, over all."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from algorist.algorithms import get
+from algorist.experiments.plan import ALGORITHMS, FAMILIES
+from algorist.report.numbers import standard_error
+
+_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""Of Student's distribution at 97.5 %, for 1, 2, ... degrees of freedom."""
+_NORMAL_QUANTILE = 1.96
+
+
+class Value(NamedTuple):
+    """A mean over seeds, in per cent."""
+
+    mean: float
+    error: float | None
+    """Its standard error; None where it is not known."""
+    seeds: int
+
+    def text(self, sign: str = "±") -> str:
+        """As papers write it."""
+        return f"{self.mean:.2f}" + ("" if self.error is None else f" {sign} {self.error:.2f}")
+
+    @property
+    def interval(self) -> float | None:
+        """How far the 95 % confidence interval reaches to either side."""
+        if self.error is None or self.seeds < 2:
+            return None
+        freedom = self.seeds - 1
+        few = freedom <= len(_QUANTILES)
+        return self.error * (_QUANTILES[freedom - 1] if few else _NORMAL_QUANTILE)
+
+
+Values = Mapping[str, Value]
+"""By algorithm."""
+Scores = Mapping[int, float]
+"""By seed."""
+
+
+def over_seeds(scores: Sequence[float]) -> Value:
+    """The mean over some seeds."""
+    error = standard_error(scores)
+    return Value(statistics.fmean(scores), None if math.isnan(error) else error, len(scores))
+
+
+def over_algorithms(scores: Mapping[str, Scores], algorithms: Iterable[str]) -> Value | None:
+    """The mean over algorithms of each seed that has them all, then over these seeds."""
+    of_each = [scores.get(algorithm, {}) for algorithm in algorithms]
+    if not of_each:
+        return None
+    common = set.intersection(*(set(own) for own in of_each))
+    if not common:
+        return None
+    return over_seeds([statistics.fmean(own[seed] for own in of_each) for seed in sorted(common)])
+
+
+def family_of(algorithm: str) -> str:
+    """The group of related algorithms that an algorithm belongs to."""
+    return get(algorithm).family
+
+
+def of_family(values: Values, family: str) -> Value | None:
+    """The mean over the algorithms of a family, if all of them are there.
+
+    Its error is the paper's: the standard deviation over all algorithms and seeds, divided by the
+    root of the number of algorithms.
+    """
+    names = [name for name in ALGORITHMS if family_of(name) == family]
+    if any(name not in values for name in names):
+        return None
+    own = [values[name] for name in names]
+    between = statistics.pvariance([value.mean for value in own])
+    within = statistics.fmean([(value.error or 0) ** 2 * value.seeds for value in own])
+    known = len(own) > 1 or own[0].error is not None
+    error = math.sqrt((between + within) / len(own)) if known else None
+    return Value(statistics.fmean([v.mean for v in own]), error, min(v.seeds for v in own))
+
+
+def mean_of_families(values: Values) -> float | None:
+    """The mean over the families' means, if all are there: small families weigh more by it."""
+    means = [of_family(values, family) for family in FAMILIES]
+    return statistics.fmean(mean.mean for mean in means if mean) if all(means) else None
+
+
+def mean_of_all(values: Values) -> float | None:
+    """The mean over all algorithms, if all are there."""
+    if any(name not in values for name in ALGORITHMS):
+        return None
+    return statistics.fmean(values[name].mean for name in ALGORITHMS)
+
+
+def number_above(values: Values, threshold: float) -> int | None:
+    """How many algorithms score more than that, if all are there."""
+    if any(name not in values for name in ALGORITHMS):
+        return None
+    return sum(values[name].mean > threshold for name in ALGORITHMS)

@@ -1,0 +1,316 @@
+"""The figures of the paper, drawn from our results beside the published numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from algorist.experiments.plan import ALGORITHMS, FAMILIES
+from algorist.report import ablations
+from algorist.report.ablations import STEPS, Ablation
+from algorist.report.drawing import COLOURS, INK, PUBLISHED
+from algorist.report.means import Value, family_of, over_algorithms
+from algorist.report.published import SEEDS
+from algorist.report.reproduced import Net, Reproduced, best_of, papers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STANDARD = "Error bars are standard errors of the mean over seeds."
+_INTERVAL = "Error bars are 95 % confidence intervals over seeds."
+_LAST = 102
+"""Where axes of scores end, in per cent."""
+_SHARES = tuple(range(10, 131, 10))
+_NOTHING = Value(0, None, 0)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that can be drawn, or what it lacks."""
+
+    name: str
+    """Of its files."""
+    title: str
+    caption: str
+    notes: Sequence[str]
+    """What is missing."""
+    draw: Callable[[], Figure] | None
+    """None: there is nothing to draw yet."""
+
+
+def pictures(results: Reproduced) -> Iterator[Picture]:
+    """All of them."""
+    specialists, generalist = results.specialists(), results.generalist()
+    paper = papers("triplet_gmpnn")
+    before = best_of("previous best, published", map(papers, ("memnet", "mpnn", "pgn")))
+    best = best_of("best single-task net, published", map(papers, SEEDS))
+    yield _bars(
+        "old-vs-new",
+        "Specialists against the previous best",
+        "Nets for one algorithm each, sorted by ours (paper, figure 2). The previous best is that "
+        f"of Memnet, MPNN and PGN. {_STANDARD}",
+        [before, _titled("Triplet-GMPNN, published", paper), _titled("ours", specialists)],
+        key=specialists,
+    )
+    yield _bars(
+        "generalist-vs-specialists",
+        "One net for all against one for each",
+        f"Sorted by the gain of the generalist (paper, figure 3). {_STANDARD}",
+        [specialists, generalist],
+        key=generalist,
+        less=specialists,
+    )
+    yield _chunking(results)
+    yield _ablation_picture(
+        "generalist-ablation",
+        "The generalist without improvements",
+        "Each bar has one improvement less than the one above (paper, figure 4b)",
+        ablations.generalist_ablation(results),
+    )
+    yield _bars(
+        "generalist-vs-best",
+        "One net for all against the best published for each",
+        f"Sorted by the gain of the generalist (paper, figure 5a). {_STANDARD}",
+        [best, generalist],
+        key=generalist,
+        less=best,
+    )
+    yield _shares(generalist, best, specialists)
+    yield _ablation_picture(
+        "specialist-ablation-cumulative",
+        "Specialists without improvements",
+        "Each bar has one improvement less than the one above (paper, figure 6)",
+        ablations.cumulative_ablation(results),
+    )
+    yield _facets(ablations.single_ablation(results))
+    yield _bars(
+        "chunking-by-algorithm",
+        "Chunks and whole trajectories, by algorithm",
+        f"One net for all (paper, figure 10). {_STANDARD}",
+        [generalist, results.generalist_in_full()],
+        key=generalist,
+    )
+    yield _bars(
+        "families",
+        "Nets for one algorithm, for a family, for all",
+        f"Training in groups of related algorithms (paper, figure 11). {_STANDARD}",
+        [specialists, results.families(), generalist],
+        key=generalist,
+    )
+
+
+def _titled(title: str, net: Net) -> Net:
+    return Net(title, net.values, net.scores, net.experiment)
+
+
+def _missing(nets: Iterable[Net]) -> list[str]:
+    return [note for net in nets if net.is_ours and (note := net.missing())]
+
+
+def _bars(
+    name: str, title: str, caption: str, nets: Sequence[Net], *, key: Net, less: Net | None = None
+) -> Picture:
+    """Bars side by side for each algorithm of ours, sorted by the score of the key net.
+
+    With another net they are sorted by what the key net scores more than that.
+    """
+    shown = [a for a in ALGORITHMS if any(net.is_ours and a in net.values for net in nets)]
+
+    def rank(algorithm: str) -> float:
+        own, other = key.values.get(algorithm), less.values.get(algorithm) if less else _NOTHING
+        return own.mean - other.mean if own and other else -math.inf
+
+    ordered = sorted(shown, key=rank, reverse=True)
+    draw = partial(_draw_bars, nets, ordered) if ordered else None
+    return Picture(name, title, caption, _missing(nets), draw)
+
+
+def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    axes = figure.subplots()
+    colours = iter(COLOURS)
+    width = 0.8 / len(nets)
+    for number, net in enumerate(nets):
+        there = [(x, net.values[a]) for x, a in enumerate(algorithms) if a in net.values]
+        style = {"color": next(colours)} if net.is_ours else _PUBLISHED[number]
+        _bar(
+            axes.bar,
+            [x + (number - (len(nets) - 1) / 2) * width for x, _ in there],
+            [value for _, value in there],
+            [value.error for _, value in there],
+            width=width,
+            label=net.heading,
+            **style,
+        )
+    axes.set_xticks(range(len(algorithms)), algorithms, rotation=45, ha="right", fontsize=8)
+    axes.set_xlim(-0.6, len(algorithms) - 0.4)
+    _finish(axes, "y", legend=True)
+    return figure
+
+
+_PUBLISHED = ({"color": "#CCCCCC"}, {"color": PUBLISHED})
+"""How the first and the second published net are drawn: lighter and darker, without a hue."""
+
+
+def _bar(
+    draw: Callable[..., Any],
+    places: Sequence[float],
+    values: Sequence[Value],
+    errors: Sequence[float | None],
+    **style: Any,
+) -> None:
+    """Bars with errors, where these are known."""
+    along = "xerr" if draw.__name__ == "barh" else "yerr"
+    known = [0.0 if error is None else error for error in errors]
+    draw(
+        places,
+        [value.mean for value in values],
+        **{along: known if any(known) else None},
+        error_kw={"ecolor": INK, "elinewidth": 0.8},
+        **style,
+    )
+
+
+def _finish(axes: Any, along: str, *, legend: bool = False) -> None:
+    """What all axes of scores have in common."""
+    getattr(axes, f"set_{along}lim")(0, _LAST)
+    getattr(axes, f"set_{along}label")("test score, %")
+    axes.grid(axis=along, color=INK, alpha=0.12)
+    axes.set_axisbelow(True)
+    if legend:
+        axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+
+
+def _chunking(results: Reproduced) -> Picture:
+    """The means of generalists with and without chunks, and of specialists."""
+    nets = [results.specialists(), results.generalist(), results.generalist_in_full()]
+    means = {net.heading: over_algorithms(net.scores, ALGORITHMS) for net in nets}
+    there = {title: mean for title, mean in means.items() if mean}
+    return Picture(
+        "chunking",
+        "Chunks and whole trajectories",
+        f"Mean over all algorithms (paper, figure 4a). {_INTERVAL}",
+        _missing(nets),
+        partial(_draw_means, there) if there else None,
+    )
+
+
+def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Picture:
+    means = {_less(step): nets.mean(step) for step in nets.nets}
+    there = {label: mean for label, mean in means.items() if mean}
+    return Picture(
+        name,
+        title,
+        f"{what}. Mean over {len(nets.algorithms)} algorithms. {_INTERVAL}",
+        nets.notes,
+        partial(_draw_means, there) if there else None,
+    )
+
+
+def _less(step: str) -> str:
+    return STEPS[step] if step == "all" else f"− {STEPS[step]}"
+
+
+def _draw_means(means: Mapping[str, Value]) -> Figure:
+    """A bar for each mean, the first on top."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 1 + 0.35 * len(means)), layout="constrained")
+    axes = figure.subplots()
+    values = list(means.values())
+    intervals = [value.interval for value in values]
+    _bar(axes.barh, range(len(means)), values, intervals, height=0.7, color=COLOURS[0])
+    for place, value in enumerate(values):
+        axes.text(_LAST + 1, place, f"{value.mean:.1f}", va="center", fontsize=8)
+    axes.set_yticks(range(len(means)), list(means))
+    axes.invert_yaxis()
+    _finish(axes, "x")
+    return figure
+
+
+def _shares(generalist: Net, best: Net, specialists: Net) -> Picture:
+    """In how many tasks the generalist reaches a share of what single-task nets score."""
+    panels = {"of the best published": best, "of our specialists": specialists}
+    there = {
+        title: net
+        for title, net in panels.items()
+        if any(name in generalist.values for name in net.values)
+    }
+    return Picture(
+        "generalist-shares",
+        "How much of single-task scores one net for all reaches",
+        "Number of algorithms in which the generalist reaches a share of the single-task score or "
+        "more, by family (paper, figures 5b and 5c).",
+        _missing([generalist, specialists]),
+        partial(_draw_shares, generalist, there) if there else None,
+    )
+
+
+def _draw_shares(generalist: Net, panels: Mapping[str, Net]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    for axes, (title, net) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        both = [name for name in ALGORITHMS if name in generalist.values and name in net.values]
+        floor = [0] * len(_SHARES)
+        for colour, (family, words) in zip((*COLOURS, PUBLISHED), FAMILIES.items(), strict=True):
+            own = [name for name in both if family_of(name) == family]
+            counts = [sum(_reaches(generalist, net, name, s) for name in own) for s in _SHARES]
+            axes.bar(range(len(_SHARES)), counts, 0.8, bottom=floor, color=colour, label=words)
+            floor = [low + count for low, count in zip(floor, counts, strict=True)]
+        axes.set_xticks(range(len(_SHARES)), [f"{share}" for share in _SHARES], fontsize=8)
+        axes.set_xlabel(f"share {title}, %")
+        axes.set_ylabel(f"algorithms of {len(both)}")
+        axes.grid(axis="y", color=INK, alpha=0.12)
+        axes.set_axisbelow(True)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def _reaches(generalist: Net, net: Net, algorithm: str, share: float) -> bool:
+    return generalist.values[algorithm].mean >= share / 100 * net.values[algorithm].mean
+
+
+def _facets(nets: Ablation) -> Picture:
+    """Specialists without one improvement, an axis for each algorithm."""
+    shown = [name for name in ALGORITHMS if any(name in net.values for net in nets.nets.values())]
+    return Picture(
+        "specialist-ablation-single",
+        "Specialists without one improvement",
+        f"Each bar lacks one improvement (paper, figures 7 to 9). {_STANDARD}",
+        nets.notes,
+        partial(_draw_facets, nets, shown) if shown else None,
+    )
+
+
+def _draw_facets(nets: Ablation, algorithms: Sequence[str]) -> Figure:
+    from matplotlib.figure import Figure
+
+    columns = min(5, len(algorithms))
+    rows = -(-len(algorithms) // columns)
+    figure = Figure(figsize=(2.4 + 1.8 * columns, 0.8 + 1.7 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    places = {step: place for place, step in enumerate(nets.nets)}
+    for axes in grid.flat[len(algorithms) :]:
+        axes.remove()
+    for axes, name in zip(grid.flat, algorithms, strict=False):
+        there = {step: net.values[name] for step, net in nets.nets.items() if name in net.values}
+        values = list(there.values())
+        colours = [COLOURS[0] if step == "all" else COLOURS[1] for step in there]
+        where = [places[step] for step in there]
+        _bar(axes.barh, where, values, [v.error for v in values], height=0.8, color=colours)
+        axes.set_title(name, fontsize=7)
+        axes.set_yticks(list(places.values()), [_less(step) for step in places], fontsize=6)
+        axes.tick_params(axis="x", labelsize=6)
+        _finish(axes, "x")
+        axes.set_xlabel("")
+    grid[0, 0].invert_yaxis()
+    figure.supxlabel("test score, %", fontsize=8)
+    return figure

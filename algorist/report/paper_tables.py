@@ -1,0 +1,166 @@
+"""The tables of the paper, ours beside the published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from algorist.experiments.plan import ALGORITHMS, FAMILIES
+from algorist.report import ablations
+from algorist.report.ablations import STEPS, Ablation
+from algorist.report.means import (
+    Value,
+    mean_of_all,
+    mean_of_families,
+    number_above,
+    of_family,
+    over_algorithms,
+)
+from algorist.report.published import PGN_WITH_IMPROVEMENTS, SEEDS
+from algorist.report.reproduced import Net, Reproduced, papers
+from algorist.report.tables import Cell, Table
+
+_THRESHOLDS = (90, 80, 60)
+_TEST = "Scores on the official tests (n = 64), in per cent"
+
+
+def tables(results: Reproduced) -> Iterator[Table]:
+    """All of them."""
+    nets = _single_task_nets(results)
+    yield by_family(nets)
+    yield by_algorithm(nets)
+    yield many_tasks(results)
+    yield ablation(
+        "generalist-ablation",
+        "The generalist without improvements",
+        "each row has one improvement less than the row above (paper, figure 4b)",
+        ablations.generalist_ablation(results),
+    )
+    yield ablation(
+        "specialist-ablation-cumulative",
+        "Specialists without improvements",
+        "each row has one improvement less than the row above (paper, appendix)",
+        ablations.cumulative_ablation(results),
+    )
+    yield one_at_a_time(ablations.single_ablation(results))
+
+
+def _single_task_nets(results: Reproduced) -> list[Net]:
+    ours = [
+        *results.baselines(),
+        results.net("PGN, all improvements, ours", "pgn"),
+        results.net("Triplet-GMPNN, ours", "specialists"),
+    ]
+    return [*map(papers, SEEDS), *ours]
+
+
+def by_family(nets: Sequence[Net]) -> Table:
+    """Table 1 of the paper."""
+    thresholds: list[tuple[str, list[Cell]]] = [
+        (f"> {threshold} %", [_of_thirty(number_above(net.values, threshold)) for net in nets])
+        for threshold in _THRESHOLDS
+    ]
+    means: list[Cell] = [mean_of_families(net.values) for net in nets]
+    return Table(
+        "families",
+        "By family of algorithms",
+        f"{_TEST}: nets trained on one algorithm each (paper, table 1). Errors are the paper's: "
+        "the standard deviation over algorithms and seeds, divided by the root of the number of "
+        "algorithms. The overall mean is over the families. PGN with all improvements is "
+        f"{PGN_WITH_IMPROVEMENTS} in the paper.",
+        ["family", *(net.heading for net in nets)],
+        [
+            (title, [of_family(net.values, family) for net in nets])
+            for family, title in FAMILIES.items()
+        ],
+        [("mean over families", means), *thresholds],
+        _missing(nets),
+    )
+
+
+def _of_thirty(count: int | None) -> Cell:
+    return None if count is None else f"{count} / {len(ALGORITHMS)}"
+
+
+def by_algorithm(nets: Sequence[Net]) -> Table:
+    """Table 2 of the paper."""
+    return Table(
+        "algorithms",
+        "By algorithm",
+        f"{_TEST}: nets trained on one algorithm each (paper, table 2). Errors are standard "
+        "errors of the mean over seeds.",
+        ["algorithm", *(net.heading for net in nets)],
+        [(name, [net.values.get(name) for net in nets]) for name in ALGORITHMS],
+        [("mean", [mean_of_all(net.values) for net in nets])],
+        _missing(nets),
+    )
+
+
+def many_tasks(results: Reproduced) -> Table:
+    """What the figures about nets for many algorithms show."""
+    single, many = results.specialists(), results.generalist()
+    ours = [single, many, results.generalist_in_full(), results.families()]
+    paper = papers("triplet_gmpnn")
+    gains = {name: _gain(single.values.get(name), many.values.get(name)) for name in ALGORITHMS}
+    means: list[Cell] = [over_algorithms(net.scores, ALGORITHMS) for net in ours]
+    both = [mean_of_all(single.values), mean_of_all(many.values)]
+    gain = both[1] - both[0] if both[0] is not None and both[1] is not None else None
+    return Table(
+        "generalist",
+        "One net for all algorithms",
+        f"{_TEST}. Errors are standard errors of the mean over seeds. The gain is that of the "
+        "generalist over specialists.",
+        ["algorithm", "Triplet-GMPNN, paper", *(net.heading for net in ours), "gain"],
+        [
+            (name, [paper.values[name], *(net.values.get(name) for net in ours), gains[name]])
+            for name in ALGORITHMS
+        ],
+        [("mean", [mean_of_all(paper.values), *means, gain])],
+        _missing(ours),
+    )
+
+
+def _gain(before: Value | None, after: Value | None) -> float | None:
+    return None if before is None or after is None else after.mean - before.mean
+
+
+def ablation(name: str, title: str, what: str, nets: Ablation) -> Table:
+    """Means of nets with fewer and fewer improvements."""
+    rows: list[tuple[str, list[Cell]]] = []
+    before: Value | None = None
+    for step in nets.steps:
+        mean = nets.mean(step)
+        label = STEPS[step] if step == "all" else f"- {STEPS[step]}"
+        seeds = mean.seeds if mean else None
+        rows.append((label, [mean, _gain(before, mean), seeds]))
+        before = mean
+    return Table(
+        name,
+        title,
+        f"{_TEST}, mean over {len(nets.algorithms)} algorithms: {what}. "
+        "Errors are standard errors of the mean over seeds.",
+        ["improvements", "score", "change", "seeds"],
+        rows,
+        (),
+        nets.notes,
+    )
+
+
+def one_at_a_time(nets: Ablation) -> Table:
+    """Specialists without one improvement each, by algorithm."""
+    means: list[Cell] = [nets.mean(step) for step in nets.steps]
+    own = [nets.nets[step].values if step in nets.nets else {} for step in nets.steps]
+    label = f"mean over {len(nets.algorithms)}"
+    return Table(
+        "specialist-ablation-single",
+        "Specialists without one improvement",
+        f"{_TEST}: each column lacks one improvement (paper, appendix). Errors are standard "
+        "errors of the mean over seeds.",
+        ["algorithm", *("all improvements" if s == "all" else f"- {STEPS[s]}" for s in nets.steps)],
+        [(name, [values.get(name) for values in own]) for name in ALGORITHMS],
+        [(label, means)],
+        nets.notes,
+    )
+
+
+def _missing(nets: Iterable[Net]) -> list[str]:
+    return [note for net in nets if net.is_ours and (note := net.missing())]

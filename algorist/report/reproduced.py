@@ -1,0 +1,164 @@
+"""Results of experiments as the report reads them: only what was done as in the paper."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, Name, Plan
+from algorist.experiments.results import Row, file_of, is_results, read, sample_count
+from algorist.report.means import Scores, Value, family_of, over_seeds
+from algorist.report.published import NETS, SEEDS, published
+
+_SHOWN = 4
+"""How many names of missing algorithms are spelt out."""
+
+OTHER_SETTINGS = "NOT the paper's settings, not to be compared with its numbers"
+
+
+@dataclass(frozen=True)
+class Net:
+    """A kind of net and its scores, ours or published ones."""
+
+    title: str
+    values: dict[str, Value]
+    """By algorithm; those that are not there yet are missing."""
+    scores: dict[str, Scores]
+    """By algorithm and seed; empty where only means are known."""
+    experiment: str = ""
+    """Where they come from; nothing for published ones."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it was trained here."""
+        return bool(self.experiment)
+
+    @property
+    def heading(self) -> str:
+        """Its title, and how many seeds it has."""
+        counts = sorted({value.seeds for value in self.values.values()})
+        if not counts or not self.is_ours:
+            return self.title
+        shown = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        return f"{self.title} ({shown} seed{'' if counts == [1] else 's'})"
+
+    def missing(self) -> str:
+        """What is not there yet, in words; nothing, if all is."""
+        names = [name for name in ALGORITHMS if name not in self.values]
+        if not names:
+            return ""
+        shown = "" if len(names) == len(ALGORITHMS) else f" ({listed(names)})"
+        return (
+            f"{self.title}: {len(names)} of {len(ALGORITHMS)} algorithms are missing{shown}; "
+            f"to add them: algorist reproduce {self.experiment}"
+        )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some names, and how many more."""
+    names = list(names)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+class Reproduced:
+    """All results in a folder. Parts are known by their names in the full plan."""
+
+    def __init__(self, folder: Path | str, *, any_settings: bool = False):
+        """Read them; with `any_settings` those too that were not trained or tested in full."""
+        if not is_results(folder):
+            raise ValueError(f"{folder}: there are no results here (such as specialists.csv)")
+        self.plan, self.any_settings = Plan(), any_settings
+        rows = [row for name in EXPERIMENTS for row in read(file_of(folder, name))]
+        self.rows = [row for row in rows if any_settings or self._is_full(row)]
+        self.left_out = [row for row in rows if not self._is_full(row)]
+        self._parts = {Name(row.experiment, row.part) for row in self.rows}
+        self._scores: dict[tuple[Name, str], dict[int, float]] = {}
+        for row in self.rows:
+            place = Name(row.experiment, row.part), row.algorithm
+            self._scores.setdefault(place, {})[row.seed] = row.score
+
+    def _is_full(self, row: Row) -> bool:
+        """Whether a result is of the paper's settings, and of the whole test."""
+        part = self.plan.parts.get(Name(row.experiment, row.part))
+        whole = sample_count(row.algorithm, None)
+        return part is not None and row.recipe == part.recipe and row.samples == whole
+
+    def has(self, part: Name) -> bool:
+        """Whether there are results of a part."""
+        return part in self._parts
+
+    def scores(self, experiment: str, part: str, algorithm: str) -> Scores:
+        """The scores of a part's nets in an algorithm, by seed."""
+        planned = self.plan.parts.get(Name(experiment, part))
+        return self._scores.get((planned.source, algorithm), {}) if planned else {}
+
+    def net(self, title: str, experiment: str, part: str = "{}") -> Net:
+        """The nets of an experiment; `{}` in the name of a part stands for the algorithm."""
+        return self.net_of(title, experiment, part.format)
+
+    def net_of(self, title: str, experiment: str, part_of: Callable[[str], str]) -> Net:
+        """The nets of an experiment, whose parts are named by algorithm."""
+        own = {name: self.scores(experiment, part_of(name), name) for name in ALGORITHMS}
+        scores = {name: of_seeds for name, of_seeds in own.items() if of_seeds}
+        values = {name: over_seeds(list(s.values())) for name, s in scores.items()}
+        return Net(title, values, scores, experiment)
+
+    def specialists(self) -> Net:
+        """A net for each algorithm."""
+        return self.net("specialists", "specialists")
+
+    def generalist(self) -> Net:
+        """One net for all."""
+        return self.net("generalist", "generalist", "all")
+
+    def generalist_in_full(self) -> Net:
+        """One net for all that was trained on whole trajectories."""
+        return self.net("generalist, not chunked", "generalist-full", "all")
+
+    def families(self) -> Net:
+        """Nets for groups of related algorithms."""
+        return self.net_of("by family", "families", family_of)
+
+    def baselines(self) -> list[Net]:
+        """The earlier paper's nets, trained here."""
+        return [self.net(f"{NETS[name]}, ours", "baselines", f"{name}/{{}}") for name in BASELINES]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether results are shown that are not of the paper's settings."""
+        return self.any_settings and bool(self.left_out)
+
+    def remark(self) -> str:
+        """What must be said of results that are not of the paper's settings."""
+        if not self.left_out:
+            return ""
+        kinds = Counter((row.experiment, row.steps, row.samples) for row in self.left_out)
+        shown = "; ".join(
+            f"{count} of {experiment}, {steps} steps, {samples} samples tested"
+            for (experiment, steps, samples), count in kinds.most_common(_SHOWN)
+        )
+        if self.any_settings:
+            return f"{OTHER_SETTINGS}: {shown}"
+        return f"left out, since they are not of the paper's settings: {shown}"
+
+
+def papers(net: str) -> Net:
+    """A published net."""
+    values = {
+        name: Value(known[net].score, known[net].error, SEEDS[net])
+        for name, known in published().items()
+    }
+    return Net(NETS[net], values, {})
+
+
+def best_of(title: str, nets: Iterable[Net]) -> Net:
+    """The best of some nets in each algorithm."""
+    nets = list(nets)
+    values = {
+        name: max((net.values[name] for net in nets), key=lambda value: value.mean)
+        for name in ALGORITHMS
+    }
+    return Net(title, values, {})

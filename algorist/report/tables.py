@@ -1,0 +1,140 @@
+"""Tables of results: as Markdown, CSV, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+from algorist.report.means import Value
+from algorist.training.run import replace_text
+
+Cell = Value | float | int | str | None
+"""None is missing."""
+
+_MISSING = "–"
+_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A name and some cells in each row."""
+
+    name: str
+    """Of its files."""
+    title: str
+    caption: str
+    headings: Sequence[str]
+    """Of the first column, then of the cells."""
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    summary: Sequence[tuple[str, Sequence[Cell]]] = ()
+    """Rows below a line."""
+    notes: Sequence[str] = field(default=())
+    """What is missing."""
+
+    def __post_init__(self) -> None:
+        for label, cells in (*self.rows, *self.summary):
+            assert len(cells) == len(self.headings) - 1, (self.name, label)
+
+    def markdown(self) -> str:
+        """With title, caption and notes."""
+        lines = [f"## {self.title}", "", self.caption, ""]
+        lines += [_piped(self.headings), _piped(["---"] + ["---:"] * (len(self.headings) - 1))]
+        lines += [_piped([label, *map(text, cells)]) for label, cells in self.rows]
+        lines += [_piped([f"**{label}**", *map(text, cells)]) for label, cells in self.summary]
+        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        """In full precision; a mean and its error stand in two columns."""
+        output = io.StringIO()
+        writer = csv.writer(output, lineterminator="\n")
+        rows = [*self.rows, *self.summary]
+        double = [
+            any(isinstance(cells[place], Value) for _, cells in rows)
+            for place in range(len(self.headings) - 1)
+        ]
+        first, *others = self.headings
+        titles = zip(others, double, strict=True)
+        writer.writerow(
+            [first, *(t for title, two in titles for t in [title, f"{title} error"][: 1 + two])]
+        )
+        for label, cells in rows:
+            pairs = zip(cells, double, strict=True)
+            writer.writerow([label, *(x for cell, two in pairs for x in _numbers(cell, two))])
+        return output.getvalue()
+
+    def latex(self) -> str:
+        """A table for a paper that uses booktabs."""
+        lines = [r"\begin{table}[ht]", r"\centering", rf"\caption{{{_tex(self.caption)}}}"]
+        lines += [rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}", r"\toprule"]
+        lines += [_row(self.headings), r"\midrule"]
+        lines += [_row([label, *map(text, cells)]) for label, cells in self.rows]
+        if self.summary:
+            lines += [r"\midrule", *(_row([s, *map(text, cells)]) for s, cells in self.summary)]
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        lines += [f"% {note}" for note in self.notes]
+        return "\n".join(lines) + "\n"
+
+    def html(self) -> str:
+        """The table alone."""
+        return (
+            f'<div class="wide"><table>\n<thead>{_tr("th", self.headings)}</thead>\n'
+            f"<tbody>\n{''.join(_html_rows(self.rows))}</tbody>\n"
+            f"<tfoot>\n{''.join(_html_rows(self.summary))}</tfoot>\n</table></div>"
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write a file of each kind."""
+        folder.mkdir(parents=True, exist_ok=True)
+        kinds = {"md": self.markdown(), "csv": self.csv(), "tex": self.latex()}
+        for ending, content in kinds.items():
+            replace_text(folder / f"{self.name}.{ending}", content)
+
+
+def text(cell: Cell) -> str:
+    """A cell as people read it."""
+    match cell:
+        case None:
+            return _MISSING
+        case Value():
+            return cell.text()
+        case float():
+            return f"{cell:.2f}"
+        case _:
+            return str(cell)
+
+
+def _numbers(cell: Cell, two: bool) -> list[Cell]:
+    parts: list[Cell] = [cell, None]
+    if isinstance(cell, Value):
+        parts = [cell.mean, cell.error]
+    return parts if two else parts[:1]
+
+
+def _piped(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return " & ".join(map(_tex, cells)) + r" \\"
+
+
+def _tex(words: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in words)
+
+
+def _html_rows(rows: Sequence[tuple[str, Sequence[Cell]]]) -> Iterator[str]:
+    for label, cells in rows:
+        yield f"<tr><th>{escape(label)}</th>{_cells('td', map(text, cells))}</tr>\n"
+
+
+def _tr(kind: str, cells: Iterable[str]) -> str:
+    return f"<tr>{_cells(kind, cells)}</tr>"
+
+
+def _cells(kind: str, cells: Iterable[str]) -> str:
+    return "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells)
