@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from numba.core.errors import NumbaError
 
@@ -80,6 +80,20 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; words behind options join the list of those before them, where there is one."""
+        found, rest = super().parse_known_args(args, namespace)
+        lists = [action for action in self._get_positional_actions() if action.nargs == "*"]
+        if lists:
+            known = getattr(found, lists[-1].dest)
+            words = [word for word in rest if self._is_word(word)]
+            setattr(found, lists[-1].dest, [*known, *words])
+            rest = [word for word in rest if not self._is_word(word)]
+        return found, rest
+
+    def _is_word(self, text: str) -> bool:
+        return not text.startswith("-") or bool(self._negative_number_matcher.match(text))
 
 
 def _plugin_parser() -> _Parser:

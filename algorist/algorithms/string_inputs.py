@@ -98,6 +98,7 @@ class Words:
 
 def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
     """The letters of the named words as class numbers."""
+    given = words
     if all(isinstance(word, str) for word in words.values()):
         alphabet = sorted(set().union(*words.values()))
         if len(alphabet) > LETTERS:
@@ -109,8 +110,8 @@ def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
     for name, word in words.items():
         if not _are_classes(word):
             raise ValueError(
-                f"{name}: got {shortened(word)}, expected one or more letters: both words as text, "
-                f"or both as sequences of the numbers 0 to {LETTERS - 1}"
+                f"{name}: got {shortened(given[name])}, expected one or more letters: "
+                f"both words as text, or both as sequences of the numbers 0 to {LETTERS - 1}"
             )
     return [np.asarray(word) for word in words.values()]
 

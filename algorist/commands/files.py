@@ -134,8 +134,12 @@ def graph(path: str, text: str, *, directed: bool | None, usually: bool) -> Any:
 
     `directed` is what the user said, which may be nothing; `usually` what is so if nobody says.
     """
+    default = usually if directed is None else directed
     if not is_json(path, text):
-        return _joined(path, _edges_in_csv(path, text), usually if directed is None else directed)
+        found = _joined(path, _edges_in_csv(path, text), default)
+        if not any(found.values()):
+            raise ValueError(f"{path}: got no edges, expected lines of from,to or from,to,weight")
+        return found
     value = json_of(path, text)
     if isinstance(value, list):
         if directed is not None:
@@ -145,15 +149,14 @@ def graph(path: str, text: str, *, directed: bool | None, usually: bool) -> Any:
         raise ValueError(f"{path}: got {shortened(value)}, expected edges, neighbours or a matrix")
     listed = value.get("edges", value.get("links"))
     if not isinstance(listed, list):
-        return _joined(
-            path, _edges_in_mapping(path, value), bool(usually if directed is None else directed)
-        )
-    said = value.get("directed", usually) if directed is None else directed
+        return _joined(path, _edges_in_mapping(path, value), default)
+    if directed is None:
+        default = bool(value.get("directed", usually))
     nodes = value.get("nodes", [])
     if not isinstance(nodes, list):
         raise ValueError(f"{path}: got {shortened(nodes)} for nodes, expected a list")
     alone = [(path, [_name(path, node)]) for node in nodes]
-    return _joined(path, [*alone, *_edges_in_list(path, listed)], bool(said))
+    return _joined(path, [*alone, *_edges_in_list(path, listed)], default)
 
 
 Edge = tuple[str, list[Any]]
@@ -225,5 +228,5 @@ def _joined(path: str, edges: Iterable[Edge], directed: bool) -> Graph:
                     "expected at most one"
                 )
     if not graph:
-        raise ValueError(f"{path}: got no edges, expected one in each line")
+        raise ValueError(f"{path}: got no nodes, expected a graph")
     return graph

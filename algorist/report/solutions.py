@@ -151,10 +151,10 @@ def _item(node: int, solution: Solution) -> str:
 
 def _agreement(share: float, mistake: Mistake | None) -> str:
     if mistake is None:
-        return "All of its steps are right."
+        return "All hints are right."
     about = f" of {'-'.join(map(str, mistake.where))}" if mistake.where else ""
     return (
-        f"Of its steps {100 * share:.1f} % are right. First mistake: step {mistake.step}, "
+        f"Hints are {100 * share:.1f} % right. First mistake: step {mistake.step}, "
         f"{mistake.hint}{about} is {_value(mistake.got)}, not {_value(mistake.expected)}."
     )
 
