@@ -10,6 +10,7 @@ from pathlib import Path
 import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct_each import conduct_in_slots
+from algorist.data.preparing import prepared
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
 from algorist.experiments.work import Examiner, Job, Stopwatch, jobs
@@ -49,7 +50,12 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
         progress.end(title, _score(results, job, terminal))
         return True
 
-    conducted = conduct_in_slots(list(by_title), {}, work, arguments, terminal)
+    configs = [job.part.config for job in left]
+    preparation = prepared(
+        sorted({name for config in configs for name in config.algorithms}),
+        sorted({split for config in configs for split in config.data.splits}),
+    )
+    conducted = conduct_in_slots(list(by_title), {}, preparation, work, arguments, terminal)
     done = f"{len(conducted.done)} of {len(left)} runs are done"
     terminal.print(f"{done}, see {results.file}" if conducted.done else done, soft_wrap=True)
     if len(conducted.done) < len(left):
