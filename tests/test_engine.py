@@ -277,11 +277,14 @@ def test_waiting_for_data_is_counted_while_the_device_is_idle(
 ):
     lessons = SlowLessons(comes)
     monkeypatch.setattr("algorist.training.trainer.time", lessons)
+    monkeypatch.setattr("algorist.training.spent.time", lessons)
     monkeypatch.setattr("algorist.training.trainer._GLANCE", 0.25)
     trainer = Trainer(small.training("bfs"))
+    lessons.now = 1e-9  # no time counts before the first lesson, so there was one
+    trainer.spent.begin()
     monkeypatch.setattr(trainer.engine, "idle", lambda: lessons.now >= busy_until)
     assert trainer._awaited(lessons) == "lesson"
-    assert trainer.starved == starved
+    assert trainer.starved == pytest.approx(starved, abs=1e-6)
 
 
 # Computing
