@@ -171,9 +171,8 @@ def _one_hot_if_indices(feature: Feature, array: np.ndarray, n: int) -> np.ndarr
         return array
     what = "a node" if feature.kind == Kind.MASK_ONE else "classes"
     if ((array < 0) | (array >= size) | (array % 1 != 0)).any():
-        raise ValueError(
-            f"{feature.name}: got {shortened(array)}, expected {what} from 0 to {size - 1}"
-        )
+        got = shortened(array) if array.ndim else f"{array:g}"
+        raise ValueError(f"{feature.name}: got {got}, expected {what} from 0 to {size - 1}")
     return (array[..., None] == np.arange(size)).astype(np.float64)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +88,11 @@ def is_json(path: str, text: str) -> bool:
 
 
 def number(place: str, text: str) -> float:
-    """A finite or other number; whether it makes sense is for the algorithm to say."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{place}: got {shortened(text)}, expected a number") from None
+    """A finite number."""
+    with suppress(TypeError, ValueError):
+        if math.isfinite(value := float(text)):
+            return value
+    raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")
 
 
 def table(path: str, text: str, columns: int) -> list[list[float]]:

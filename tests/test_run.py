@@ -1,0 +1,350 @@
+"""`algorist run`: every algorithm can be given its problem, and bad ones are refused in a line."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+import small
+
+import algorist
+from algorist.cli import main
+from algorist.commands import files
+from algorist.model.learner import Convention, Learner
+from algorist.report.solutions import plain, show_solution
+from algorist.report.terminal import Terminal
+
+pytestmark = pytest.mark.usefixtures("piped")
+
+ROADS = "from,to,weight\nhome,shop,1\nhome,park,3\nshop,park,1\npark,sea,4\n"
+
+
+@pytest.fixture(scope="module")
+def learner():
+    made = Learner.new(algorist.algorithms(), small.model(), Convention())
+    small.lively(made.net)
+    return made
+
+
+@pytest.fixture(scope="module")
+def home(learner, tmp_path_factory):
+    """A folder with a learner and some problems."""
+    folder = tmp_path_factory.mktemp("home")
+    learner.save(folder / "all.safetensors")
+    (folder / "roads.csv").write_text(ROADS)
+    (folder / "steps.csv").write_text("wash,cook\ncook,eat\nshop,cook\n")
+    (folder / "points.csv").write_text("x,y\n0,0\n2,0\n1,1\n2,2\n0,2\n")
+    (folder / "empty.csv").write_text("")
+    (folder / "blank.csv").write_text("\n \n")
+    (folder / "noise").write_bytes(np.random.RandomState(0).bytes(10_000_000))
+    letters = np.random.RandomState(0).choice(list("abcdefgh,;\n \"'"), 10_000)
+    (folder / "noise.csv").write_text("".join(letters) * 1000)
+    (folder / "noise.json").write_text("[" * 10_000_000)
+    (folder / "folder").mkdir()
+    return folder
+
+
+@pytest.fixture
+def run(home, monkeypatch, capsys):
+    """Run the command in that folder: exit code, output, errors."""
+    monkeypatch.chdir(home)
+
+    def ran(*words, model="all.safetensors"):
+        code = main(["run", *words, "--model", model, "--device", "cpu"])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return ran
+
+
+@pytest.fixture
+def at_hand(learner, monkeypatch):
+    """The learner need not be loaded: that takes longer than all the rest."""
+    monkeypatch.setattr("algorist.commands.run.loaded", lambda model, arguments: learner)
+
+
+@pytest.fixture
+def solved(run):
+    def found(*words):
+        code, out, err = run(*words, "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    return found
+
+
+@pytest.mark.parametrize("name", algorist.algorithms())
+def test_the_command_agrees_with_python(solved, learner, name):
+    inputs = {key: x[0] for key, x in algorist.get(name).sample(7, 1, 5).inputs.items()}
+    expected = plain(learner.run(name, compare=True, **inputs), steps=True)
+    found = solved(name, "--random", "7", "--seed", "5", "--steps")
+    assert found == json.loads(json.dumps(expected))
+
+
+@pytest.mark.usefixtures("at_hand")
+@pytest.mark.parametrize("name", algorist.algorithms())
+def test_the_terminal_shows_answers_and_steps(run, name):
+    code, out, err = run(name, "--random", "5", "--steps")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{name}: {algorist.get(name).description}\n")
+    assert "\nThe answer is " in out
+    for heading in ("step", "net", "algorithm", "First mistake: step"):
+        assert heading in out
+
+
+ROUTE = {"home": "home", "shop": "home", "park": "shop", "sea": "park"}
+HULL = [True, True, False, True, True]
+WAYS = [
+    (f"{sort} 5 2 9 1", [1, 2, 5, 9])
+    for sort in ("insertion_sort", "bubble_sort", "heapsort", "quicksort")
+] + [
+    ("minimum 5 2 9 1", 3),
+    ("quickselect 5 2 9", 0),
+    ("binary_search 1 2 5 9 --target 5", 2),
+    ("find_maximum_subarray_kadane 3 -5 2 4 -1e1", [2, 3]),
+    ("activity_selector 1,4 3,5 0,6 5,7", [True, False, False, True]),
+    ("task_scheduling 1,10 1,20 2,5", [False, True, True]),
+    ("matrix_chain_order 30 35 15 5 10 20 25", [[0, [1, 2]], [[3, 4], 5]]),
+    ("lcs_length --x abcb --y bdb", "bb"),
+    ("optimal_bst --p 0.2,0.6 --q 0.1,0.05,0.05", [1, 1]),
+    ("bfs --graph roads.csv --source home", {**ROUTE, "park": "home"}),
+    ("dfs --graph steps.csv", {"wash": "wash", "cook": "wash", "eat": "cook", "shop": "shop"}),
+    ("topological_sort --graph steps.csv", ["shop", "wash", "cook", "eat"]),
+    (
+        "strongly_connected_components --graph steps.csv",
+        {name: name for name in ("wash", "cook", "eat", "shop")},
+    ),
+    ("articulation_points --graph roads.csv", ["park"]),
+    ("bridges --graph roads.csv", [["park", "sea"]]),
+    ("mst_kruskal --graph roads.csv", [["home", "shop"], ["shop", "park"], ["park", "sea"]]),
+    ("mst_prim --graph roads.csv --source home", ROUTE),
+    ("bellman_ford --graph roads.csv --source home", ROUTE),
+    ("dijkstra --graph roads.csv --source home", ROUTE),
+    ("dag_shortest_paths --graph roads.csv --source home", ROUTE),
+    (
+        "floyd_warshall --graph roads.csv --directed",
+        {
+            "home": {"home": "home", "shop": "home", "park": "shop", "sea": "park"},
+            "shop": {"home": "shop", "shop": "shop", "park": "shop", "sea": "park"},
+            "park": {"home": "park", "shop": "park", "park": "park", "sea": "park"},
+            "sea": {"home": "sea", "shop": "sea", "park": "sea", "sea": "sea"},
+        },
+    ),
+    ("naive_string_matcher --text abcab --pattern ca", 2),
+    ("kmp_matcher --text abcab --pattern cc", -1),
+    ("segments_intersect 0,0 4,3 0,3 -4,0", False),
+    ("graham_scan --points points.csv", HULL),
+    ("jarvis_march 0,0 2,0 1,1 2,2 0,2", HULL),
+]
+
+
+def test_every_algorithm_has_its_natural_way():
+    assert sorted(words.split()[0] for words, _ in WAYS) == algorist.algorithms()
+
+
+@pytest.mark.usefixtures("at_hand")
+@pytest.mark.parametrize(("words", "answer"), WAYS, ids=[words.split()[0] for words, _ in WAYS])
+def test_problems_are_given_in_their_natural_way(solved, words, answer):
+    assert solved(*words.split())["true_answer"] == answer
+
+
+def test_words_may_stand_before_and_behind_options(solved):
+    assert solved("heapsort", "5", "--steps", "2", "-9")["true_answer"] == [-9, 2, 5]
+    assert solved("graham_scan", "--steps", "-1,-1", "1,0", "0,1")["true_answer"] == [True] * 3
+
+
+GRAPHS = {
+    "semicolons": "home;shop;1\nhome;park;3\nshop;park;1\npark;sea;4",
+    "tabs": "# roads\nhome\tshop\t1\nhome\tpark\t3\n\nshop\tpark\t1\npark\tsea\t4\n",
+    "spaces": "home shop 1\nhome park 3\nshop park 1\npark sea 4\n",
+    "both ways": ROADS + "shop,home,1\n",
+    "byte order mark": "\ufeff" + ROADS,
+    "neighbours": json.dumps(
+        {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}}
+    ),
+    "edges": json.dumps(
+        {
+            "nodes": ["home", "shop"],
+            "edges": [
+                ["home", "shop", 1],
+                ["home", "park", 3],
+                ["shop", "park", 1],
+                {"source": "park", "target": "sea", "weight": 4},
+            ],
+        }
+    ),
+    "links": json.dumps(
+        {
+            "directed": False,
+            "nodes": [{"id": name} for name in ROUTE],
+            "links": [
+                {"source": u, "target": v, "weight": w}
+                for u, v, w in (("home", "shop", 1), ("home", "park", 3))
+            ]
+            + [["shop", "park", 1], ["park", "sea", 4]],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("text", GRAPHS.values(), ids=GRAPHS)
+def test_graphs_come_in_many_forms(text):
+    expected = files.graph("roads.csv", ROADS, directed=None, usually=False)
+    assert (
+        files.graph("other", text.removeprefix("\ufeff"), directed=None, usually=False) == expected
+    )
+
+
+def test_a_matrix_is_a_graph_of_numbered_nodes(solved, home):
+    (home / "matrix.json").write_text("[[0, 3, 1], [3, 0, 1], [1, 1, 0]]")
+    found = solved("dijkstra", "--graph", "matrix.json", "--source", "0")
+    assert found["true_answer"] == [0, 2, 0]
+
+
+def test_edges_are_directed_where_the_user_or_the_file_says_so():
+    one_way = {"a": {"b": 1.0}, "b": {}}
+    assert files.graph("f", "a,b", directed=True, usually=False) == one_way
+    assert files.graph("f", "a,b", directed=None, usually=True) == one_way
+    said = '{"directed": true, "edges": [["a", "b"]]}'
+    assert files.graph("f", said, directed=None, usually=False) == one_way
+
+
+def test_a_problem_may_come_from_the_standard_input(solved, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ROADS.encode())))
+    assert solved("dijkstra", "--graph", "-", "--source", "home")["true_answer"] == ROUTE
+
+
+def test_all_inputs_may_come_as_json(solved, home):
+    (home / "inputs.json").write_text('{"p": [0.2, 0.6], "q": [0.1, 0.05, 0.05]}')
+    assert solved("optimal_bst", "--inputs", "inputs.json")["true_answer"] == [1, 1]
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_algorithms_of_plugins_run_too(tmp_path, capsys):
+    algorist.load_plugin("examples/euclid.py")
+    made = Learner.new(["euclid"], small.model(), Convention())
+    made.save(tmp_path / "euclid.safetensors")
+    words = ["run", "euclid", "12", "18", "--json", "--device", "cpu"]
+    assert main([*words, "--model", str(tmp_path / "euclid.safetensors")]) == 0
+    assert json.loads(capsys.readouterr().out)["true_answer"] == 6
+
+
+BAD = [
+    ("heapsort 1 x 3", "VALUE: got 'x', expected a finite number"),
+    ("heapsort 1 nan", "VALUE: got 'nan', expected a finite number"),
+    ("heapsort", "got no problem, expected for example: algorist run heapsort 5 2 9 1"),
+    ("heapsort 1 2 --random 5", "--random: got VALUE besides"),
+    ("heapsort 1 2 --seed 5", "--seed: got it without --random"),
+    ("heapsort --random 5 --seed -1", "--seed: got -1, expected 0 or more"),
+    ("heapsort --random 0", "got a problem of 0 nodes"),
+    ("heapsort --random 100000", "got a problem of 100000 nodes"),
+    ("heapsort --random x", "--random: invalid int value: 'x'"),
+    ("heapsort 1 2 --target 3", "--target: heapsort takes none"),
+    ("heapsort 1 --numbers points.csv", "--numbers: got VALUEs besides"),
+    ("heapsort --numbers roads.csv", "roads.csv, line 2: got 'home', expected a finite number"),
+    ("heapsort --numbers empty.csv", "empty.csv: got an empty file"),
+    ("heapsort --numbers blank.csv", "blank.csv: got an empty file"),
+    ("heapsort --numbers noise", "noise: got bytes that are no UTF-8"),
+    ("heapsort --numbers noise.csv", "noise.csv"),
+    ("graham_scan --points noise.csv", "noise.csv"),
+    ("graham_scan --points roads.csv", "roads.csv, line 2: got 3 values, expected 2"),
+    ("graham_scan --points folder", "--points: got 'folder', expected a file that exists"),
+    ("graham_scan 1,2 3", "VALUE: got '3', expected two numbers"),
+    ("segments_intersect 1,2 3,4", "got 2 nodes, expected at least 4"),
+    ("activity_selector 5,1", "s, f: got an activity from 5 to 1"),
+    ("task_scheduling 0.5,1", "d: got the deadline 0.5"),
+    ("optimal_bst --p 0.1", "--q: got nothing"),
+    ("optimal_bst --p 0.1,x --q 1,2", "--p: got 'x', expected a finite number"),
+    ("binary_search 1 2", "--target: got nothing"),
+    ("binary_search 2 1 --target 1", "key: got 1 after 2"),
+    ("matrix_chain_order 0 3", "p: got 0, expected positive"),
+    ("kmp_matcher --text abcdef --pattern a", "got the letters 'abcdef', expected at most 4"),
+    ("kmp_matcher --text abc", "pattern: got nothing"),
+    ("kmp_matcher --text ab --pattern aba", "got a needle of 3 letters"),
+    ("kmp_matcher --x ab --y a", "--x: kmp_matcher takes none"),
+    ("dijkstra 1 2", "VALUE: dijkstra takes none"),
+    ("dijkstra --graph roads.csv", "--source: got nothing"),
+    ("dijkstra --source home", "--graph: got nothing"),
+    ("dijkstra --graph roads.csv --source work", "--source: got 'work', expected a node"),
+    ("dijkstra --graph missing.csv --source a", "--graph: got 'missing.csv', expected a file"),
+    ("dijkstra --graph folder --source a", "--graph: got 'folder', expected a file"),
+    ("dijkstra --graph empty.csv --source a", "empty.csv: got an empty file"),
+    ("dijkstra --graph noise --source a", "noise: got bytes that are no UTF-8"),
+    ("dijkstra --graph noise.csv --source a", "noise.csv, line "),
+    ("dijkstra --graph noise.json --source a", "noise.json: got "),
+    ("bfs --graph roads.csv", "--source: got nothing"),
+    ("topological_sort --graph roads.csv --undirected", "A: got a graph with a cycle"),
+    ("minimum --inputs roads.csv", "roads.csv: got expecting value at line 1, column 1"),
+    ("minimum --inputs noise.json", "noise.json: got "),
+    ("sort 1 2", "unknown algorithm 'sort'"),
+]
+
+
+@pytest.mark.usefixtures("at_hand")
+@pytest.mark.parametrize(("words", "message"), BAD, ids=[words for words, _ in BAD])
+def test_bad_problems_are_refused_in_one_line(run, words, message):
+    code, out, err = run(*words.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("algorist: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert len(err) < 300
+
+
+BAD_GRAPHS = [
+    ("a,b,-1", "A: got the negative weight -1"),
+    ("a,b,0", "A: got an edge of weight 0"),
+    ("a,b,far", "line 1: got 'far', expected a finite number"),
+    ("a,b,nan", "line 1: got 'nan', expected a finite number"),
+    ("a,b,1\nb,c", "line 2: got 2 values, expected 3"),
+    ("a,b,1\na,b,2", "line 2: got a second edge from 'a' to 'b'"),
+    ("a,b,1,2", "line 1: got ['a', 'b', '1', '2'], expected from, to"),
+    ("a,,1", "line 1: got ['a', '', '1'], expected from, to"),
+    ("a\nb", "got no edges"),
+    ('"a,b', "line 1: got"),
+    ('{"a": 3}', "got 3 for 'a', expected its neighbours"),
+    ("{}", "got no nodes"),
+    ('{"edges": [["a"]]}', "got the edge ['a'], expected"),
+    ('{"nodes": 3, "edges": []}', "got 3 for nodes, expected a list"),
+    ('{"nodes": [[1]], "edges": []}', "got the node [1], expected a name"),
+    ('{"edges": [["a", "b", "far"]]}', "got 'far', expected a finite number"),
+    ('{"a": ', "expected JSON"),
+    ("[[0, 1], [1, 0]]", "--source: got 'a', expected a finite number"),
+]
+
+
+@pytest.mark.usefixtures("at_hand")
+@pytest.mark.parametrize(("text", "message"), BAD_GRAPHS, ids=[text for text, _ in BAD_GRAPHS])
+def test_bad_graphs_are_refused_in_one_line(run, home, text, message):
+    (home / "bad").write_text(text)
+    code, out, err = run("dijkstra", "--graph", "bad", "--source", "a")
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("model", ["folder", "missing", "noise", "roads.csv"])
+def test_what_is_no_learner_is_refused_in_one_line(run, model):
+    code, out, err = run("heapsort", "1", "2", model=model)
+    assert (code, out) == (2, "")
+    assert model in err
+    assert err.count("\n") == 1
+
+
+def test_a_model_is_needed(capsys):
+    assert main(["run", "heapsort", "1"]) == 2
+    assert "--model" in capsys.readouterr().err
+
+
+def test_files_beyond_the_limit_are_refused(run, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST", 2**20)
+    code, _, err = run("dijkstra", "--graph", "noise", "--source", "a")
+    assert code == 2
+    assert "noise: got more than 1 MB, expected a smaller file" in err
+
+
+def test_only_compared_solutions_are_shown(learner):
+    solution = learner.run("minimum", key=[2, 1])
+    with pytest.raises(ValueError, match="expected run"):
+        show_solution(Terminal(), algorist.get("minimum"), solution, steps=False)
