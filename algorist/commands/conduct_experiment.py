@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import algorist
@@ -50,17 +51,19 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
         progress.end(title, _score(results, job, terminal))
         return True
 
-    configs = [job.part.config for job in left]
-    preparation = prepared(
-        sorted({name for config in configs for name in config.algorithms}),
-        sorted({split for config in configs for split in config.data.splits}),
-    )
-    conducted = conduct_in_slots(list(by_title), {}, preparation, work, arguments, terminal)
+    conducted = conduct_in_slots(list(by_title), {}, _prepared(left), work, arguments, terminal)
     done = f"{len(conducted.done)} of {len(left)} runs are done"
     terminal.print(f"{done}, see {results.file}" if conducted.done else done, soft_wrap=True)
     if len(conducted.done) < len(left):
         terminal.print("to go on: the same command again")
     return conducted.exit_code()
+
+
+def _prepared(left: Iterable[Job]) -> AbstractContextManager:
+    """Prepares what the algorithms of some jobs need for training and for tests."""
+    configs = [job.part.config for job in left]
+    tasks = sorted({task for config in configs for task in config.algorithms})
+    return prepared(tasks, sorted({"test", *(s for c in configs for s in c.data.splits)}))
 
 
 def _trained(
