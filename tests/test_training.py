@@ -436,7 +436,8 @@ def test_a_run_is_a_folder_with_all_that_it_promises(tmp_path):
     config = small.training("bfs", steps=5, schedule=SCHEDULE)
     assert Run.start(tmp_path / "run", config).train()
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"config.json", "metrics.jsonl", "checkpoints", "best.safetensors"}
+    files = {"config.json", "metrics.jsonl", "times.jsonl", "best.safetensors"}
+    assert names == {*files, "checkpoints"}
     assert type(config).from_json((tmp_path / "run" / "config.json").read_text()) == config
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").open()]
     assert [line["step"] for line in lines] == [2, 4, 5]
@@ -577,7 +578,8 @@ def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, mo
     run.train(should_stop=lambda: run.trainer.step >= 5)
     files = pack(tmp_path / "run", tmp_path / "packed")
     names = {file.name for file in files}
-    assert names == {"config.json", "metrics.jsonl", "state.json", "tensors-0.safetensors"}
+    runs_own = {"config.json", "metrics.jsonl", "times.jsonl"}
+    assert names == {*runs_own, "state.json", "tensors-0.safetensors"}
     full, light = (
         checkpoint.newest(tmp_path / "run/checkpoints"),
         checkpoint.read(tmp_path / "packed"),
