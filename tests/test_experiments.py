@@ -1,6 +1,7 @@
 """The paper's experiments: what they are, what is left of them, what is written down."""
 
 import csv
+import json
 import os
 import signal
 import time
@@ -236,6 +237,11 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
     assert len(rows_of(tmp_path)) == 2
     assert reproduce(tmp_path, "specialists") == 0
     assert lessons == ["activity_selector"] * 4 + ["bfs"] * 4
+    (folder,) = (tmp_path / "runs" / "specialists" / "bfs").iterdir()
+    sittings = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
+    seconds = sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings)
+    assert len(sittings) == 2
+    assert rows_of(tmp_path)[-1].seconds == pytest.approx(seconds, abs=0.06)
     assert known(rows_of(tmp_path)) == known(rows_of(done))
 
 
