@@ -1,6 +1,10 @@
 """The paper's experiments: what they are, what is left of them, what is written down."""
 
 import csv
+import json
+import os
+import signal
+import time
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -17,7 +21,8 @@ from algorist.evaluation.evaluate import evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, FAMILIES, Name, Plan
 from algorist.experiments.results import Results, read, sample_count, write
-from algorist.experiments.work import jobs
+from algorist.experiments.work import Examiner, jobs
+from algorist.model.computing import Computing
 from algorist.model.learner import load
 from algorist.training import run as runs_of
 from algorist.training.recipes import recipe, without
@@ -30,7 +35,7 @@ SHORT = ["--steps", "4", "--validate-every", "2", "--samples", "2"]
 PLAN = Plan()
 
 
-def reproduce(folder, *words, seeds=2, algorithms="insertion_sort,minimum"):
+def reproduce(folder, *words, seeds=2, algorithms="activity_selector,bfs"):
     places = ["--out", str(folder / "results"), "--runs", str(folder / "runs")]
     chosen = ["--algorithms", algorithms, "--seeds", str(seeds)]
     return main(["reproduce", *words, *places, *chosen, *SMALL, *SHORT])
@@ -191,16 +196,16 @@ def test_the_hash_is_the_same_in_every_version():
 def test_every_net_has_its_row_with_the_score_of_its_best_model(done):
     rows = rows_of(done)
     assert [row.key for row in rows] == [
-        (n, n, s) for n in ("insertion_sort", "minimum") for s in (0, 1)
+        (n, n, s) for n in ("activity_selector", "bfs") for s in (0, 1)
     ]
-    (folder,) = (done / "runs" / "specialists" / "insertion_sort").iterdir()
+    (folder,) = (done / "runs" / "specialists" / "activity_selector").iterdir()
     learner = load(folder)
     assert len({row.score for row in rows}) > 1
     for row, about in zip(rows, learner.about["replicas"], strict=False):
         (expected,) = evaluate(
             learner.replica(row.seed),
-            "insertion_sort",
-            official.beginning("insertion_sort", "test", 2),
+            "activity_selector",
+            official.beginning("activity_selector", "test", 2),
         )
         assert row.score == 100 * expected.score
         assert row.correct == 100 * expected.correct
@@ -228,11 +233,52 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
     assert "to go on: the same command again" in out
     assert not (tmp_path / "results").exists()
     assert reproduce(tmp_path, "specialists", "--stop-after", "3s") == 0
-    assert lessons == ["insertion_sort"] * 4 + ["minimum"]
+    assert lessons == ["activity_selector"] * 4 + ["bfs"]
     assert len(rows_of(tmp_path)) == 2
     assert reproduce(tmp_path, "specialists") == 0
-    assert lessons == ["insertion_sort"] * 4 + ["minimum"] * 4
+    assert lessons == ["activity_selector"] * 4 + ["bfs"] * 4
+    (folder,) = (tmp_path / "runs" / "specialists" / "bfs").iterdir()
+    sittings = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
+    seconds = sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings)
+    assert len(sittings) == 2
+    assert rows_of(tmp_path)[-1].seconds == pytest.approx(seconds, abs=0.06)
     assert known(rows_of(tmp_path)) == known(rows_of(done))
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkeypatch):
+    learn, learnt = Trainer._learn, []
+
+    def interrupted(trainer, lesson):
+        learn(trainer, lesson)
+        learnt.append(lesson.place.algorithm)
+        if len(learnt) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)  # the main thread hears of it
+
+    monkeypatch.setattr(Trainer, "_learn", interrupted)
+    assert reproduce(tmp_path, "specialists") == 128 + signal.SIGINT
+    assert "saved at step 2" in capfd.readouterr().out
+    assert reproduce(tmp_path, "specialists") == 0
+    assert learnt == ["activity_selector"] * 4 + ["bfs"] * 4
+    assert known(rows_of(tmp_path)) == known(rows_of(done))
+
+
+def test_tests_can_be_stopped_between_algorithms(tmp_path):
+    def change(config):
+        like = small.training(*config.algorithms, steps=2)
+        return replace(like, seeds=config.seeds)
+
+    (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
+    results = Results(tmp_path, "generalist")
+    (job,) = jobs([part], 1, 2, results, tmp_path / "runs")
+    run = job.run(Computing())
+    run.train()
+    examiner = Examiner(results, 2, "1")
+    assert not examiner.examine(job, run.trainer, lambda: bool(results.rows))
+    assert [row.algorithm for row in read(results.file)] == ["activity_selector"]
+    assert examiner.examine(job, run.trainer)
+    assert [row.algorithm for row in read(results.file)] == ["activity_selector", "bfs"]
+    assert not list(jobs([part], 1, 2, results, tmp_path / "runs"))
 
 
 def test_a_run_that_is_trained_and_not_tested_is_only_tested(done, tmp_path, lessons, capsys):
@@ -241,17 +287,17 @@ def test_a_run_that_is_trained_and_not_tested_is_only_tested(done, tmp_path, les
     assert len(lessons) == 8
     assert reproduce(tmp_path, "generalist") == 0
     assert len(lessons) == 8
-    assert [row.algorithm for row in rows_of(tmp_path, "generalist")] == ["insertion_sort"] * 2 + [
-        "minimum"
-    ] * 2
+    assert [row.algorithm for row in rows_of(tmp_path, "generalist")] == [
+        "activity_selector"
+    ] * 2 + ["bfs"] * 2
 
 
 def test_more_seeds_are_trained_apart_and_are_as_if_trained_together(done, tmp_path, lessons):
-    assert reproduce(tmp_path, "specialists", seeds=1, algorithms="insertion_sort") == 0
-    assert reproduce(tmp_path, "specialists", seeds=2, algorithms="insertion_sort") == 0
-    folders = sorted((tmp_path / "runs" / "specialists" / "insertion_sort").iterdir())
+    assert reproduce(tmp_path, "specialists", seeds=1, algorithms="activity_selector") == 0
+    assert reproduce(tmp_path, "specialists", seeds=2, algorithms="activity_selector") == 0
+    folders = sorted((tmp_path / "runs" / "specialists" / "activity_selector").iterdir())
     assert [folder.name.split("-", 1)[1] for folder in folders] == ["seeds-0", "seeds-1"]
-    together = {row.seed: row.score for row in rows_of(done) if row.part == "insertion_sort"}
+    together = {row.seed: row.score for row in rows_of(done) if row.part == "activity_selector"}
     for row in rows_of(tmp_path):
         assert row.score == pytest.approx(together[row.seed], abs=2)
 
@@ -272,32 +318,32 @@ def test_results_of_other_settings_are_refused_with_the_way_out(capsys, done):
 
 def test_few_samples_do_not_count_as_all(done, tmp_path):
     results = Results(done / "results", "specialists")
-    plan = Plan(["insertion_sort"])
+    plan = Plan(["activity_selector"])
     part = replace(plan.of("specialists")[0], recipe=results.rows[0].recipe)
     assert sample_count("bfs", None) == 32
     assert sample_count("binary_search", None) > 32
-    assert results.has(part, "insertion_sort", 0, 2)
-    assert not results.has(part, "insertion_sort", 0, 3)
-    assert not results.has(part, "insertion_sort", 0, None)
-    assert not results.has(replace(part, recipe="other"), "insertion_sort", 0, 2)
+    assert results.has(part, "activity_selector", 0, 2)
+    assert not results.has(part, "activity_selector", 0, 3)
+    assert not results.has(part, "activity_selector", 0, None)
+    assert not results.has(replace(part, recipe="other"), "activity_selector", 0, 2)
     assert len(list(jobs([part], 2, None, results, tmp_path))) == 1
 
 
 def test_a_packed_run_from_elsewhere_is_gone_on_with(capsys, done, tmp_path, lessons):
     there, here = tmp_path / "there", tmp_path / "here"
-    assert reproduce(there, "specialists", "--stop-after", "2s", algorithms="minimum") == 0
+    assert reproduce(there, "specialists", "--stop-after", "2s", algorithms="bfs") == 0
     packed = str(here / "runs")
-    assert reproduce(there, "specialists", "--pack", packed, algorithms="minimum") == 0
+    assert reproduce(there, "specialists", "--pack", packed, algorithms="bfs") == 0
     assert f"--runs {packed}" in capsys.readouterr().out
-    assert reproduce(here, "specialists", algorithms="minimum") == 0
-    assert lessons == ["minimum"] * 4
+    assert reproduce(here, "specialists", algorithms="bfs") == 0
+    assert lessons == ["bfs"] * 4
     assert len(rows_of(here)) == 2
 
 
 def test_a_run_that_algorist_pack_has_written_may_have_any_name(done, tmp_path, lessons):
-    (folder,) = (done / "runs" / "specialists" / "insertion_sort").iterdir()
-    runs_of.pack(folder, tmp_path / "runs" / "specialists" / "insertion_sort" / "from-elsewhere")
-    assert reproduce(tmp_path, "specialists", algorithms="insertion_sort") == 0
+    (folder,) = (done / "runs" / "specialists" / "activity_selector").iterdir()
+    runs_of.pack(folder, tmp_path / "runs" / "specialists" / "activity_selector" / "from-elsewhere")
+    assert reproduce(tmp_path, "specialists", algorithms="activity_selector") == 0
     assert not lessons
     assert [row.best_step for row in rows_of(tmp_path)] == [r.best_step for r in rows_of(done)[:2]]
 

@@ -14,7 +14,7 @@ from algorist.commands.conduct_each import conduct_in_slots
 from algorist.data.preparing import prepared
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
-from algorist.experiments.work import Examiner, Job, Stopwatch, jobs
+from algorist.experiments.work import Examiner, Job, jobs
 from algorist.report.experiments import Standing
 from algorist.report.numbers import percent
 from algorist.report.progress import ProgressOfEach
@@ -75,7 +75,7 @@ def _trained(
     with progress.watching(title, run.trainer) as observe:
         try:
             return run.train(
-                logs=[Stopwatch(run.folder), TensorBoard(run)],
+                logs=[TensorBoard(run)],
                 observe=observe,
                 should_stop=stopping,
             )

@@ -25,9 +25,8 @@ from algorist.training.config import Config
 from algorist.training.engine import CAPTURES
 from algorist.training.run import Run, replace_text
 from algorist.training.slots import Slot
-from algorist.training.trainer import DivergedError, Report, Trainer
+from algorist.training.trainer import DivergedError, Trainer
 
-_CLOCK = "seconds.json"
 _DIVERGED = "diverged.txt"
 
 
@@ -72,9 +71,6 @@ class Job:
         name = self.part.name
         target = folder / name.experiment / name.part / self.folder.name
         runs_of.pack(self.folder, target)
-        clock = self.folder / _CLOCK
-        if clock.exists():
-            replace_text(target / _CLOCK, clock.read_text())
         return target
 
 
@@ -117,30 +113,11 @@ def _range(seeds: Iterable[int]) -> str:
     return "_".join(map(str, (first, *others)))
 
 
-class Stopwatch:
-    """Keeps how long a run has been trained, in its folder."""
-
-    def __init__(self, folder: Path):
-        self._file, self._before, self._start = (
-            folder / _CLOCK,
-            read_clock(folder),
-            time.monotonic(),
-        )
-
-    def report(self, report: Report) -> None:
-        """Note the time after a validation."""
-        self.close()
-
-    def close(self) -> None:
-        """Note the time."""
-        seconds = self._before + time.monotonic() - self._start
-        replace_text(self._file, json.dumps(round(seconds, 1)) + "\n")
-
-
-def read_clock(folder: Path) -> float:
-    """How long a run has been trained, as far as that is known."""
-    file = folder / _CLOCK
-    return float(json.loads(file.read_text())) if file.exists() else 0.0
+def trained_seconds(folder: Path) -> float:
+    """How long a run has been trained, in all sittings that came to an end."""
+    file = folder / "times.jsonl"
+    sittings = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
+    return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 1)
 
 
 @dataclass(frozen=True)
@@ -197,5 +174,5 @@ class Examiner:
                 version=self.version,
                 device=torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
                 date=time.strftime("%Y-%m-%d"),
-                seconds=read_clock(job.folder),
+                seconds=trained_seconds(job.folder),
             )
