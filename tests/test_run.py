@@ -43,6 +43,7 @@ def home(learner, tmp_path_factory):
     letters = np.random.RandomState(0).choice(list("abcdefgh,;\n \"'"), 10_000)
     (folder / "noise.csv").write_text("".join(letters) * 1000)
     (folder / "noise.json").write_text("[" * 10_000_000)
+    (folder / "deep.json").write_text(f'{{"key": {"[" * 980}1{"]" * 980}}}')
     (folder / "folder").mkdir()
     return folder
 
@@ -279,6 +280,8 @@ BAD = [
     ("topological_sort --graph roads.csv --undirected", "A: got a graph with a cycle"),
     ("minimum --inputs roads.csv", "roads.csv: got expecting value at line 1, column 1"),
     ("minimum --inputs noise.json", "noise.json: got "),
+    ("minimum --inputs deep.json", ", expected "),
+    ("minimum 1e101 1", "key: got 1e+101, expected numbers up to 1e+100"),
     ("sort 1 2", "unknown algorithm 'sort'"),
 ]
 
