@@ -6,7 +6,8 @@
     [[2, 1, 1]]
 
 Those who declare algorithms of their own find all they need here too; `examples/` shows how.
-What needs torch (`load`, `predict`, `evaluate`, `Learner`) is imported when it is first asked for.
+What needs torch (`load`, `predict`, `evaluate`, `Learner`, `Solution`) is imported when it is
+first asked for.
 """
 
 from importlib import import_module
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from algorist.evaluation.evaluate import evaluate
     from algorist.model.learner import Learner, load
     from algorist.model.predicting import predict
+    from algorist.model.solution import Solution
 
 __version__ = "0.1.0"
 
@@ -37,6 +39,7 @@ __all__ = [
     "Learner",
     "Location",
     "Sampler",
+    "Solution",
     "Spec",
     "Stage",
     "algorithm",
@@ -65,6 +68,7 @@ __all__ = [
 
 _WITH_TORCH = {
     "Learner": "algorist.model.learner",
+    "Solution": "algorist.model.solution",
     "evaluate": "algorist.evaluation.evaluate",
     "load": "algorist.model.learner",
     "predict": "algorist.model.predicting",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,12 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {what} {name!r}: {hint}"
 
 
+_REPR = reprlib.Repr()
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = 20
+_REPR.maxstring = _REPR.maxother = 60
+
+
 def shortened(value: Any) -> str:
-    """A value as a message shows it: on one line, and not all of it if it is long."""
-    text = " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
+    """A value as a message shows it: on one line, and not all of it if it is long or deep."""
+    text = " ".join(_REPR.repr(value.tolist() if hasattr(value, "tolist") else value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

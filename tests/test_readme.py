@@ -7,6 +7,7 @@ import pytest
 
 import algorist
 from algorist.cli import _parser, main
+from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +51,16 @@ def test_a_net_is_trained_tested_and_loaded_as_the_readme_shows(capsys, monkeypa
 def test_longer_trainings_in_the_readme_are_understood(command):
     arguments = _parser(command.split()).parse_args(command.split())
     assert set(configuration(arguments).algorithms) <= set(algorist.algorithms())
+
+
+@pytest.mark.parametrize("command", re.findall(r"^algorist (run .+?)(?:  +#.*)?$", TEXT, re.M))
+def test_problems_in_the_readme_are_understood(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("roads", "home,sea,3"), ("steps", "wash,eat"), ("points", "0,0\n1,2")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    arguments = _parser(command.split()).parse_args(command.split())
+    algorithm = algorist.get(arguments.algorithm)
+    assert len(algorithm.trace(**problem(algorithm, arguments))) == 1
 
 
 def test_the_example_in_the_readme_is_the_file():

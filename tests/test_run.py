@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 import small
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import algorist
 from algorist.cli import main
@@ -41,6 +43,7 @@ def home(learner, tmp_path_factory):
     letters = np.random.RandomState(0).choice(list("abcdefgh,;\n \"'"), 10_000)
     (folder / "noise.csv").write_text("".join(letters) * 1000)
     (folder / "noise.json").write_text("[" * 10_000_000)
+    (folder / "deep.json").write_text(f'{{"key": {"[" * 980}1{"]" * 980}}}')
     (folder / "folder").mkdir()
     return folder
 
@@ -277,6 +280,8 @@ BAD = [
     ("topological_sort --graph roads.csv --undirected", "A: got a graph with a cycle"),
     ("minimum --inputs roads.csv", "roads.csv: got expecting value at line 1, column 1"),
     ("minimum --inputs noise.json", "noise.json: got "),
+    ("minimum --inputs deep.json", ", expected "),
+    ("minimum 1e101 1", "key: got 1e+101, expected numbers up to 1e+100"),
     ("sort 1 2", "unknown algorithm 'sort'"),
 ]
 
@@ -322,6 +327,37 @@ def test_bad_graphs_are_refused_in_one_line(run, home, text, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+NONSENSE = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet="ab01.-,;\t \n\"'[]{}:", max_size=60),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["edges", "nodes", "links", "a"]), inner, max_size=3)
+        ),
+    ).map(json.dumps),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(NONSENSE, st.sampled_from([None, True, False]))
+def test_nonsense_in_files_is_refused_and_nothing_else_happens(text, directed):
+    readers = (
+        lambda: files.graph("file", text, directed=directed, usually=False),
+        lambda: files.numbers("file", text),
+        lambda: files.table("file", text, 2),
+        lambda: files.json_of("file.json", text),
+    )
+    for read in readers:
+        try:
+            read()
+        except ValueError as error:
+            message = str(error)
+            assert message.startswith("file")
+            assert "\n" not in message
 
 
 @pytest.mark.parametrize("model", ["folder", "missing", "noise", "roads.csv"])

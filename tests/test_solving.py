@@ -212,6 +212,8 @@ def test_no_problems_have_no_solutions(learner):
         ("heapsort", {"key": []}, "got 0 nodes, expected at least 1 in key"),
         ("heapsort", {"key": [1, float("nan")]}, "key: got NaN or infinity, expected"),
         ("heapsort", {"key": [10**400]}, "key: got .*, expected numbers"),
+        ("heapsort", {"key": [1e101, 0]}, r"key: got 1e\+101, expected numbers up to 1e\+100"),
+        ("dijkstra", {"A": [[0, 1e200], [0, 0]], "s": 0}, r"A: got 1e\+200, expected numbers up"),
         ("heapsort", {"keys": [1]}, "unknown input 'keys': did you mean 'key'"),
         ("kmp_matcher", {"text": "abcde", "pattern": "a"}, "got the letters 'abcde', expected at"),
         ("kmp_matcher", {"text": "", "pattern": "a"}, "text: got '', expected one or more"),

@@ -13,7 +13,7 @@ outside the range go to the net in a unit, and from an origin, that brings them 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,8 +21,8 @@ import numpy as np
 _FULL = 0.1
 """Numbers that fill less of the range than this are spread out to fill it."""
 _ROUNDING = 1e-6
-_TINY = 1e-300
-"""Below this there is no telling of sizes."""
+_TINY, _HUGE = 1e-100, 1e100
+"""What is smaller than this stays as it is; what is larger is refused: its products overflow."""
 
 
 @dataclass(frozen=True)
@@ -46,32 +46,38 @@ class Scale:
             np.concatenate([np.ravel(inputs[name]) for name in group]) for group in self.groups
         ]
         largest = max(float(np.abs(group).max()) for group in groups)
-        if largest < _TINY:
-            return Scaled(self)
-        groups = [group / largest for group in groups]  # so that nothing overflows
+        if largest > _HUGE:
+            names = ", ".join(name for group in self.groups for name in group)
+            raise ValueError(f"{names}: got {largest:g}, expected numbers up to {_HUGE:g}")
         origins = [float(group.min()) if self.shifts else 0.0 for group in groups]
-        size = (
-            sum(float(group.sum()) for group in groups)
-            if self.total
-            else max(float(np.abs(g - o).max()) for g, o in zip(groups, origins, strict=True))
-        )
+        size = self._size(groups, origins)
         room = self.high - (self.low if self.shifts else 0.0)
-        inside = all(
-            (largest * group <= self.high * (1 + _ROUNDING)).all()
-            and (not self.shifts or (largest * group >= self.low).all())
-            for group in groups
-        )
-        fills = size * largest / room
-        if size < _TINY or (inside and _FULL <= fills <= 1 + _ROUNDING):
+        fills = _FULL <= size / room <= 1 + _ROUNDING
+        if self._inside(groups) and (fills or size < _TINY):
             return Scaled(self)
         return Scaled(
             self,
-            factor=room / size / largest,
+            factor=room / size if size >= _TINY else 1.0,
             origins={
-                name: origin * largest
+                name: origin
                 for group, origin in zip(self.groups, origins, strict=True)
                 for name in group
             },
+        )
+
+    def _size(self, groups: Sequence[np.ndarray], origins: Sequence[float]) -> float:
+        """How far the numbers reach, or what they sum up to."""
+        if self.total:
+            return sum(float(group.sum()) for group in groups)
+        pairs = zip(groups, origins, strict=True)
+        return max(float(np.abs(group - origin).max()) for group, origin in pairs)
+
+    def _inside(self, groups: Sequence[np.ndarray]) -> bool:
+        """Whether all numbers lie in the benchmark's range, but for rounding."""
+        low = self.low if self.shifts else -self.high
+        slack = _ROUNDING * (self.high - low)
+        return all(
+            bool(((group >= low - slack) & (group <= self.high + slack)).all()) for group in groups
         )
 
 
@@ -89,8 +95,7 @@ class Scaled:
         if name not in self.origins:
             return values
         target = self.scale.low if self.scale.shifts else 0.0
-        with np.errstate(over="ignore"):
-            return np.asarray(target + (values * self.factor - self.origins[name] * self.factor))
+        return np.asarray(target + (values - self.origins[name]) * self.factor)
 
     def inwards(self, name: str, values: np.ndarray) -> np.ndarray:
         """A hint or an output as it is put to the net."""

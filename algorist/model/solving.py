@@ -91,9 +91,8 @@ def _traced(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
     algorithm = get(name)
     problem = own_problem(algorithm, inputs)
     _check_size(net, name, len(problem.arrays["pos"]))
-    truth = algorithm.trace_arrays(problem.arrays)
-    scaled = algorithm.scale.of(truth.inputs) if algorithm.scale else _UNSCALED
-    return _Task(problem, truth, scaled)
+    scaled = algorithm.scale.of(problem.arrays) if algorithm.scale else _UNSCALED
+    return _Task(problem, algorithm.trace_arrays(problem.arrays), scaled)
 
 
 def _bytes(net: Net, algorithm: str, n: int) -> int:

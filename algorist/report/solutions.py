@@ -65,7 +65,7 @@ def show_solution(
     comparison = _compared(solution)
     nodes = len(solution.inputs["pos"])
     terminal.print(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{nodes} nodes, {solution.steps} steps\n")
+    terminal.print(f"{_counted(nodes, 'node')}, {_counted(solution.steps, 'step')}\n")
     if steps:
         _show_steps(terminal, algorithm, solution)
     _show_answers(terminal, solution, comparison)
@@ -79,6 +79,10 @@ def show_solution(
     terminal.print(f"The answer is {verdict}.")
     if comparison.shares:
         terminal.print(_agreement(comparison.share, comparison.first_mistake), soft_wrap=True)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison) -> None:
