@@ -30,8 +30,8 @@ class _Form(NamedTuple):
 _FORMS = {
     "net": _Form(torch.float32, 23),
     "best": _Form(torch.bfloat16, 7),
-    "adam": _Form(torch.bfloat16, 5),
-    "carry": _Form(torch.bfloat16, 5),
+    "adam": _Form(torch.bfloat16, 6),
+    "carry": _Form(torch.bfloat16, 6),
 }
 """How the tensors of each part of a checkpoint are kept."""
 _LIGHT, _STATE = "light", "state"
