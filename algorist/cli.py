@@ -85,11 +85,9 @@ class _Parser(argparse.ArgumentParser):
         """Parse; words behind options join the list of those before them, where there is one."""
         found, rest = super().parse_known_args(args, namespace)
         lists = [action for action in self._get_positional_actions() if action.nargs == "*"]
-        if lists:
-            known = getattr(found, lists[-1].dest)
-            words = [word for word in rest if self._is_word(word)]
-            setattr(found, lists[-1].dest, [*known, *words])
-            rest = [word for word in rest if not self._is_word(word)]
+        if lists and all(map(self._is_word, rest)):
+            setattr(found, lists[-1].dest, [*getattr(found, lists[-1].dest), *rest])
+            rest = []
         return found, rest
 
     def _is_word(self, text: str) -> bool:
