@@ -1,7 +1,7 @@
 """Transport: a checkpoint in less than half of its bytes, to go on with it on another machine.
 
 The weights are kept to the bit. What the best weights have more than the present ones is rounded to
-bfloat16, moments and carries are rounded to two bits less (by 1.6 % at most): training goes on
+bfloat16, moments and carries are rounded to one bit less (by 0.8 % at most): training goes on
 nearly as it would have gone on here.
 """
 
