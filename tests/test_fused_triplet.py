@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import Tensor
+from fused import assert_close, by_shape, draw, unwritten
 
 from algorist.kernels import plain
 from algorist.kernels.affine import product
@@ -11,33 +11,12 @@ pytest.importorskip("triton", reason="fused kernels need Triton, which is not in
 
 from algorist.kernels.fused import triplet
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 T, SPARE = 8, 4  # triplet features, columns of the state that nobody reads here
-
-SHAPES = [(1, 2, 1, 2), (3, 2, 5, 3), (1, 1, 17, 0)]  # S, B, n, F
-if torch.cuda.is_available():
-    SHAPES += [(3, 2, 4, 3), (1, 2, 7, 0), (3, 1, 16, 1), (1, 1, 20, 2)]
-    SHAPES += [(3, 5, n, 3) for n in (4, 7, 11, 13, 16, 20, 64, 80)]
-by_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda x: "S{}-B{}-n{}-F{}".format(*x))
 
 
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(1)
-
-
-def draw(*shape: int) -> Tensor:
-    return torch.randn(*shape, device=DEVICE)
-
-
-def unwritten(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Where results go: an entry that is not written shows."""
-    return torch.full(shape, -99 if dtype == torch.int16 else torch.nan, dtype=dtype, device=DEVICE)
-
-
-def assert_close(got: Tensor, expected: Tensor, precision: float = 1e-5) -> None:
-    scale = expected.abs().max() if expected.numel() else 1.0
-    torch.testing.assert_close(got, expected, rtol=0, atol=float(precision * scale))
 
 
 @by_shape

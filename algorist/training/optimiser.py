@@ -47,25 +47,28 @@ class Optimiser:
 
     def update(self) -> None:
         """Clip and update."""
-        learning = [p for p in self.parameters.values() if p.grad is not None]
-        if adam := self._fused_adam():
-            adam.step([p.grad for p in learning if p.grad is not None], self._rate, self.clip)
+        learning = self._learning()
+        gradients = list(learning.values())
+        if adam := self._fused_adam(learning):
+            adam.step(gradients, self._rate, self.clip)
             return
-        if self.clip and learning:
-            gradients = clipped([p.grad for p in learning], self.clip)
-            for parameter, gradient in zip(learning, gradients, strict=True):
+        if self.clip and gradients:
+            for parameter, gradient in zip(learning, clipped(gradients, self.clip), strict=True):
                 parameter.grad = gradient
         self._adam.step()
 
+    def _learning(self) -> dict[nn.Parameter, Tensor]:
+        """Those that have a gradient, and what it is."""
+        return {p: p.grad for p in self.parameters.values() if p.grad is not None}
+
     def prepare(self) -> None:
         """Make what an update with gradients like these looks up; nothing is changed."""
-        if adam := self._fused_adam():
+        if adam := self._fused_adam(self._learning()):
             adam.warm_up()
 
-    def _fused_adam(self) -> Adam | None:
+    def _fused_adam(self, learning: Mapping[nn.Parameter, Tensor]) -> Adam | None:
         """What clips and updates in two kernels, if gradients lie in few tensors on a GPU."""
-        learning = [(p, p.grad) for p in self.parameters.values() if p.grad is not None]
-        gradients = [gradient for _, gradient in learning]
+        gradients = list(learning.values())
         if not gradients or not gradients[0].is_cuda or not _are_apart(gradients):
             return None
         from algorist.kernels.fused.adam import STORAGES, Adam, Weights, storages_of
@@ -75,14 +78,14 @@ class Optimiser:
             return None
         places = tuple(
             (id(p), storages.index(g.untyped_storage().data_ptr()), g.storage_offset())
-            for p, g in learning
+            for p, g in learning.items()
         )
         if places not in self._fused:
-            states = [self._adam.state[p] for p, _ in learning]
+            states = self._adam.state
             self._fused[places] = Adam(
                 [
-                    Weights(p.detach(), gradient, *(state[m] for m in _MOMENTS), state["step"])
-                    for (p, gradient), state in zip(learning, states, strict=True)
+                    Weights(p.detach(), g, *(states[p][m] for m in _MOMENTS), states[p]["step"])
+                    for p, g in learning.items()
                 ]
             )
         return self._fused[places]

@@ -10,20 +10,57 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.points import (
-    Pointing,
-    Widening,
-    add_numbers,
-    features,
-    spread_to_triplets,
-    widened,
-)
+from algorist.kernels.fused.points import Pointing, Widening, features
 from algorist.kernels.fused.tiling import ROWS, dot, padded, tiles
 
 COUNTS = ["B", "n", "F", "C", "Q"]
 """One compilation serves all values of these."""
 COLUMNS = tl.constexpr(16)
 """The pointees whose scores are stored together."""
+
+
+# Products are made turned, weights x rows: a product's second operand lies in shared memory, while
+# a first one that was computed would take up registers twice. Weights are read along their rows.
+
+
+@triton.jit
+def _widened(
+    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr
+):  # fmt: skip
+    """The triplets of some pairs as decoders read them, a row each."""
+    channel = tl.arange(0, H)
+    # Loaded for each row: so the rows lie in registers as those of large tensors do.
+    wide = tl.load(widen_bias + channel[None, :], there[:, None], 0.0)
+    for t in range(T):
+        number = tl.load(maxima + pair * T + t, there, 0.0)
+        wide += number[:, None] * tl.load(widen + t * H + channel)
+    return tl.maximum(wide, 0.0)
+
+
+@triton.jit
+def _spread_to_triplets(
+    d_third, wide, widen, d_wide, d_maxima, pair, there,
+    H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Cut the slopes of widened triplets where these are zero, and take them on to the maxima."""
+    TP: tl.constexpr = T if T > 16 else 16
+    channel, feature = tl.arange(0, H), tl.arange(0, TP)
+    place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
+    d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
+    tl.store(d_wide + place, d_third, there[:, None])
+    weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
+    slope = dot(weight, tl.trans(d_third), PRECISION)
+    tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
+
+
+@triton.jit
+def _add_numbers(total, slope, edge, F, H: tl.constexpr, FP: tl.constexpr):
+    """Add to the slopes of the raw numbers what rows of slopes of their sums make."""
+    channel, number = tl.arange(0, H), tl.arange(0, FP)
+    for f in range(F):
+        part = tl.sum(slope * tl.load(edge + f * H + channel), 1)
+        total += tl.where(number == f, part[:, None], 0.0)
+    return total
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -46,7 +83,7 @@ def _values(
         maxima += sample * pairs * T
         widen += replica * T * H
         triplet += replica * H * C
-        third = widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
+        third = _widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
         if KEEP:
             wide += sample * pairs * H
             tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
@@ -96,7 +133,7 @@ def _values_backward(
         d_wide += sample * n * n * H
         d_maxima += sample * n * n * T
         widen += replica * T * H
-        spread_to_triplets(d_third, wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION)
+        _spread_to_triplets(d_third, wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION)
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -117,7 +154,7 @@ def _cube(
     if T > 0:
         maxima += sample * n * n * T
         widen += sample // B * T * H
-        third = widened(maxima, widen, widen_bias + sample // B * H, pair, there, H, T)
+        third = _widened(maxima, widen, widen_bias + sample // B * H, pair, there, H, T)
         if KEEP_WIDE:
             wide += sample * n * n * H
             tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
@@ -198,7 +235,7 @@ def _cube_backward(
         of_target = d_target + (slot * blocks + block) * n * H + targets[:, None] * H + channel
         total = tl.sum(tl.reshape(slope, (R, N, H)), 0)
         tl.store(of_target, total, (targets < n)[:, None])
-        d_numbers = add_numbers(d_numbers, slope, edge + pointer * F * H, F, H, FP)
+        d_numbers = _add_numbers(d_numbers, slope, edge + pointer * F * H, F, H, FP)
         if T > 0:
             of_triplet = tl.load(triplet + pointer * H * H + square)
             d_turned += dot(of_triplet, tl.trans(slope), PRECISION)
@@ -210,7 +247,7 @@ def _cube_backward(
         d_wide += sample * n * n * H
         d_maxima += sample * n * n * T
         widen += sample // B * T * H
-        spread_to_triplets(
+        _spread_to_triplets(
             tl.trans(d_turned), wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION
         )
 

@@ -1,8 +1,9 @@
-"""How strongly each node points to each other: all pointers of a step in one kernel.
+"""How strongly each node points to each other: all pointers of a step together.
 
-A row is a pair (target, source). What backward needs of the rows is kept: writing it costs less
-than computing it again. The gradients of the weights are products over all rows of all steps, made
-once at the end by whoever keeps the stacks.
+What edges and triplets say about a pair does not wait for new states, so it has kernels of its own;
+those that the next step waits for are small. A row is a pair (target, source). What backward needs
+of the rows is kept: writing it costs less than computing it again. The gradients of the weights are
+products over all rows of all steps, made once at the end by whoever keeps the stacks.
 """
 
 from __future__ import annotations
@@ -15,13 +16,8 @@ from torch import Tensor
 
 from algorist.kernels.fused.tiling import ROWS, dot, padded
 
-# Products are made turned, weights x rows: a product's second operand lies in shared memory, while
-# a first one that was computed would take up registers twice. Weights are read along their rows.
-
 COUNTS = ["B", "n", "P"]
 """These differ between algorithms: one compilation serves all values of them."""
-
-
 _FEW_ROWS = 32
 """Rows of a program that only scores: many small ones are done sooner than few large ones."""
 
@@ -41,46 +37,6 @@ class Pointing(NamedTuple):
     score_bias: Tensor  # (S, P)
     triplet: Tensor | None = None  # (S, P, h, h), for backward; None without triplets
     turned: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
-
-
-@triton.jit
-def widened(
-    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr
-):  # fmt: skip
-    """The triplets of some pairs as decoders read them, a row each."""
-    channel = tl.arange(0, H)
-    # Loaded for each row: so the rows lie in registers as those of large tensors do.
-    wide = tl.load(widen_bias + channel[None, :], there[:, None], 0.0)
-    for t in range(T):
-        number = tl.load(maxima + pair * T + t, there, 0.0)
-        wide += number[:, None] * tl.load(widen + t * H + channel)
-    return tl.maximum(wide, 0.0)
-
-
-@triton.jit
-def spread_to_triplets(
-    d_third, wide, widen, d_wide, d_maxima, pair, there,
-    H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    """Cut the slopes of widened triplets where these are zero, and take them on to the maxima."""
-    TP: tl.constexpr = T if T > 16 else 16
-    channel, feature = tl.arange(0, H), tl.arange(0, TP)
-    place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
-    d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
-    tl.store(d_wide + place, d_third, there[:, None])
-    weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
-    slope = dot(weight, tl.trans(d_third), PRECISION)
-    tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
-
-
-@triton.jit
-def add_numbers(total, slope, edge, F, H: tl.constexpr, FP: tl.constexpr):
-    """Add to the slopes of the raw numbers what rows of slopes of their sums make."""
-    channel, number = tl.arange(0, H), tl.arange(0, FP)
-    for f in range(F):
-        part = tl.sum(slope * tl.load(edge + f * H + channel), 1)
-        total += tl.where(number == f, part[:, None], 0.0)
-    return total
 
 
 @triton.jit(do_not_specialize=COUNTS)

@@ -1,8 +1,8 @@
 """Triplet maxima: for all j and k, the largest over i of what the nodes (i, j, k) sum up to.
 
-A program takes one node of one sample and walks through blocks of all pairs or triplets that it
-needs, laid out so that every sum and maximum is within a thread. Columns of the nodes' projections
-are read and written in place.
+Forward, a program takes one node of one sample; on the way back, some nodes that may have won. Both
+walk through what they need so that maxima and sums of slopes stay within a thread. Columns of the
+nodes' projections are read and written in place.
 """
 
 from __future__ import annotations

@@ -1,0 +1,27 @@
+"""What several tests of fused kernels need: shapes, numbers, room for results."""
+
+import pytest
+import torch
+from torch import Tensor
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+SHAPES = [(1, 2, 1, 2), (3, 2, 5, 3), (1, 1, 17, 0)]  # S, B, n, F
+if torch.cuda.is_available():
+    SHAPES += [(3, 2, 4, 3), (1, 2, 7, 0), (3, 1, 16, 1), (1, 1, 20, 2)]
+    SHAPES += [(3, 5, n, 3) for n in (4, 7, 11, 13, 16, 20, 64, 80)]
+by_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda x: "S{}-B{}-n{}-F{}".format(*x))
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(*shape, device=DEVICE)
+
+
+def unwritten(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Where results go: an entry that is not written shows."""
+    return torch.full(shape, -99 if dtype == torch.int16 else torch.nan, dtype=dtype, device=DEVICE)
+
+
+def assert_close(got: Tensor, expected: Tensor, precision: float = 1e-5) -> None:
+    scale = expected.abs().max() if expected.numel() else 1.0
+    torch.testing.assert_close(got, expected, rtol=0, atol=float(precision * scale))
