@@ -9,7 +9,7 @@ from torch import Tensor
 pytest.importorskip("triton")
 from algorist.kernels.fused import losses as fused
 from algorist.kernels.fused.begin import Code
-from algorist.kernels.fused.losses import Hint, hint_losses, hint_table
+from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
 from algorist.kernels.fused.stacks import Logits
 from algorist.kernels.fused.truths import Truths
 from algorist.model import objective
@@ -26,9 +26,9 @@ MORE = 5
 """Columns of `decoded` that are no values of nodes."""
 
 
-def hint(code: Code, column: int, width: int = 1) -> Hint:
+def hint(code: Code, column: int, width: int = 1) -> Predicted:
     """A hint whose truths have no place yet."""
-    return Hint(code, column, truth=-1, width=width)
+    return Predicted(code, column, truth=-1, width=width)
 
 
 EVERY_KIND = {
@@ -82,9 +82,9 @@ class Problem:
         views = leaves._replace(
             decoded=None if leaves.decoded is None else leaves.decoded[..., :-MORE]
         )
-        table = hint_table(hints, DEVICE)
+        table = loss_table(hints, DEVICE)
         truths = Truths(*(part[1:].to(DEVICE) for part in values.parts))
-        return slopes_of(hint_losses(table, views, truths, self.follows), leaves, scale)
+        return slopes_of(mean_losses(table, views, truths, self.follows), leaves, scale)
 
     def values(self) -> Values:
         """The truths side by side, as windows hold them."""
@@ -103,7 +103,7 @@ def slopes_of(losses: Tensor, leaves: Logits, scale: Tensor | float) -> tuple[Te
     return losses.detach(), Logits(*(None if x is None else x.grad for x in leaves))
 
 
-def view(stacks: Logits, hint: Hint) -> Tensor:
+def view(stacks: Logits, hint: Predicted) -> Tensor:
     """The logits of one hint, as a decoder returns them."""
     if hint.code == Code.POINTER:
         return stacks.points[:, hint.column]

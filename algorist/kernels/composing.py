@@ -143,8 +143,9 @@ class _Compose(torch.autograd.Function):
     def forward(ctx: Any, plan: Plan, copying: Copying, *parameters: Tensor) -> tuple[Tensor, ...]:
         room = parameters[0].new_empty(plan.size)
         left, right, product = (room.as_strided(*place) for place in plan.factors)
-        beginning = room[: plan.factors[-1].start]
-        torch.cat([*(x.flatten() for x in parameters), plan.constants], out=beginning)
+        # Not by a concatenation, which takes several times as long for so many numbers.
+        torch._foreach_copy_([room.as_strided(*place) for place in plan.parameters], parameters)
+        room[plan.factors[0].start : plan.factors[-1].start] = plan.constants
         copying(room, plan.before, back=False)
         torch.bmm(left, right, out=product)
         copying(room, plan.after, back=False)

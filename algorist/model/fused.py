@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from algorist.errors import unknown
-from algorist.model.decoding import Decoded, width
+from algorist.model.decoding import Decoded, Layout, width
 from algorist.model.kinds import Form, connecting, raw_width, row
 from algorist.model.processors import MessagePassing
 from algorist.model.scan import Carry, Composed, Rollout
@@ -21,6 +21,7 @@ from algorist.model.window import Window
 from algorist.spec import Feature, Location
 
 if TYPE_CHECKING:
+    from algorist.kernels.fused.losses import Predicted
     from algorist.kernels.fused.scan import Previous, Reading
     from algorist.kernels.fused.stacks import Logits
     from algorist.model.net import Net
@@ -71,23 +72,18 @@ class Tables:
     """What fused kernels look up about the features of an algorithm in windows of one layout."""
 
     def __init__(self, maps: Composed, window: Window, device: torch.device):
-        from algorist.kernels.fused.begin import CODES
-        from algorist.kernels.fused.losses import Hint, hint_table
+        from algorist.kernels.fused.losses import loss_table
 
         self.columns = Columns(maps.spec.inputs, maps.read_hints)
-        hints = [
-            Hint(
-                code=CODES[f.location, f.kind],
-                column=maps.hints.place(f),
-                truth=window.hints.places[f.name].start,
-                width=width(f),
-            )
-            for f in maps.hints.features
-        ]
-        self.losses = hint_table(hints, device)
+        hints = _predicted(maps.hints, window.hints)
+        outputs = _predicted(maps.outputs, window.outputs)
+        self.hint_losses = loss_table(list(hints.values()), device)
+        complete = len(outputs) == len(maps.outputs.features)
+        self.output_losses = loss_table(list(outputs.values()), device, complete=complete)
+        self.outputs = list(outputs)
         read = [
-            (hint.code, self.columns.of[f.name], hint.column, hint.width, 0)
-            for f, hint in zip(maps.hints.features, hints, strict=True)
+            (hints[f.name].code, self.columns.of[f.name], hints[f.name].column, width(f), 0)
+            for f in maps.hints.features
             if f in maps.read_hints
         ]
         self.begin = torch.tensor(read, dtype=torch.int32, device=device).view(-1, 5)
@@ -115,6 +111,23 @@ class Tables:
         return limits
 
 
+def _predicted(layout: Layout, truths: Values) -> dict[str, Predicted]:
+    """What the kernel of losses must know of features; of permutations it knows nothing."""
+    from algorist.kernels.fused.begin import CODES
+    from algorist.kernels.fused.losses import Predicted
+
+    return {
+        f.name: Predicted(
+            code=CODES[f.location, f.kind],
+            column=layout.place(f),
+            truth=truths.places[f.name].start,
+            width=width(f),
+        )
+        for f in layout.features
+        if (f.location, f.kind) in CODES
+    }
+
+
 class FusedScan:
     """The steps of one algorithm through a window."""
 
@@ -123,8 +136,8 @@ class FusedScan:
             raise ValueError(unknown("precision", net.precision, PRECISIONS))
         self.net, self.window, self.maps = net, window, net.composed(algorithm)
         self.n = window.inputs["pos"].shape[-1]
-        places = (*window.inputs.places.items(), *window.hints.places.items())
-        layout = (algorithm, net.device, *places)
+        values = (window.inputs, window.hints, window.outputs)
+        layout = (algorithm, net.device, *(place for x in values for place in x.places.items()))
         if layout not in net.tables:
             net.tables[layout] = Tables(self.maps, window, net.device)
         self.tables = net.tables[layout]
@@ -145,7 +158,7 @@ class FusedScan:
         )
         outputs = {name: value.squeeze(0) for name, value in at_ends.items()}
         last = {name: value[-1].detach() for name, value in hints.items()}
-        losses = partial(self._hint_losses, of_hints) if hints else None
+        losses = partial(self._losses, of_hints, of_outputs)
         return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last), losses)
 
     def _reading(self, carry: Carry | None) -> Reading:
@@ -170,15 +183,21 @@ class FusedScan:
             precision=PRECISIONS[net.precision],
         )
 
-    def _hint_losses(self, logits: Logits, window: Window) -> dict[str, Tensor]:
-        """The losses of all hints at once."""
-        from algorist.kernels.fused.losses import hint_losses
+    def _losses(self, hints: Logits, outputs: Logits, window: Window) -> dict[str, Tensor]:
+        """The losses of all hints at once, and those of all outputs that kernels know."""
+        from algorist.kernels.fused.losses import mean_losses
         from algorist.kernels.fused.truths import Truths
 
-        truths = Truths(*(part[1:] for part in window.hints.parts))
-        losses = hint_losses(self.tables.losses, logits, truths, window.follows)
-        names = (feature.name for feature in self.maps.hints.features)
-        return dict(zip(names, losses.unbind(0), strict=True))
+        tables, names = self.tables, [feature.name for feature in self.maps.hints.features]
+        losses: list[Tensor] = []
+        if names:
+            truths = Truths(*(part[1:] for part in window.hints.parts))
+            losses += mean_losses(tables.hint_losses, hints, truths, window.follows).unbind(0)
+        if tables.outputs:
+            truths = Truths(*(part.unsqueeze(0) for part in window.outputs.parts))
+            weights = window.end_weights.unsqueeze(0)
+            losses += mean_losses(tables.output_losses, outputs, truths, weights).unbind(0)
+        return dict(zip((*names, *tables.outputs), losses, strict=True))
 
     def _beginnings(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
         """(K, S, B) twice: where trajectories begin, and where the net is given true hints."""
@@ -186,8 +205,9 @@ class FusedScan:
         fresh = window.is_first
         if fresh is None:
             fresh = torch.zeros_like(window.follows, dtype=torch.bool)
-        if carry is None:
+        elif carry is None:
             fresh = fresh.clone()
+        if carry is None:
             fresh[0] = True
         return fresh, fresh if window.forced is None else fresh | window.forced
 

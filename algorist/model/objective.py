@@ -20,17 +20,16 @@ def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
     A hint's is the mean over all moments but the first of each trajectory, an output's the mean
     over the ends of trajectories.
     """
-    parts = {}
+    parts = dict(rollout.losses(window)) if rollout.losses else {}
     for feature in spec.outputs:
         name = feature.name
-        loss, counts = row(feature).meaning.loss(rollout.outputs[name], window.outputs[name])
-        parts[name] = _mean(loss, counts, window.end_weights, replica_axis=0)
-    if rollout.hint_losses is not None:
-        return {**parts, **rollout.hint_losses(window)}
+        if name not in parts:
+            loss, counts = row(feature).meaning.loss(rollout.outputs[name], window.outputs[name])
+            parts[name] = _mean(loss, counts, window.end_weights, replica_axis=0)
     for name, prediction in rollout.hints.items():
-        truth = window.hints[name][1:]
-        loss, counts = row(spec[name]).meaning.loss(prediction, truth)
-        parts[name] = _mean(loss, counts, window.follows, replica_axis=1)
+        if name not in parts:
+            loss, counts = row(spec[name]).meaning.loss(prediction, window.hints[name][1:])
+            parts[name] = _mean(loss, counts, window.follows, replica_axis=1)
     return parts
 
 

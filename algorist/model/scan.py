@@ -46,8 +46,8 @@ class Rollout(NamedTuple):
     hints: Mapping[str, Tensor]  # (K, S, B, ...)
     outputs: Mapping[str, Tensor]  # (S, E, ...)
     carry: Carry
-    hint_losses: Callable[[Window], Mapping[str, Tensor]] | None = None
-    """A quicker way to the losses of the hints than from the hints themselves."""
+    losses: Callable[[Window], Mapping[str, Tensor]] | None = None
+    """A quicker way to the losses of most features than from the predictions themselves."""
 
 
 class Composed:

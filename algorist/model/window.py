@@ -7,7 +7,7 @@ a long evaluation is many windows. Where a trajectory ends, its outputs are aske
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ class Window:
     """(S, B, ...); (K, S, B, ...) where lanes pass from one trajectory to the next."""
     hints: Values
     """(K + 1, S, B, ...)."""
-    outputs: Mapping[str, Tensor]
+    outputs: Values
     """(S, E, ...): the truth at each end."""
     follows: Tensor
     """(K, S, B): 1 where moment k + 1 belongs to the same trajectory as moment k, else 0."""
@@ -71,8 +71,6 @@ class Window:
                 return function(value)
             if isinstance(value, Values):
                 return value.map(function)
-            if isinstance(value, Mapping):
-                return {name: applied(tensor) for name, tensor in value.items()}
             return value if value is None else tuple(map(applied, value))
 
         return replace(self, **{f.name: applied(getattr(self, f.name)) for f in fields(self)})
@@ -93,7 +91,7 @@ class Window:
         return replace(
             self,
             hints=self.hints.map(lambda x: _extended(x, steps + 1)),
-            outputs={name: _extended(x, ends, axis=1) for name, x in self.outputs.items()},
+            outputs=self.outputs.map(lambda x: _extended(x, ends, axis=1)),
             follows=_extended(self.follows, steps),
             ends=(at_step, lanes),
             end_weights=_extended(self.end_weights, ends, axis=1),
@@ -115,7 +113,7 @@ def whole(batches: Sequence[Batch], *, steps: int | None = None) -> Window:
     return Window(
         inputs=Values.of(spec.inputs, [batch.inputs for batch in batches], shape),
         hints=Values.of(spec.hints, [batch.hints for batch in batches], (steps + 1, *shape)),
-        outputs=_stacked([batch.outputs for batch in batches]),
+        outputs=Values.of(spec.outputs, [batch.outputs for batch in batches], shape),
         follows=_tensor((np.arange(1, steps + 1)[:, None, None] < lengths).astype(np.float32)),
         ends=(_tensor(np.maximum(lengths - 2, 0).astype(np.int64)), _tensor(lanes)),
         end_weights=torch.ones(lengths.shape),
@@ -159,14 +157,12 @@ def continuing(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
         for stage, features in (("inputs", spec.inputs), ("hints", spec.hints))
     )
     previous = [c.is_first[:1] if b is None else b.is_first[-1:] for b, c in pairs]
+    outputs = Values.of(spec.outputs, [chunk.outputs for chunk in current], ends.shape)
     replicas = np.arange(len(current))[:, None]
     return Window(
         inputs=inputs.map(lambda x: x[:-1]),
         hints=hints,
-        outputs={
-            name: x[at_step, replicas, lanes]
-            for name, x in _stacked([chunk.outputs for chunk in current], axis=1).items()
-        },
+        outputs=outputs.map(lambda x: x[at_step, replicas, lanes]),
         follows=_tensor((~is_first).astype(np.float32)),
         ends=(_tensor(at_step), _tensor(lanes)),
         end_weights=_tensor(weights),
@@ -203,11 +199,6 @@ def _with_last(before: Chunk | None, chunk: Chunk, stage: str) -> dict[str, np.n
 
 def _tensor(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.require(array, requirements=["C", "W"]))
-
-
-def _stacked(parts: Sequence[Mapping[str, np.ndarray]], axis: int = 0) -> dict[str, Tensor]:
-    """Named arrays of each replica, with a replica axis."""
-    return {name: torch.stack([_tensor(part[name]) for part in parts], axis) for name in parts[0]}
 
 
 def _extended(tensor: Tensor, length: int, axis: int = 0) -> Tensor:

@@ -109,6 +109,7 @@ class Engine:
             sum(counts), net.replicas, dtype=torch.float64, device=net.device
         )
         self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
+        self._ones = torch.ones(max(counts), net.replicas, device=net.device)
 
     def lesson(self, portion: Portion) -> Lesson:
         """The lesson that this engine can learn from."""
@@ -166,7 +167,7 @@ class Engine:
         rollout = net.rollout(algorithm, window, self.carries.get(place))
         parts = objective.losses(net.specs[algorithm], rollout, window)
         losses = torch.stack([parts[name] for name in self._features[algorithm]])
-        losses.sum().backward()
+        losses.backward(self._ones[: len(losses)])
         return losses.detach(), rollout.carry.detach()
 
     def _keep(self, place: Place, carry: Carry) -> None:

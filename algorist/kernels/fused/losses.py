@@ -1,7 +1,8 @@
-"""The losses of all hints of a window, and their slopes, in two passes over the predictions.
+"""The losses of all hints or outputs of a window, and their slopes, in two passes over predictions.
 
-Both passes are one kernel, which looks up in a table what each hint is: it is compiled once for
-every algorithm of a size. A program takes one hint of one lane and a few steps.
+Both passes are one kernel, which looks up in a table what each feature is: it is compiled once for
+every algorithm of a size. A program takes one feature of one lane and a few steps; outputs have a
+single step, and a lane for each end of a trajectory.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _PARTS = 256
 """Into how many parts the steps and lanes of a replica are cut, unless it has more lanes."""
 
 
-class Hint(NamedTuple):
-    """What one hint is and where its prediction lies."""
+class Predicted(NamedTuple):
+    """What one feature is and where its prediction lies."""
 
     code: Code
     column: int
@@ -54,16 +55,20 @@ class Table(NamedTuple):
     """What the kernel looks up: made once for an algorithm and a number of nodes."""
 
     rows: Tensor
-    """(hints, 5), int32: code, column in the logits, width, column in the truths, room."""
+    """(features, 5), int32: code, column in the logits, width, column in the truths, room."""
     widest: int
-    """The most classes that a hint has."""
+    """The most classes that a feature has."""
+    complete: bool
+    """Whether it has all features that there are logits of."""
 
 
-def hint_table(hints: Sequence[Hint], device: torch.device | str) -> Table:
-    """The table of some hints."""
-    rows = [(hint.code.value, hint.column, hint.width, hint.truth, 0) for hint in hints]
-    widest = max((hint.width for hint in hints), default=1)
-    return Table(torch.tensor(rows, dtype=torch.int32, device=device).view(-1, 5), widest)
+def loss_table(
+    features: Sequence[Predicted], device: torch.device | str, *, complete: bool = True
+) -> Table:
+    """The table of some features."""
+    rows = [(f.code.value, f.column, f.width, f.truth, 0) for f in features]
+    widest = max((f.width for f in features), default=1)
+    return Table(torch.tensor(rows, dtype=torch.int32, device=device).view(-1, 5), widest, complete)
 
 
 @triton.jit
@@ -136,7 +141,7 @@ def _choices(
     return lost, counted
 
 
-# No size of an algorithm's hints, and no place of its truths, may lead to another compilation.
+# No size of an algorithm's features, and no place of its truths, may lead to another compilation.
 _ANY = (
     "numbers", "marks", "targets", "K", "B", "n", "P", "Q", "C2", "D2", "Ce", "Cg",
     "of_numbers", "of_marks", "of_targets", "steps",
@@ -145,18 +150,18 @@ _ANY = (
 
 @triton.jit(do_not_specialize=_ANY)
 def _pass(
-    table, follows, scale,  # (hints, 5), (K, S, B), (hints, S)
+    table, weights, scale,  # (features, 5), (K, S, B), (features, S)
     decoded, points, edge_values, cube, graph_values, numbers, marks, targets,  # inputs
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values,  # results, last pass
-    sums,  # result of the first pass, input of the last: (hints, S, 2, parts)
+    sums,  # result of the first pass, input of the last: (features, S, 2, parts)
     K, B, n, P, Q, C2, D2, Ce, Cg, of_numbers, of_marks, of_targets, steps,
     R: tl.constexpr, N: tl.constexpr, CHUNK: tl.constexpr,
     LAST: tl.constexpr,
 ):  # fmt: skip
-    part, replica, hint = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    part, replica, feature = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     parts, S = tl.num_programs(0), tl.num_programs(1)
-    code, column = tl.load(table + hint * 5), tl.load(table + hint * 5 + 1)
-    width, truth_column = tl.load(table + hint * 5 + 2), tl.load(table + hint * 5 + 3)
+    code, column = tl.load(table + feature * 5), tl.load(table + feature * 5 + 1)
+    width, truth_column = tl.load(table + feature * 5 + 2), tl.load(table + feature * 5 + 3)
     meaning, place = code % 4, code // 4
 
     # Each sample has rows of logits; pointers have stacks of their own among several (heads).
@@ -179,11 +184,11 @@ def _pass(
     if place == _AMONG_NODES:  # all nodes together are one row
         rows, width, between, slope_between = 1, n, C2, D2
 
-    sums += (hint * S + replica) * 2 * parts
+    sums += (feature * S + replica) * 2 * parts
     factor = 1.0
     if LAST:
         total = tl.maximum(_sum(sums + parts, parts, CHUNK), _ALMOST_NOTHING)
-        factor = tl.load(scale + hint * S + replica) / total
+        factor = tl.load(scale + feature * S + replica) / total
 
     lost, counted = 0.0, 0.0
     lane, first = part % B, part // B * steps
@@ -192,7 +197,7 @@ def _pass(
         line = ((k * heads + head) * S + replica).to(tl.int64) * B + lane
         at, slope_at = line * size + column, line * slope_size + column
         at_mark = marks + sample * of_marks + truth_column
-        weight = tl.load(follows + sample)
+        weight = tl.load(weights + sample)
         if meaning <= _MASK:
             loss, counts = _numbers(
                 logits + at, slopes + slope_at,
@@ -212,20 +217,28 @@ def _pass(
         tl.store(sums + parts + part, counted)
 
 
-def hint_losses(table: Table, logits: Logits, truths: Truths, follows: Tensor) -> Tensor:
-    """The loss of each hint of a window, (hints, S): the mean over all that counts.
+@triton.jit
+def _mean(sums, losses, parts, CHUNK: tl.constexpr):
+    which = tl.program_id(0)
+    sums += which * 2 * parts
+    counted = tl.maximum(_sum(sums + parts, parts, CHUNK), _ALMOST_NOTHING)
+    tl.store(losses + which, _sum(sums, parts, CHUNK) / counted)
 
-    The truths have K steps. They count where `follows` (K, S, B) is 1.
+
+def mean_losses(table: Table, logits: Logits, truths: Truths, weights: Tensor) -> Tensor:
+    """The loss of each feature of a window, (features, S): the mean over all that counts.
+
+    Truths are of K steps and B lanes; `weights` (K, S, B) says how much each of them counts.
     """
-    return _HintLosses.apply(table, truths, follows, *logits)
+    return _MeanLosses.apply(table, truths, weights, *logits)
 
 
-class _HintLosses(torch.autograd.Function):
+class _MeanLosses(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, table: Table, truths: Truths, follows: Tensor, *logits: Tensor | None
+        ctx: Any, table: Table, truths: Truths, weights: Tensor, *logits: Tensor | None
     ) -> Tensor:
-        ctx.run = _Run(table, truths, follows, Logits(*logits))
+        ctx.run = _Run(table, truths, weights, Logits(*logits))
         return ctx.run.losses()
 
     @staticmethod
@@ -236,33 +249,40 @@ class _HintLosses(torch.autograd.Function):
 class _Run:
     """Both passes over a window."""
 
-    def __init__(self, table: Table, truths: Truths, follows: Tensor, logits: Logits):
-        self.table, self.truths, self.follows, self.logits = table, truths, follows, logits
-        K, S, B = follows.shape
+    def __init__(self, table: Table, truths: Truths, weights: Tensor, logits: Logits):
+        self.table, self.truths, self.weights, self.logits = table, truths, weights, logits
+        K, S, B = weights.shape
         self.steps = triton.cdiv(K, max(1, _PARTS // B))
         self.parts = triton.cdiv(K, self.steps) * B
-        self.sums = follows.new_empty(len(table.rows), S, 2, self.parts)
+        self.sums = weights.new_empty(len(table.rows), S, 2, self.parts)
 
     def losses(self) -> Tensor:
         """The first pass: what is lost, and how much counts."""
         self._pass(self.sums, Logits(), last=False)
-        lost, counted = self.sums.sum(-1).unbind(-1)
-        return lost / counted.clamp(min=_ALMOST_NOTHING.value)
+        losses = self.sums.new_empty(self.sums.shape[:2])
+        _mean[(losses.numel(),)](self.sums, losses, self.parts, CHUNK=_CHUNK, num_warps=4)
+        return losses
 
     def slopes(self, scale: Tensor) -> Logits:
-        """The last pass: slopes of all logits, those of each loss times its scale (hints, S)."""
-        slopes = Logits(*(None if x is None else x.new_empty(x.shape) for x in self.logits))
+        """The last pass: slopes of all logits, those of each loss times its scale (features, S)."""
+        new = torch.empty_like if self.table.complete else torch.zeros_like
+        slopes = Logits(
+            *(
+                None if x is None else new(x, memory_format=torch.contiguous_format)
+                for x in self.logits
+            )
+        )
         self._pass(scale.contiguous(), slopes, last=True)
         return slopes
 
     def _pass(self, scale: Tensor, slopes: Logits, *, last: bool) -> None:
-        table, logits, (K, S, B) = self.table, self.logits, self.follows.shape
+        table, logits, (K, S, B) = self.table, self.logits, self.weights.shape
         n = next((x.shape[-2] for x in logits[:-1] if x is not None), 1)
         columns = padded(max(n, table.widest))
         rows = max(1, min(16, 1024 // columns))
-        any_tensor = self.follows
+        any_tensor = self.weights
         _pass[(self.parts, S, len(table.rows))](
-            table.rows, self.follows, scale,
+            table.rows, self.weights, scale,
             *(any_tensor if x is None else x for x in logits), *self.truths,
             *(any_tensor if x is None else x for x in slopes), self.sums,
             K, B, n, _size(logits.points, 1), _size(logits.cubes, 1), _row(logits.decoded),
