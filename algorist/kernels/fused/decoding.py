@@ -12,6 +12,7 @@ from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pa
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.stacks import Logits, Moments, Slots
+from algorist.kernels.fused.streams import Aside
 from algorist.kernels.maps import DecodeMaps
 
 
@@ -60,10 +61,11 @@ class Decoding:
         for part in self.prepared:
             part.prepare(k)
 
-    def forward(self, k: int) -> None:
-        """Predict from moment k."""
+    def forward(self, k: int, aside: Aside) -> None:
+        """Predict from moment k, and from what was prepared aside."""
         if self.nodes:
             self.nodes.forward(k)
+        aside.join()
         for part in self.parts.values():
             part.forward(k)
 

@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.fused.points import Pointing, Widening, features
-from algorist.kernels.fused.tiling import ROWS, dot, padded, tiles
+from algorist.kernels.fused.tiling import ROWS, dot, follow, following, padded, tiles
 
 COUNTS = ["B", "n", "F", "C", "Q"]
 """One compilation serves all values of these."""
@@ -70,6 +70,7 @@ def _values(
     column, width, B, n, F, C,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample = tl.program_id(0).to(tl.int64)
     replica, pairs = sample // B, n * n
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
@@ -105,6 +106,7 @@ def _values_backward(
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
@@ -144,6 +146,7 @@ def _cube(
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample, samples = tl.program_id(0).to(tl.int64), tl.num_programs(0)
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < n * n
@@ -192,6 +195,7 @@ def _cube_backward(
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     samples, blocks = tl.num_programs(0), tl.num_programs(1)
     row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
@@ -269,6 +273,7 @@ def edge_values(
         decoded, raw, maxima, edge, triplet, *(widening or (None, None)), values, wide,
         column, width, B, n, raw.shape[-1], values.shape[-1],
         H=_channels(widening), T=features(maxima), M=ROWS, KEEP=wide is not None, num_warps=8,
+        **following(S * B * n),
     )  # fmt: skip
 
 
@@ -294,6 +299,7 @@ def edge_values_backward(
         d_decoded, d_wide, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
         H=_channels(widening), T=features(d_maxima), FP=padded(F),
         R=cut.receivers, N=cut.senders, PRECISION=precision, num_warps=8,
+        **following(S * B * n),
     )  # fmt: skip
 
 
@@ -323,6 +329,7 @@ def cube(
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
         KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=8,
+        **following(S * B * n),
     )  # fmt: skip
 
 
@@ -355,4 +362,5 @@ def cube_backward(
         column, width, B, n, F, len(d_scores),
         H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
         PRECISION=precision, num_warps=8,
+        **following(S * B * n),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from algorist.kernels.fused.jobs import coded, filled, number, own, started
 
 _STACKS = 5
 """So many stacks a launch takes."""
-_BLOCK = 1024
+_BLOCK = 2048
 
 
 @triton.jit(do_not_specialize=["S", "B", "E"])
@@ -35,7 +35,7 @@ def take(stacks: Sequence[Tensor], steps: Tensor, lanes: Tensor) -> list[Tensor]
     starts, programs = started([triton.cdiv(size, _BLOCK) for size in sizes], _STACKS)
     _take[S * E, programs](
         starts, filled(stacks, _STACKS), filled(results, _STACKS), coded(sizes, _STACKS),
-        steps, lanes, S, stacks[0].shape[2], E, BLOCK=_BLOCK, num_warps=4,
+        steps, lanes, S, stacks[0].shape[2], E, BLOCK=_BLOCK, num_warps=8,
     )  # fmt: skip
     return results
 
@@ -83,5 +83,5 @@ def put(
     _put[K * S * B, programs](
         starts, filled(stacks, _STACKS), filled(read, _STACKS), coded(sizes, _STACKS),
         coded([x.shape[1] for x in stacks], _STACKS), coded(parts, _STACKS),
-        steps, lanes, S, B, E, ENDS=triton.next_power_of_2(E), BLOCK=_BLOCK, num_warps=4,
+        steps, lanes, S, B, E, ENDS=triton.next_power_of_2(E), BLOCK=_BLOCK, num_warps=8,
     )  # fmt: skip

@@ -25,7 +25,7 @@ from algorist.kernels.fused.tiling import dot, padded
 
 _JOBS, _RESULTS = 16, 32
 """So many a launch takes, or nothing in place of some: one compilation serves all."""
-_PROGRAMS, _FEWEST = 1056, 32
+_PROGRAMS, _FEWEST = 2112, 32
 """As many programs as keep a device busy, unless these had too few tiles to be worth a part."""
 _ROWS, _TALL, _WIDE = 16, 32, 128
 """The rows of a tile; the columns of slopes that matrix units take at a time; those of inputs."""

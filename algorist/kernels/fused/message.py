@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import dot, padded, tiles
+from algorist.kernels.fused.tiling import dot, follow, following, padded, tiles
 
 ALONE = 132
 """Up to so many programs have a multiprocessor each for themselves, and all of its memory."""
@@ -48,6 +48,7 @@ def _message(
     H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     MASKED: tl.constexpr, KEEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel = tl.arange(0, R * N), tl.arange(0, H)
@@ -115,7 +116,7 @@ def message(
         messages, winner, built, inner, B, n, *_strides(first, second),
         RECEIVER=columns[0], SENDER=columns[1], STRIDE=state.shape[-1], F=raw.shape[-1],
         MASKED=heard is not None, KEEP=winner is not None, PRECISION=precision,
-        **_resources(S * B, n, h),
+        **_resources(S * B, n, h), **following(S * B * n),
     )  # fmt: skip
 
 
@@ -127,6 +128,7 @@ def _message_backward(
     RECEIVER: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr, FP: tl.constexpr,
     H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel = tl.arange(0, R * N), tl.arange(0, H)
@@ -191,7 +193,7 @@ def message_backward(
         d_messages, winner, built, inner, edge, first, second,
         d_state, d_sender, d_raw, d_result, d_hidden, d_built, B, n, *_strides(first, second),
         RECEIVER=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], FP=padded(d_raw.shape[-1]),
-        PRECISION=precision, **_resources(S * B, n, h),
+        PRECISION=precision, **_resources(S * B, n, h), **following(S * B * n),
     )  # fmt: skip
 
 

@@ -12,14 +12,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import dot, exact_dot, padded
+from algorist.kernels.fused.tiling import MANY, dot, exact_dot, follow, following, padded
 from algorist.kernels.maps import Update
 
 _TALL, _WIDE, _DEEP, _STAGES = 32, 64, 32, 4
 """The rows and columns of a tile of a projection, how many products are summed at a time, and how
 many tiles are on their way."""
-_MANY = 2048
-"""From so many rows on, larger tiles keep a device as busy, and read weights less often."""
 _ROWS = 16
 """The rows of a tile that holds all channels: the fewest that the matrix units take."""
 
@@ -35,6 +33,7 @@ def _project(
     FX: tl.constexpr, H: tl.constexpr, UNIT: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
     DEEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     # Rows that are known to start at multiples of 4 are read four numbers at a time.
     C = C // UNIT * UNIT
     replica = tl.program_id(0).to(tl.int64)
@@ -67,11 +66,11 @@ def project(parts: Sequence[Tensor], weight: Tensor, out: Tensor, precision: str
     x, before, after = (*parts, None)[:3]
     S, B, n, h = before.shape
     C = out.shape[-1]
-    wide = 2 * _WIDE if S * B * n >= _MANY else _WIDE
+    wide = 2 * _WIDE if S * B * n >= MANY else _WIDE
     _project[S, triton.cdiv(B * n, _TALL), triton.cdiv(C, wide)](
         x, before, after, weight, out, B * n, x.shape[-1], C,
         FX=padded(x.shape[-1]), H=h, UNIT=_unit(C), TALL=_TALL, WIDE=wide, DEEP=min(_DEEP, h),
-        PRECISION=precision, num_warps=4,
+        PRECISION=precision, num_warps=4, **following(S * B * n),
     )  # fmt: skip
 
 
@@ -87,6 +86,7 @@ def _project_backward(
     H: tl.constexpr, UNIT: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
     DEEP: tl.constexpr, BLOCKS: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     C = C // UNIT * UNIT
     replica = tl.program_id(0).to(tl.int64)
     row = tl.program_id(1) * TALL + tl.arange(0, TALL)
@@ -151,12 +151,12 @@ def project_backward(
     C, F = slopes.shape[-1], d_x.shape[-1]
     places = tuple((first, max(stride, h), len(x), x.shape[3]) for x, first, stride in partials)
     starts = [column for first, stride, *_ in places for column in (first, stride)]
-    tall = 2 * _TALL if S * B * n >= _MANY else _TALL
+    tall = 2 * _TALL if S * B * n >= MANY else _TALL
     _project_backward[S, triton.cdiv(B * n, tall), triton.cdiv(weight.shape[1], _WIDE)](
         slopes, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
         B * n, B, n, F, C,
         H=h, UNIT=_unit(C, *starts), TALL=tall, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4,
-        STAGES=_STAGES, PRECISION=precision, num_warps=4,
+        STAGES=_STAGES, PRECISION=precision, num_warps=4, **following(S * B * n),
     )  # fmt: skip
 
 
@@ -173,10 +173,12 @@ def _renew(
     line = (replica * rows + row)[:, None]
     place = line * H + channel
     wide: tl.constexpr = H if gate is None else 2 * H
+    if gate is not None:
+        gates = tl.load(gate + (replica * H + channel)[:, None] * H + channel)
+    follow()
     value = tl.load(state + line * C + keep_column + channel, there, 0.0)
     if gate is not None:
         door = tl.load(state + line * C + gate_column + channel, there, 0.0)
-        gates = tl.load(gate + (replica * H + channel)[:, None] * H + channel)
         old = tl.load(before + place, there, 0.0)
     for k in tl.range(0, H, DEEP, num_stages=3):
         inner = k + tl.arange(0, DEEP)
@@ -227,6 +229,7 @@ def renew(
         *(maps.gate or (None, None)), after, pre, opened, door_inner,
         B * n, state.shape[-1], keep_column, gate_column,
         H=h, ROWS=_ROWS, DEEP=min(_DEEP, h), PRECISION=precision, num_warps=8,
+        **following(S * B * n),
     )  # fmt: skip
 
 
@@ -246,6 +249,7 @@ def _renew_backward(
     # All weights are transposed, and asked for before they are needed.
     turned = weight + (replica * H + channel)[None, :] * wide + channel[:, None]
     of_value = tl.load(turned)
+    follow()
     value = tl.load(pre + place, there, 0.0)
     down = tl.zeros((ROWS, H), tl.float32)
     for slot in tl.static_range(SLOTS):
@@ -315,6 +319,7 @@ def renew_backward(
         slopes, d_message, d_before, d_door, *(d_norm or (None, None)),
         B * n, slopes.shape[-1], keep_column, gate_column,
         H=h, SLOTS=slots, ROWS=_ROWS, PRECISION=precision, num_warps=8,
+        **following(S * B * n),
     )  # fmt: skip
 
 
@@ -332,6 +337,7 @@ def _pool(
     B, n, F, CG,
     FX: tl.constexpr, H: tl.constexpr, G: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample = tl.program_id(0).to(tl.int64)
     replica = sample // B
     channel, feature, value = tl.arange(0, H), tl.arange(0, FX), tl.arange(0, G)
@@ -396,7 +402,7 @@ def pool(
     _pool[(S * B,)](
         x, before, after, encoder, weight, graph_weight, out, pooled, winners, B, n, F, Cg,
         FX=padded(F), H=h, G=triton.next_power_of_2(Cg), ROWS=_ROWS, PRECISION=precision,
-        num_warps=4,
+        num_warps=4, **following(S * B * n),
     )  # fmt: skip
 
 
@@ -406,6 +412,7 @@ def _pool_backward(
     B, n, F, CG,
     FX: tl.constexpr, H: tl.constexpr, G: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
+    follow()
     sample = tl.program_id(0).to(tl.int64)
     replica = sample // B
     channel, feature, value = tl.arange(0, H), tl.arange(0, FX), tl.arange(0, G)
@@ -455,5 +462,5 @@ def pool_backward(
         d_out, winners, encoder, weight, graph_weight, d_x, d_before, d_after, d_encoded,
         B, n, F, Cg,
         FX=padded(F), H=h, G=triton.next_power_of_2(Cg), ROWS=_ROWS, PRECISION=precision,
-        num_warps=4,
+        num_warps=4, **following(S * B * n),
     )  # fmt: skip

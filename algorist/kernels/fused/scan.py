@@ -141,19 +141,21 @@ class _Run:
                 self.process.connect_triplets(k)
                 self.hints.prepare(k)
             self.process.renew(k)
-            self.aside.join()
-            self.hints.forward(k)
+            self.hints.forward(k, self.aside)
         self.outputs = self._decoding(self.output_maps, self.moments.at(*reading.ends))
-        self.outputs.prepare(0)
-        self.outputs.forward(0)
+        with self.aside.work():
+            self.outputs.prepare(0)
+        self.outputs.forward(0, self.aside)
 
     def backward(self, slopes: Iterator[Tensor]) -> Maps:
         """The gradients of all maps, from the slopes of all predictions."""
         of_hints, of_outputs = self.hints.read_slopes(slopes), self.outputs.read_slopes(slopes)
         at_ends = Slots(self.outputs.moments, Counter(self.outputs.adds))
         self.outputs.turn(at_ends, of_outputs)
+        with self.aside.work():
+            self.outputs.prepare_backward(0)
         self.outputs.backward(0)
-        self.outputs.prepare_backward(0)
+        self.aside.join()
 
         # Of the states after a step also what the next one reads; of all what the ends read.
         adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))

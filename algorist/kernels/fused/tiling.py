@@ -1,14 +1,18 @@
-"""How rows are cut into the tiles that GPU programs take, and how they are multiplied."""
+"""How rows are cut into the tiles that programs take and multiplied, and when programs begin."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 import triton
 import triton.language as tl
 
 ROWS = 64
 """The rows of a tile: enough for the matrix units, few enough for the registers."""
+MANY = 2048
+"""So many nodes, of all samples, keep a device busy even in large tiles; two kernels then find no
+room side by side."""
 
 
 class Tiles(NamedTuple):
@@ -49,3 +53,23 @@ def exact_dot(a, b, PRECISION: tl.constexpr):
         return tl.dot(a, b, input_precision="ieee")
     else:
         return tl.dot(a, b, input_precision="tf32x3")
+
+
+_CAN_FOLLOW = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
+_IN_KERNELS = tl.constexpr(_CAN_FOLLOW)
+
+
+def following(nodes: int) -> dict[str, bool]:
+    """How a kernel for so many nodes is launched that will `follow` the one before."""
+    return {"launch_pdl": True} if _CAN_FOLLOW and nodes < MANY else {}
+
+
+@triton.jit
+def follow():
+    """Wait for the kernel before, and let the next one be made ready while this one runs.
+
+    What was written by kernels before that one, or at the beginning, may be read earlier.
+    """
+    if _IN_KERNELS:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
