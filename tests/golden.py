@@ -59,27 +59,29 @@ def net_of(meta: dict, arrays: dict[str, np.ndarray], spec: Spec) -> Net:
     return net
 
 
-def replay(path: str | Path) -> dict[str, np.ndarray]:
+def replay(path: str | Path, device: str = "cpu") -> dict[str, np.ndarray]:
     """What our net computes where the file records predictions, losses and gradients."""
     meta, arrays = read(path)
     batch = batch_of(meta, arrays)
-    net = net_of(meta, arrays, batch.spec)
+    net = net_of(meta, arrays, batch.spec).to(device)
     forced = np.full((batch.steps - 1, 1, len(batch)), meta["teacher_forcing"] == 1.0)
-    window = whole([batch]).with_forced(forced)
+    window = whole([batch]).with_forced(forced).to(device)
     rollout = net.rollout(meta["algorithm"], window)
     parts = objective.losses(batch.spec, rollout, window)
     total = objective.total(parts)
     total.sum().backward()
 
-    result = {f"pred/hint/{k}": v[:, 0].detach().numpy() for k, v in rollout.hints.items()}
-    result |= {f"pred/output/{k}": v[0].detach().numpy() for k, v in rollout.outputs.items()}
-    result |= {f"loss/{batch.spec[k].stage}/{k}": v[0].detach().numpy() for k, v in parts.items()}
-    result["loss/total"] = total[0].detach().numpy()
+    result = {f"pred/hint/{k}": v[:, 0].detach().cpu().numpy() for k, v in rollout.hints.items()}
+    result |= {f"pred/output/{k}": v[0].detach().cpu().numpy() for k, v in rollout.outputs.items()}
+    result |= {
+        f"loss/{batch.spec[k].stage}/{k}": v[0].detach().cpu().numpy() for k, v in parts.items()
+    }
+    result["loss/total"] = total[0].detach().cpu().numpy()
     gradients = {name: p.grad for name, p in net.named_parameters()}
     for entry in official.entries(net):
         gradient = gradients[entry.ours]
         if gradient is None:
             gradient = torch.zeros_like(net.get_parameter(entry.ours))
-        scattered = entry.scatter(gradient[0].numpy())
+        scattered = entry.scatter(gradient[0].cpu().numpy())
         result |= {f"grads/{name}": value for name, value in scattered.items()}
     return result

@@ -26,14 +26,14 @@ def assert_close(got, expected, key, floor):
     assert np.abs(got - expected).max() <= 1e-3 * scale, key
 
 
-def assert_is_the_benchmarks(path):
+def assert_is_the_benchmarks(path, device="cpu"):
     """Predictions, losses and gradients."""
     expected = {
         key: array
         for key, array in golden.read(path)[1].items()
         if key.startswith(("pred/", "loss/", "grads/"))
     }
-    got = golden.replay(path)
+    got = golden.replay(path, device)
     assert got.keys() == expected.keys()
     largest = max(np.abs(a).max() for key, a in expected.items() if key.startswith("grads/"))
     for key, array in expected.items():
@@ -51,9 +51,9 @@ def test_plain_kernels_compute_the_benchmarks_network(monkeypatch):
     assert_is_the_benchmarks(FOLDER / "triplet_gmpnn-lcs_length.npz")
 
 
-FUSED = ["triplet_gmpnn-segments_intersect"]
+FUSED, DEVICE = ["triplet_gmpnn-segments_intersect"], "cpu"
 if torch.cuda.is_available():
-    FUSED.append("triplet_gmpnn-lcs_length")
+    FUSED, DEVICE = [*FUSED, "triplet_gmpnn-lcs_length"], "cuda"
 
 
 @pytest.mark.parametrize("name", FUSED)
@@ -61,7 +61,7 @@ def test_fused_kernels_compute_the_benchmarks_network(name, monkeypatch):
     pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
     monkeypatch.setattr(Net, "kernels", "fused")
     monkeypatch.setattr(Net, "precision", "fp32")
-    assert_is_the_benchmarks(FOLDER / f"{name}.npz")
+    assert_is_the_benchmarks(FOLDER / f"{name}.npz", DEVICE)
 
 
 @by_name

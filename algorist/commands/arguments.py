@@ -108,7 +108,7 @@ def add_computing(parser: ArgumentParser, *, training: bool = False) -> None:
             type=int,
             default=0,
             metavar="N",
-            help="processes that prepare data (default: 1, or half of the cores for a GPU)",
+            help="processes that prepare data (default: 1, or all cores but two for a GPU)",
         )
 
 

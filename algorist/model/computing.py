@@ -12,7 +12,7 @@ from algorist.kernels.ops import KERNELS
 from algorist.model.fused import PRECISIONS
 from algorist.model.net import Net
 
-_MOST_WORKERS = 8
+_MOST_WORKERS = 14
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Computing:
     graphs: bool = True
     """On a GPU, capture steps as CUDA graphs and replay them."""
     workers: int = 0
-    """Processes that prepare data; 1 is a thread. 0 means 1, or for a GPU half of the cores."""
+    """Processes that prepare data; 1 is a thread. 0 means 1, or for a GPU all cores but two."""
 
     def __post_init__(self) -> None:
         for name, choices in (("kernels", KERNELS), ("precision", PRECISIONS)):
@@ -47,7 +47,7 @@ class Computing:
         """How many workers prepare data."""
         if self.workers or not self.on_gpu:
             return self.workers or 1
-        return max(1, min(_MOST_WORKERS, (os.cpu_count() or 1) // 2))
+        return max(1, min(_MOST_WORKERS, (os.cpu_count() or 1) - 2))
 
     def apply(self, net: Net) -> Net:
         """The net, moved to the device and told how to compute."""
