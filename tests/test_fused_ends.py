@@ -4,14 +4,15 @@ import pytest
 import torch
 
 pytest.importorskip("triton")
-from algorist.kernels.fused.ends import put, take
+from algorist.kernels.fused.ends import clear, put, take
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 K, S, B = 3, 2, 4
 SHAPES = [(5, 3), (5, 5, 0), (5, 16), (5, 16), (9, 9, 16)]
 STEPS = torch.tensor([[0, 2, 2, 0, 0], [1, 1, 2, 0, 0]], device=DEVICE)
 LANES = torch.tensor([[1, 0, 3, 0, 0], [3, 0, 0, 0, 0]], device=DEVICE)
-"""The last two of each replica lie at the same place."""
+WEIGHTS = torch.tensor([[1.0, 1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 0.0]], device=DEVICE)
+"""Those that are not there lie where others may."""
 
 
 def places():
@@ -29,7 +30,7 @@ def test_moments_at_ends_are_those_of_their_steps_and_lanes(shapes):
             assert got[0, s, e].equal(stack[k, s, b])
 
 
-def test_slopes_of_ends_are_added_up_in_the_last_slot_where_they_lie():
+def test_slopes_of_ends_are_put_into_the_last_slot_where_they_lie():
     E, slots = STEPS.shape[1], (1, 2, 3, 2, 4)
     stacks = [
         torch.full((K, count, S, B, *shape), torch.nan, device=DEVICE)
@@ -37,11 +38,13 @@ def test_slopes_of_ends_are_added_up_in_the_last_slot_where_they_lie():
     ]
     slopes = [torch.randn(1, 2, S, E, *shape, device=DEVICE) for shape in SHAPES]
     slopes[3] = None
-    put(stacks, slopes, STEPS, LANES)
+    clear(stacks)
+    put(stacks, slopes, (STEPS, LANES), WEIGHTS)
     for stack, slope in zip(stacks, slopes, strict=True):
         expected = torch.zeros_like(stack[:, -1])
         if slope is not None:
             for s, e, k, b in places():
-                expected[k, s, b] += slope[0, :, s, e].sum(0)
+                if WEIGHTS[s, e]:
+                    expected[k, s, b] = slope[0, :, s, e].sum(0)
         torch.testing.assert_close(stack[:, -1], expected)
         assert stack[:, :-1].isnan().all()

@@ -147,10 +147,14 @@ class FusedScan:
         """All steps, and the outputs where trajectories end."""
         from algorist.kernels.fused.copying import copy_at_once
         from algorist.kernels.fused.scan import scan
+        from algorist.kernels.fused.streams import Aside
 
-        maps, processor = self.maps, self.net.processor
+        maps, processor, aside = self.maps, self.net.processor, Aside(self.net.device)
+        with aside.work():
+            reading = self._reading(carry)
         folded, *decode = maps.compose(processor.widen, copy_at_once)
-        process, reading = processor.maps(folded), self._reading(carry)
+        process = processor.maps(folded)
+        aside.join()
         of_hints, of_outputs, hidden = scan(process, *decode, reading)
         hints = maps.hints.predictions(_by_form(of_hints), None, None)
         at_ends = maps.outputs.predictions(
@@ -176,6 +180,7 @@ class FusedScan:
             given=given,
             fresh=fresh,
             ends=window.ends,
+            end_weights=window.end_weights,
             previous=None if carry is None else self._previous(carry),
             hard=net.hard_feedback,
             heard=torch.eye(self.n, device=x.device).repeat(S, B, 1, 1) if only_itself else None,

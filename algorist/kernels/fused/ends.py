@@ -40,48 +40,65 @@ def take(stacks: Sequence[Tensor], steps: Tensor, lanes: Tensor) -> list[Tensor]
     return results
 
 
+@triton.jit
+def _clear(starts, stacks, sizes, slots, lanes, BLOCK: tl.constexpr):
+    moment, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    stack, size = own(stacks, starts, job), number(sizes, starts, job)
+    slots, block = number(slots, starts, job), job - number(starts, starts, job)
+    place = block * BLOCK + tl.arange(0, BLOCK)
+    row = (moment // lanes * slots + slots - 1) * lanes + moment % lanes
+    tl.store(stack + row * size + place, tl.zeros((BLOCK,), tl.float32), place < size)
+
+
+def clear(stacks: Sequence[Tensor]) -> None:
+    """Fill the last slot of stacks (K, slots, S, B, ...) with zeros."""
+    K, _, S, B = stacks[0].shape[:4]
+    sizes = [x.shape[4:].numel() for x in stacks]
+    starts, programs = started([triton.cdiv(size, _BLOCK) for size in sizes], _STACKS)
+    _clear[K * S * B, programs](
+        starts, filled(stacks, _STACKS), coded(sizes, _STACKS),
+        coded([x.shape[1] for x in stacks], _STACKS), S * B, BLOCK=_BLOCK, num_warps=8,
+    )  # fmt: skip
+
+
 @triton.jit(do_not_specialize=["S", "B", "E"])
 def _put(
-    starts, stacks, slopes, sizes, slots, parts, steps, lanes, S, B, E,
-    ENDS: tl.constexpr, BLOCK: tl.constexpr,
+    starts, stacks, slopes, sizes, slots, parts, steps, lanes, weights, S, B, E,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
-    lane, replica, k = tl.program_id(0) % B, tl.program_id(0) // B % S, tl.program_id(0) // (B * S)
-    job = tl.program_id(1)
-    stack, slopes = own(stacks, starts, job), own(slopes, starts, job)
-    size, block = number(sizes, starts, job), job - number(starts, starts, job)
-    slots, parts = number(slots, starts, job), number(parts, starts, job)
-    place = block * BLOCK + tl.arange(0, BLOCK)
-    steps += replica * E
-    lanes += replica * E
-    end = tl.arange(0, ENDS)
-    ends = (tl.load(steps + end, end < E, -1) == k) & (tl.load(lanes + end, end < E, -1) == lane)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for end in range(tl.where(tl.max(ends.to(tl.int32), 0) > 0, E, 0)):
-        here = (tl.load(steps + end) == k) & (tl.load(lanes + end) == lane)
-        until = tl.where(here, size, 0)
+    end, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    if tl.load(weights + end) > 0:
+        stack, slopes = own(stacks, starts, job), own(slopes, starts, job)
+        size, block = number(sizes, starts, job), job - number(starts, starts, job)
+        slots, parts = number(slots, starts, job), number(parts, starts, job)
+        place = block * BLOCK + tl.arange(0, BLOCK)
+        total = tl.zeros((BLOCK,), tl.float32)
         for part in range(parts):
-            row = ((part * S + replica) * E + end).to(tl.int64)
-            total += tl.load(slopes + row * size + place, place < until, 0.0)
-    row = ((k * slots + slots - 1) * S + replica).to(tl.int64) * B + lane
-    tl.store(stack + row * size + place, total, place < size)
+            row = part * S * E + end
+            total += tl.load(slopes + row * size + place, place < size, 0.0)
+        step, lane = tl.load(steps + end).to(tl.int64), tl.load(lanes + end)
+        row = ((step * slots + slots - 1) * S + end // E) * B + lane
+        tl.store(stack + row * size + place, total, place < size)
 
 
 def put(
-    stacks: Sequence[Tensor], slopes: Sequence[Tensor | None], steps: Tensor, lanes: Tensor
+    stacks: Sequence[Tensor],
+    slopes: Sequence[Tensor | None],
+    ends: tuple[Tensor, Tensor],
+    weights: Tensor,
 ) -> None:
-    """Fill the last slot of stacks (K, slots, S, B, ...) with the slopes of some ends, else zeros.
+    """Put the slopes of ends into the last slot of stacks (K, slots, S, B, ...), which is clear.
 
-    Slopes are (1, slots, S, E, ...), their slots are added up, as are all ends that lie at the same
-    place; None for zeros.
+    Slopes are (1, slots, S, E, ...), their slots are added up; None for none. Ends whose weight is
+    zero have none; no two others lie at the same place.
     """
-    K, _, S, B = stacks[0].shape[:4]
-    E = steps.shape[1]
+    S, B, E = *stacks[0].shape[2:4], weights.shape[1]
     sizes = [x.shape[4:].numel() for x in stacks]
     read = [x if slope is None else slope for x, slope in zip(stacks, slopes, strict=True)]
     parts = [0 if slope is None else slope.shape[1] for slope in slopes]
     starts, programs = started([triton.cdiv(size, _BLOCK) for size in sizes], _STACKS)
-    _put[K * S * B, programs](
+    _put[S * E, programs](
         starts, filled(stacks, _STACKS), filled(read, _STACKS), coded(sizes, _STACKS),
         coded([x.shape[1] for x in stacks], _STACKS), coded(parts, _STACKS),
-        steps, lanes, S, B, E, ENDS=triton.next_power_of_2(E), BLOCK=_BLOCK, num_warps=8,
+        *ends, weights, S, B, E, BLOCK=_BLOCK, num_warps=8,
     )  # fmt: skip

@@ -47,6 +47,8 @@ class Reading:
     """(K, S, B): where states begin anew."""
     ends: tuple[Tensor, Tensor]
     """(S, E) twice: the step and the lane of each end."""
+    end_weights: Tensor
+    """(S, E): 0 for ends that there are not."""
     previous: Previous | None
     hard: bool
     """Whether predictions are rounded before they are read."""
@@ -151,20 +153,21 @@ class _Run:
         """The gradients of all maps, from the slopes of all predictions."""
         of_hints, of_outputs = self.hints.read_slopes(slopes), self.outputs.read_slopes(slopes)
         at_ends = Slots(self.outputs.moments, Counter(self.outputs.adds))
-        self.outputs.turn(at_ends, of_outputs)
-        with self.aside.work():
-            self.outputs.prepare_backward(0)
-        self.outputs.backward(0)
-        self.aside.join()
-
         # Of the states after a step also what the next one reads; of all what the ends read.
         adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
         slots = Slots(self.moments, adds)
         from_next = slots.take("after")
-        from_next[-1] = 0.0
+        self.outputs.turn(at_ends, of_outputs)
+        with self.aside.work():
+            self.outputs.prepare_backward(0)
+            slots.clear_last()
+            from_next[-1] = 0.0
+        self.outputs.backward(0)
+        self.aside.join()
+
         self.hints.turn(slots, of_hints)
         self.process.turn(slots)
-        slots.put_at(*self.reading.ends, at_ends)
+        slots.put_at(self.reading.ends, self.reading.end_weights, at_ends)
         for k in reversed(range(len(from_next))):
             with self.aside.work():
                 self.hints.prepare_backward(k)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from algorist.kernels.fused.ends import put, take
+from algorist.kernels.fused.ends import clear, put, take
 
 
 class Moments(NamedTuple):
@@ -66,9 +66,13 @@ class Slots:
         """The next free slot, where there is anything of that name."""
         return self.take(name) if name in self.all else None
 
-    def put_at(self, steps: Tensor, lanes: Tensor, slopes: Slots) -> None:
-        """Fill the last slots with sums of others' slopes at some steps and lanes, else zeros."""
-        put(list(self.all.values()), [slopes.all.get(name) for name in self.all], steps, lanes)
+    def clear_last(self) -> None:
+        """Fill the last slots with zeros."""
+        clear(list(self.all.values()))
+
+    def put_at(self, ends: tuple[Tensor, Tensor], weights: Tensor, slopes: Slots) -> None:
+        """Put the slopes of ends into the last slots, which are clear."""
+        put(list(self.all.values()), [slopes.all.get(name) for name in self.all], ends, weights)
 
 
 def at_step(stack: Tensor | None, k: int) -> Tensor | None:
