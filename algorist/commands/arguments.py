@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import algorist
 from algorist.errors import unknown
+from algorist.weights import DEFAULT
 
 if TYPE_CHECKING:
     from algorist.model.computing import Computing
@@ -132,12 +132,20 @@ def computing(arguments: Namespace) -> Computing:
     )
 
 
-def loaded(model: Path | str, arguments: Namespace) -> Learner:
-    """A saved learner, computed as the options of `add_computing` say."""
-    from algorist.model.learner import load
+MODEL = "a run's folder, a saved learner, or a name that `algorist list --models` shows"
+
+
+def add_model(parser: ArgumentParser) -> None:
+    """Declare `--model`."""
+    parser.add_argument("--model", metavar="MODEL", help=f"{MODEL} (default: {DEFAULT})")
+
+
+def loaded(model: str | None, arguments: Namespace) -> Learner:
+    """A saved learner, or the default one, computed as the options of `add_computing` say."""
+    from algorist.training.loading import load
 
     how = computing(arguments)
-    learner = load(model, how.device)
+    learner = load(model or DEFAULT, how.device)
     how.apply(learner.net)
     return learner
 

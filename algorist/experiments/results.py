@@ -17,6 +17,9 @@ from algorist.training.run import replace_text
 
 Key = tuple[str, str, int]
 
+SHIPPED = "shipped"
+"""The file of the learners that come with the package, beside those of the experiments."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -110,8 +113,8 @@ def file_of(folder: Path | str, experiment: str) -> Path:
 
 
 def is_results(folder: Path | str) -> bool:
-    """Whether a folder holds results of experiments."""
-    return any(file_of(folder, name).exists() for name in EXPERIMENTS)
+    """Whether a folder holds results."""
+    return any(file_of(folder, name).exists() for name in (*EXPERIMENTS, SHIPPED))
 
 
 def sample_count(algorithm: str, samples: int | None) -> int:

@@ -90,8 +90,6 @@ def _best_in(saved: Checkpoint, device: torch.device | str) -> Learner:
         for name, tensor in saved.tensors.items()
         if name.startswith("best/")
     }
-    learner = best_learner(
-        config, weights, saved.step, state["best_steps"], state["best_scores"]
-    )
+    learner = best_learner(config, weights, saved.step, state["best_steps"], state["best_scores"])
     learner.net.to(device).eval()
     return learner

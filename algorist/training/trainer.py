@@ -250,9 +250,7 @@ class Trainer:
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""
-        learner = best_learner(
-            self.config, self.best, self.step, self.best_steps, self.best_scores
-        )
+        learner = best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
         self.computing.apply(learner.net)
         return learner
 
