@@ -114,18 +114,14 @@ def _keep(
     rows: Sequence[Scored], learner: Learner, model: str, arguments: Namespace
 ) -> Iterator[Path]:
     """Write what is asked for."""
-    from algorist.experiments.results import SHIPPED, Results
     from algorist.report.html import page
-    from algorist.report.shipped import shipped_rows
+    from algorist.report.shipped import keep_scores
 
     if arguments.html:
         Path(arguments.html).write_text(page(model, learner, rows), encoding="utf-8")
         yield Path(arguments.html)
     if arguments.results:
-        results = Results(arguments.results, SHIPPED)
-        for row in rows:
-            results.add(shipped_rows(model, learner, row, algorist.__version__))
-        yield results.file
+        yield keep_scores(arguments.results, model, learner, rows, algorist.__version__)
 
 
 def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:

@@ -78,6 +78,13 @@ class Results:
             self._rows |= {row.key: row for row in rows}
             write(self.file, self.rows)
 
+    def remove(self, rows: Iterable[Row]) -> None:
+        """Take rows out of the file."""
+        with self._lock:
+            gone = {row.key for row in rows}
+            self._rows = {key: row for key, row in self._rows.items() if key not in gone}
+            write(self.file, self.rows)
+
     def has(self, part: Part, algorithm: str, seed: int, samples: int | None) -> bool:
         """Whether a net has been tested on so many samples, or on all."""
         row = self._rows.get((part.name.part, algorithm, seed))

@@ -151,7 +151,7 @@ def _samples(rows: Iterable[Scored]) -> str:
     from algorist.data.official import SPLITS
 
     whole = all(r.samples == SPLITS["test"].count * get(r.algorithm).eval_multiplier for r in rows)
-    return "the whole official test set" if whole else "the first samples of the official test set"
+    return "the whole official tests" if whole else "the first samples of the official tests"
 
 
 def _configuration(config: Config) -> str:

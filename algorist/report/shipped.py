@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import rich.table
 
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import ALGORITHMS
-from algorist.experiments.results import SHIPPED, Row
+from algorist.experiments.results import SHIPPED, Results, Row
 from algorist.model.computing import device_name
 from algorist.model.learner import Learner
 from algorist.report.means import Value, mean_of_all
@@ -69,7 +69,24 @@ def learner_table(learners: Sequence[Mapping[str, Any]]) -> rich.table.Table:
 # Scores
 
 
-def shipped_rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator[Row]:
+def keep_scores(
+    folder: Path | str, name: str, learner: Learner, scored: Iterable[Scored], version: str
+) -> Path:
+    """Put scores with the results in a folder; those of older weights of that name are dropped."""
+    results = Results(folder, SHIPPED)
+    rows = [row for one in scored for row in _rows(name, learner, one, version)]
+    nets = {_net(row) for row in rows}
+    results.remove(row for row in results.rows if row.part == name and _net(row) not in nets)
+    results.add(rows)
+    return results.file
+
+
+def _net(row: Row) -> tuple[int, int, float]:
+    """Which of the nets that had its name a row is of."""
+    return row.seed, row.best_step, row.validation
+
+
+def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator[Row]:
     """A result for each replica; how long it was trained is not in its file."""
     about = learner.about
     for replica, evaluation in zip(about["replicas"], scored.evaluations, strict=True):

@@ -35,34 +35,30 @@ def _section(learner: Learner, algorithm: Algorithm) -> str:
     given = {name: array[0] for name, array in inputs.items() if name not in DERIVED}
     solution = learner.run(algorithm.name, compare=True, **given)
     assert solution.comparison is not None
-    return (
-        f"<h3>{escape(algorithm.name)}</h3>\n<p>{escape(algorithm.description)} "
-        f"{_verdict(solution, solution.comparison)}</p>\n"
-        f"{_inputs(algorithm, solution)}{_steps(algorithm, solution, solution.comparison)}"
-    )
+    content = [
+        f"<h3>{escape(algorithm.name)}</h3>",
+        f"<p>{escape(algorithm.description)} {_verdict(solution, solution.comparison)}</p>",
+        _inputs(algorithm, solution),
+        _steps(algorithm, solution, solution.comparison),
+    ]
+    return '<section class="trajectory">\n{}\n</section>\n'.format("\n".join(content))
 
 
 def _verdict(solution: Solution, comparison: Comparison) -> str:
-    answer = f"The answer is {'right' if solution.right else 'wrong'}"
-    return (
-        f"{answer}, hints are {100 * comparison.share:.1f} % right." if comparison.wrong else answer
-    )
+    answer = "right" if solution.right else "wrong"
+    hints = f", hints are {100 * comparison.share:.1f} % right" if comparison.wrong else ""
+    return f"The answer is {answer}{hints}."
 
 
 def _inputs(algorithm: Algorithm, solution: Solution) -> str:
     """Those that have a number for each node, or one in all."""
-    shown = [
-        f for f in algorithm.spec.inputs if solution.inputs[f.name].ndim < 2 and f.name != "pos"
-    ]
-    texts = [
-        f"{escape(f.name)} <code>{' '.join(_values(f.name, algorithm, solution).texts(0))}</code>"
-        for f in shown
-    ]
-    return f"<p>{', '.join(texts)}</p>\n" if texts else ""
-
-
-def _values(name: str, algorithm: Algorithm, solution: Solution) -> Values:
-    return Values.of_compact(algorithm.spec[name], solution.inputs[name][None])
+    texts = []
+    for feature in algorithm.spec.inputs:
+        array = solution.inputs[feature.name]
+        if array.ndim < 2 and feature.name != "pos":
+            numbers = " ".join(Values.of_compact(feature, array[None]).texts(0))
+            texts.append(f"{escape(feature.name)} <code>{numbers}</code>")
+    return f"<p>{', '.join(texts)}</p>" if texts else ""
 
 
 def _steps(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> str:
@@ -77,7 +73,7 @@ def _steps(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> 
     rows = "".join(_row(hints, step) for step in range(min(solution.steps, _LONGEST)))
     return (
         f'<div class="wide"><table class="steps">\n<thead><tr><th>step</th>{heading}</tr></thead>\n'
-        f"<tbody>\n{rows}</tbody></table></div>\n"
+        f"<tbody>\n{rows}</tbody></table></div>"
     )
 
 
