@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import small
 import torch
-from made_up import row
+from made_up import write_results, write_shipped
 from safetensors import safe_open
 
 import algorist
@@ -20,7 +20,7 @@ from algorist.commands import export
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
 from algorist.experiments.plan import ALGORITHMS
-from algorist.experiments.results import SHIPPED, Results, file_of, read, sample_count
+from algorist.experiments.results import SHIPPED, Results, file_of, read
 from algorist.report.filling import NOTHING, Filling
 from algorist.report.published import published
 from algorist.report.reproduced import Reproduced
@@ -250,25 +250,8 @@ def test_scores_of_a_test_are_kept_and_those_of_older_weights_dropped(shipped, r
     assert (only.algorithm, only.seed) == ("minimum", 1)
 
 
-def made_up_scores(folder, **changes):
-    """Scores of a shipped generalist that nobody tested."""
-    rows = [
-        row(
-            experiment=SHIPPED,
-            part="generalist",
-            algorithm=name,
-            score=50 + place,
-            samples=sample_count(name, None),
-            **changes,
-        )
-        for place, name in enumerate(ALGORITHMS)
-    ]
-    Results(folder, SHIPPED).add(rows)
-    return rows
-
-
 def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp_path):
-    rows = made_up_scores(tmp_path)
+    rows = write_shipped(tmp_path)
     table = shipped_scores(Reproduced(tmp_path))
     assert [name for name, _ in table.rows] == list(ALGORITHMS)
     for place, (name, (paper, score, _)) in enumerate(table.rows):
@@ -298,7 +281,7 @@ after
 
 
 def test_marked_places_are_filled_and_all_else_stays(tmp_path, capsys):
-    made_up_scores(tmp_path)
+    write_shipped(tmp_path)
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     assert main(["report", str(tmp_path), "--fill", str(page)]) == 0
@@ -315,8 +298,6 @@ def test_marked_places_are_filled_and_all_else_stays(tmp_path, capsys):
 
 
 def test_pictures_are_drawn_where_a_place_says(tmp_path):
-    from made_up import write_results
-
     write_results(tmp_path, experiments=["generalist"])
     page = tmp_path / "page.md"
     page.write_text(PAGE)
@@ -336,7 +317,7 @@ def test_pictures_are_drawn_where_a_place_says(tmp_path):
     ],
 )
 def test_places_that_make_no_sense_are_refused(tmp_path, text, message, capsys):
-    made_up_scores(tmp_path)
+    write_shipped(tmp_path)
     (tmp_path / "page.md").write_text(text)
     assert main(["report", str(tmp_path), "--fill", str(tmp_path / "page.md")]) == 2
     assert message in capsys.readouterr().err
