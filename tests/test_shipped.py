@@ -135,6 +135,16 @@ def test_a_packed_run_is_exported_in_one_command(run, tmp_path, capsys):
     assert got.about["exported"]["version"] == algorist.__version__
 
 
+def test_the_best_seed_can_be_exported(run, tmp_path):
+    learner, file = load(run), tmp_path / "best.safetensors"
+    for place, score in enumerate((0.25, 0.5)):
+        learner.about["replicas"][place]["validation"] = score
+    learner.save(tmp_path / "both.safetensors")
+    assert main(["export", str(tmp_path / "both.safetensors"), str(file), "--best"]) == 0
+    assert same_weights(load(file), learner.replica(1))
+    assert load(file).about["replicas"] == [learner.about["replicas"][1]]
+
+
 def test_the_commit_is_that_of_the_package_not_of_what_is_around_it(tmp_path):
     def git(*words):
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
@@ -259,6 +269,11 @@ def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp
         assert paper.mean == published()[name]["triplet_gmpnn"].score
     assert table.summary[0][1][1] == pytest.approx(64.5)
     assert not table.notes
+    assert len(table.headings) == 4
+    alone = replace(rows[5], part=f"specialists/{rows[5].algorithm}", score=99.0)
+    Results(tmp_path, SHIPPED).add([alone])
+    table = shipped_scores(Reproduced(tmp_path))
+    assert [cells[3] and cells[3].mean for _, cells in table.rows][4:7] == [None, 99.0, None]
     Results(tmp_path, SHIPPED).add([replace(rows[3], samples=2)])
     table = shipped_scores(Reproduced(tmp_path))
     assert rows[3].algorithm not in dict(table.rows)

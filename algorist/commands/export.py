@@ -17,15 +17,22 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.add_argument("model", metavar="MODEL", help=MODEL)
     parser.add_argument("file", metavar="FILE", help="the safetensors file to write")
-    parser.add_argument("--seed", type=int, help="only the net of this seed (default: all)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--seed", type=int, help="only the net of this seed (default: all)")
+    which.add_argument(
+        "--best", action="store_true", help="only the net that was the best in validation"
+    )
     parser.add_argument("--half", action="store_true", help="in half precision: half the size")
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the file."""
+    from algorist.model.solving import best_replica
     from algorist.training.loading import load
 
     learner = load(arguments.model)
+    if arguments.best:
+        learner = learner.replica(best_replica(learner))
     if arguments.seed is not None:
         seeds = [replica["seed"] for replica in learner.about.get("replicas", [])]
         if arguments.seed not in seeds:

@@ -113,20 +113,22 @@ def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator
 def shipped_scores(results: Reproduced) -> Table:
     """What the shipped generalist scores beside the paper's nets for one algorithm each."""
     rows = {row.algorithm: row for row in results.shipped if row.part == GENERALIST}
-    paper = papers("triplet_gmpnn").values
+    each = {r.algorithm: r for r in results.shipped if r.part == _SPECIALIST.format(r.algorithm)}
     missing = [name for name in ALGORITHMS if name not in rows]
-    columns = [
-        {name: paper[name] for name in rows},
-        {name: Value(row.score, None, 1) for name, row in rows.items()},
-        {name: Value(row.correct, None, 1) for name, row in rows.items()},
-    ]
+    columns = {
+        "paper, one net each": papers("triplet_gmpnn").values,
+        "generalist, score": {name: Value(row.score, None, 1) for name, row in rows.items()},
+        "generalist, correct": {name: Value(row.correct, None, 1) for name, row in rows.items()},
+        "specialists, score": {name: Value(row.score, None, 1) for name, row in each.items()},
+    }
+    shown = {heading: values for heading, values in columns.items() if values}
     return Table(
         SHIPPED,
         "The shipped generalist",
         _caption(next(iter(rows.values()), None)),
-        ["algorithm", "paper, one net each", "generalist, score", "generalist, correct"],
-        [(name, [own[name] for own in columns]) for name in ALGORITHMS if name in rows],
-        [("mean", [mean_of_all(own) for own in columns])] if rows else [],
+        ["algorithm", *shown],
+        [(a, [own.get(a) for own in shown.values()]) for a in ALGORITHMS if a in rows],
+        [("mean", [mean_of_all(own) for own in shown.values()])] if rows else [],
         [_lack(len(missing))] if missing else [],
     )
 
