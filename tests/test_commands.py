@@ -382,7 +382,7 @@ def test_eval_shows_hints_and_how_they_change(capsys, trained):
         (["--html", "x.html", "--n", "4"], "--html: only the official test is kept"),
         (["--results", "x", "--split", "val"], "--results: only the official test is kept"),
         (["--html", "/nowhere/x.html"], "--html: there is no folder /nowhere"),
-        (["--results", "x"], "unknown shipped learner"),
+        (["--results", "x"], "which lies here, expected a shipped learner"),
         (["--model", "generalist"], "unknown algorithm '"),
     ],
 )

@@ -131,6 +131,8 @@ def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:
             raise ValueError(f"{option}: only the official test is kept, expected no other set")
     if arguments.html and not Path(arguments.html).parent.is_dir():
         raise ValueError(f"--html: there is no folder {Path(arguments.html).parent}")
+    if arguments.results and Path(model).exists():
+        raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")
     if arguments.results and model not in shipped():
         raise ValueError(unknown("shipped learner", model, shipped()))
 
