@@ -137,15 +137,16 @@ MODEL = "a run's folder, a saved learner, or a name that `algorist list --models
 
 def add_model(parser: ArgumentParser) -> None:
     """Declare `--model`."""
-    parser.add_argument("--model", metavar="MODEL", help=f"{MODEL} (default: {DEFAULT})")
+    text = f"{MODEL} (default: {DEFAULT})"
+    parser.add_argument("--model", default=DEFAULT, metavar="MODEL", help=text)
 
 
-def loaded(model: str | None, arguments: Namespace) -> Learner:
-    """A saved learner, or the default one, computed as the options of `add_computing` say."""
+def loaded(model: str, arguments: Namespace) -> Learner:
+    """A saved learner, computed as the options of `add_computing` say."""
     from algorist.training.loading import load
 
     how = computing(arguments)
-    learner = load(model or DEFAULT, how.device)
+    learner = load(model, how.device)
     how.apply(learner.net)
     return learner
 

@@ -41,6 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="only these (default: all that it knows); the first word may be a MODEL",
     )
     add_model(parser)
+    parser.set_defaults(model=None)  # to know whether it was given
     fixed = parser.add_argument_group("the benchmark's fixed sets", "Used unless --n is given.")
     fixed.add_argument(
         "--official",
