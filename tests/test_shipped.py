@@ -304,7 +304,8 @@ def test_marked_places_are_filled_and_all_else_stays(tmp_path, capsys):
     assert "old" not in text
     assert "| bfs | 99.73 ± 0.04 | 53.00 | 0.10 |" in text
     assert (
-        f"between\n<!-- results: figure generalist-vs-best figures/best.png -->\n{NOTHING}" in text
+        f"between\n<!-- results: figure generalist-vs-best figures/best.png -->\n\n{NOTHING}"
+        in text
     )
     assert text.startswith("# Title\n")
     assert text.endswith("<!-- results: end -->\nafter\n")
@@ -317,7 +318,7 @@ def test_pictures_are_drawn_where_a_place_says(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     assert main(["report", str(tmp_path), "--fill", str(page)]) == 0
-    assert "](figures/best.png)\n<!-- results: end -->\nafter" in page.read_text()
+    assert "](figures/best.png)\n\n<!-- results: end -->\nafter" in page.read_text()
     assert (tmp_path / "figures" / "best.png").read_bytes().startswith(b"\x89PNG")
     assert NOTHING in page.read_text()  # no shipped learner was tested
 

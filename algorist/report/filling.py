@@ -42,7 +42,8 @@ class Filling:
 
     def filled(self, text: str) -> str:
         """A text with all its places filled."""
-        return _PLACE.sub(lambda place: place["begin"] + self._content(place) + place["end"], text)
+        # Some dialects of Markdown see tables and pictures only between empty lines.
+        return _PLACE.sub(lambda p: f"{p['begin']}\n{self._content(p)}\n{p['end']}", text)
 
     def fill(self, file: Path) -> None:
         """Fill the places of a file and draw the pictures that it shows."""
