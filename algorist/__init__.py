@@ -25,9 +25,10 @@ from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, nod
 
 if TYPE_CHECKING:
     from algorist.evaluation.evaluate import evaluate
-    from algorist.model.learner import Learner, load
+    from algorist.model.learner import Learner
     from algorist.model.predicting import predict
     from algorist.model.solution import Solution
+    from algorist.training.loading import load
 
 __version__ = "0.1.0"
 
@@ -70,7 +71,7 @@ _WITH_TORCH = {
     "Learner": "algorist.model.learner",
     "Solution": "algorist.model.solution",
     "evaluate": "algorist.evaluation.evaluate",
-    "load": "algorist.model.learner",
+    "load": "algorist.training.loading",
     "predict": "algorist.model.predicting",
 }
 

@@ -243,7 +243,7 @@ def test_what_cannot_be_measured_does_not_end_the_rest(capsys, tmp_path, monkeyp
         ("training", "algorithms: got none, expected names, --family or --all"),
         ("training bfs --cycles 0", "cycles: got 0, expected 1 or more"),
         ("training bfs --steps 20", "steps: got 20, expected at least the 310"),
-        ("evaluation nowhere", "there is no such file"),
+        ("evaluation nowhere", "no file, run or shipped learner 'nowhere'"),
         ("evaluation --samples 0", "samples: got 0"),
         ("evaluation --algorithms bsf", "unknown algorithm 'bsf'"),
         ("evaluation --graphs", "unrecognized arguments: --graphs"),

@@ -179,7 +179,7 @@ def test_list_as_json_tells_everything(capsys):
         ("", "the following arguments are required: COMMAND"),
         ("lisst", "invalid choice: 'lisst'"),
         ("sample", "the following arguments are required: algorithm"),
-        ("eval", "the following arguments are required: MODEL (see"),
+        ("export", "the following arguments are required: MODEL, FILE (see"),
         ("sample dijkstra --n 32000 --count 1000", "got 1000 x 32000 nodes, whose inputs do not"),
         ("sample dijkstr", "unknown algorithm 'dijkstr': did you mean 'dijkstra'?"),
         ("sample dijkstra --n x", "argument --n: invalid int value: 'x'"),

@@ -166,10 +166,13 @@ def test_seed_and_seeds_are_one_option():
         ("train bfs --out {out} --stop-after 0s", "got '0s', expected a time"),
         ("train bfs --out {out} --stop-after nanh", "got 'nanh', expected a time"),
         ("eval {out} --graphs", "unrecognized arguments: --graphs"),
-        ("train bfs --out {out} --processor-from nowhere", "nowhere: there is no such file"),
+        (
+            "train bfs --out {out} --processor-from nowhere",
+            "no file, run or shipped learner 'nowhere'",
+        ),
         ("resume {out}", "there is no run here"),
         ("report {out}", "there is no run here"),
-        ("eval {out}", "there is no such file"),
+        ("eval {out}", "there is no file, run or shipped learner"),
         ("import-official {out} x --algorithms bfs", "No such file or directory"),
     ],
 )
@@ -374,6 +377,13 @@ def test_eval_shows_hints_and_how_they_change(capsys, trained):
         (["--n", "4", "--split", "val"], "--split: only fixed sets have it, expected no --n"),
         (["--n", "0"], "n: got 0, expected a whole number of at least 1"),
         (["--split", "tset"], "invalid choice: 'tset'"),
+        (["--official", "--split", "val"], "--split: got val, but --official is test"),
+        (["--official", "--n", "4"], "--official: only fixed sets have it, expected no --n"),
+        (["--html", "x.html", "--n", "4"], "--html: only the official test is kept"),
+        (["--results", "x", "--split", "val"], "--results: only the official test is kept"),
+        (["--html", "/nowhere/x.html"], "--html: there is no folder /nowhere"),
+        (["--results", "x"], "which lies here, expected a shipped learner"),
+        (["--model", "generalist"], "unknown algorithm '"),
     ],
 )
 def test_eval_refuses_what_makes_no_sense(capsys, trained, words, message):
@@ -437,7 +447,8 @@ def test_a_saved_processor_can_be_taken_over_and_frozen(trained, tmp_path):
 
 
 def test_what_needs_torch_is_there_under_its_short_name():
-    from algorist.model.learner import Learner, load
+    from algorist.model.learner import Learner
+    from algorist.training.loading import load
 
     assert (algorist.load, algorist.Learner) == (load, Learner)
     assert set(algorist._WITH_TORCH) < set(algorist.__all__)

@@ -23,8 +23,8 @@ from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, FAMILI
 from algorist.experiments.results import Results, read, sample_count, write
 from algorist.experiments.work import Examiner, jobs
 from algorist.model.computing import Computing
-from algorist.model.learner import load
 from algorist.training import run as runs_of
+from algorist.training.loading import load
 from algorist.training.recipes import recipe, without
 from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer

@@ -14,6 +14,7 @@ ORDER = [
     "errors",
     "spec",
     "batch",
+    "weights",
     "algorithms",
     "plugins",
     "data",

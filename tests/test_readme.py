@@ -1,4 +1,4 @@
-"""The README's promises: its commands print what it says, its numbers are the table's."""
+"""What README and model card promise: commands print what is shown, numbers are the results'."""
 
 import re
 from pathlib import Path
@@ -9,12 +9,18 @@ import algorist
 from algorist.cli import _parser, main
 from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
+from algorist.experiments.results import is_results
+from algorist.report.filling import Filling
+from algorist.report.reproduced import Reproduced
 
 ROOT = Path(__file__).parent.parent
-TEXT = (ROOT / "README.md").read_text()
+TEXT, CARD = (ROOT / "README.md").read_text(), (ROOT / "docs" / "models.md").read_text()
 SESSIONS = re.findall(r"```console\n\$ algorist (.+)\n([\s\S]*?)```", TEXT)
 LEARNING = [(command, shown) for command, shown in SESSIONS if "runs/" in command]
 EXACT = [session for session in SESSIONS if session not in LEARNING]
+OTHER_COMMANDS = re.compile(
+    r"^algorist ((?:eval|export|list|reproduce|report) .+?)(?:  +#.*)?$", re.M
+)
 (LOADING,) = re.findall(r"```python\n(import algorist\n[^`]+algorist\.load[^`]+)```", TEXT)
 
 
@@ -51,6 +57,27 @@ def test_a_net_is_trained_tested_and_loaded_as_the_readme_shows(capsys, monkeypa
 def test_longer_trainings_in_the_readme_are_understood(command):
     arguments = _parser(command.split()).parse_args(command.split())
     assert set(configuration(arguments).algorithms) <= set(algorist.algorithms())
+
+
+@pytest.mark.parametrize(
+    "command", sorted({c for text in (TEXT, CARD) for c in OTHER_COMMANDS.findall(text)})
+)
+def test_other_commands_in_readme_and_model_card_are_understood(command):
+    assert _parser(command.split()).parse_args(command.split()).command == command.split()[0]
+
+
+@pytest.mark.parametrize("text", [TEXT, CARD], ids=["README", "model card"])
+def test_tables_and_figures_are_those_of_the_results(text):
+    if not is_results(ROOT / "results"):
+        pytest.skip("there are no results yet")
+    assert Filling(Reproduced(ROOT / "results")).filled(text) == text
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/models.md"])
+def test_no_picture_is_missing(file):
+    text = (ROOT / file).read_text()
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
+        assert ((ROOT / file).parent / picture).exists(), picture
 
 
 @pytest.mark.parametrize("command", re.findall(r"^algorist (run .+?)(?:  +#.*)?$", TEXT, re.M))

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 import scipy.stats
-from made_up import row, write_results
+from made_up import row, write_results, write_shipped
 
 from algorist.cli import main
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
@@ -110,6 +110,7 @@ def full(tmp_path_factory):
     """A folder with all results, and the report on them."""
     folder = tmp_path_factory.mktemp("full")
     rows = write_results(folder / "results")
+    write_shipped(folder / "results")
     assert main(["report", str(folder / "results"), "--out", str(folder / "report")]) == 0
     return folder, rows
 

@@ -368,11 +368,6 @@ def test_what_is_no_learner_is_refused_in_one_line(run, model):
     assert err.count("\n") == 1
 
 
-def test_a_model_is_needed(capsys):
-    assert main(["run", "heapsort", "1"]) == 2
-    assert "--model" in capsys.readouterr().err
-
-
 def test_files_beyond_the_limit_are_refused(run, monkeypatch):
     monkeypatch.setattr(files, "LARGEST", 2**20)
     code, _, err = run("dijkstra", "--graph", "noise", "--source", "a")

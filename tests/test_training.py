@@ -13,7 +13,6 @@ import small
 import torch
 
 from algorist.evaluation.evaluate import Evaluation
-from algorist.model import learner
 from algorist.model.kinds import row
 from algorist.model.learner import Learner
 from algorist.model.window import whole
@@ -21,6 +20,7 @@ from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.feed import Feed
+from algorist.training.loading import load
 from algorist.training.optimiser import Optimiser, clipped
 from algorist.training.run import Run, pack
 from algorist.training.trainer import DivergedError, Trainer
@@ -442,7 +442,7 @@ def test_a_run_is_a_folder_with_all_that_it_promises(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").open()]
     assert [line["step"] for line in lines] == [2, 4, 5]
     assert lines[-1].keys() == {"step", "loss", "scores", "score", "best_step"}
-    best = learner.load(tmp_path / "run")
+    best = load(tmp_path / "run")
     assert best.algorithms == ("bfs",)
     (replica,) = best.about["replicas"]
     assert replica["validation"] == max(line["score"][0] for line in lines)

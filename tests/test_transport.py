@@ -9,7 +9,8 @@ import torch
 
 from algorist.training import checkpoint, transport
 from algorist.training.checkpoint import Checkpoint
-from algorist.training.run import Run, newest, pack
+from algorist.training.loading import newest
+from algorist.training.run import Run, pack
 
 SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}
 

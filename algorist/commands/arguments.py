@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import algorist
 from algorist.errors import unknown
+from algorist.weights import DEFAULT
 
 if TYPE_CHECKING:
     from algorist.model.computing import Computing
@@ -132,9 +132,18 @@ def computing(arguments: Namespace) -> Computing:
     )
 
 
-def loaded(model: Path | str, arguments: Namespace) -> Learner:
+MODEL = "a run's folder, a saved learner, or a name that `algorist list --models` shows"
+
+
+def add_model(parser: ArgumentParser) -> None:
+    """Declare `--model`."""
+    text = f"{MODEL} (default: {DEFAULT})"
+    parser.add_argument("--model", default=DEFAULT, metavar="MODEL", help=text)
+
+
+def loaded(model: str, arguments: Namespace) -> Learner:
     """A saved learner, computed as the options of `add_computing` say."""
-    from algorist.model.learner import load
+    from algorist.training.loading import load
 
     how = computing(arguments)
     learner = load(model, how.device)

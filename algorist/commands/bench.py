@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import algorist
 from algorist.commands import Command
 from algorist.commands.arguments import (
+    MODEL,
     add_at_once,
     add_computing,
     add_tasks,
@@ -306,7 +307,7 @@ def _add_evaluation(parser: ArgumentParser) -> None:
         "model",
         nargs="?",
         metavar="MODEL",
-        help="a run's folder, or a saved learner (default: a fresh net)",
+        help=f"{MODEL} (default: a fresh net)",
     )
     parser.add_argument(
         "--algorithms", type=names, metavar="A,B", help="only these (default: all that it knows)"

@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import algorist
 from algorist.batch import Batch
 from algorist.commands import Command
-from algorist.commands.arguments import add_computing, add_options, loaded, options
+from algorist.commands.arguments import (
+    add_computing,
+    add_model,
+    add_options,
+    loaded,
+    options,
+)
 from algorist.data import official
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
+from algorist.weights import DEFAULT, shipped
+
+if TYPE_CHECKING:
+    from algorist.model.learner import Learner
+    from algorist.report.scores import Scored
 
 _COUNT = 32
+_TEST = "test"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    parser.add_argument("model", metavar="MODEL", help="a run's folder, or a saved learner")
     parser.add_argument(
         "algorithms",
         nargs="*",
         default=[],
         metavar="ALGORITHM",
-        help="only these (default: all that it knows)",
+        help="only these (default: all that it knows); the first word may be a MODEL",
     )
+    add_model(parser)
+    parser.set_defaults(model=None)  # to know whether it was given
     fixed = parser.add_argument_group("the benchmark's fixed sets", "Used unless --n is given.")
     fixed.add_argument(
-        "--split", choices=list(official.SPLITS), help="which one (default: test, at n = 64)"
+        "--official",
+        action="store_true",
+        help="the official test, at n = 64 (this is what is used if nothing else is asked for)",
     )
+    fixed.add_argument("--split", choices=list(official.SPLITS), help=f"another (default: {_TEST})")
     fixed.add_argument("--samples", type=int, metavar="K", help="only the first K samples")
     fresh = parser.add_argument_group("fresh problems")
     fresh.add_argument("--n", type=int, help="their size")
@@ -42,6 +61,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--over-time", action="store_true", help="also how the hints' scores change over a run"
     )
     shown.add_argument("--json", action="store_true", help="print JSON, with every seed's scores")
+    kept = parser.add_argument_group("what is kept", "Of the official test alone.")
+    kept.add_argument("--html", metavar="FILE", help="also write a page, with some trajectories")
+    kept.add_argument(
+        "--results",
+        metavar="FOLDER",
+        help="also put the scores of a shipped learner with the results of experiments",
+    )
     add_computing(parser)
 
 
@@ -49,27 +75,82 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
     from algorist.report import scores
 
-    fixed, fresh = arguments.split or "test", _fresh(arguments)
+    model, named = _model(arguments)
+    fixed, fresh = _fixed(arguments), _fresh(arguments)
     draw = fresh or scores.first_samples(fixed, arguments.samples)
-    learner = loaded(arguments.model, arguments)
-    chosen = known(arguments.algorithms, learner.algorithms)
+    is_test = fresh is None and fixed == _TEST
+    _check_kept(arguments, model, is_test)
+    learner = loaded(model, arguments)
+    chosen = known(named, learner.algorithms)
     hints = arguments.hints or arguments.over_time
     if hints and learner.net.config.hints == "none":
         raise ValueError("--hints, --over-time: this learner predicts no hints")
     rows = list(scores.measured(learner, chosen, draw, hints=hints))
     if arguments.json:
         print(json.dumps([row.plain() for row in rows], indent=2))
-        return
-    sign, paper = terminal.plus_minus, fresh is None and fixed == "test"
-    terminal.print(scores.score_table(rows, sign, paper=paper))
-    if paper:
+    else:
+        _show(rows, arguments, terminal, is_test)
+    for file in _keep(rows, learner, model, arguments):
+        Terminal(stderr=arguments.json).print(f"written to {file}", soft_wrap=True)
+
+
+def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_test: bool) -> None:
+    from algorist.report import scores
+
+    sign = terminal.plus_minus
+    terminal.print(scores.score_table(rows, sign, paper=is_test))
+    if is_test:
         terminal.print("\npaper: Triplet-GMPNN trained on one algorithm each (Ibarz et al., 2022)")
+        if arguments.samples is not None:
+            terminal.print(f"samples: only the first {arguments.samples} of each official test")
     if arguments.hints:
         terminal.print()
         terminal.print(scores.hint_table(rows, sign))
     if arguments.over_time:
         terminal.print()
         terminal.print(scores.time_table(rows))
+
+
+def _keep(
+    rows: Sequence[Scored], learner: Learner, model: str, arguments: Namespace
+) -> Iterator[Path]:
+    """Write what is asked for."""
+    from algorist.report.html import page
+    from algorist.report.shipped import keep_scores
+
+    if arguments.html:
+        Path(arguments.html).write_text(page(model, learner, rows), encoding="utf-8")
+        yield Path(arguments.html)
+    if arguments.results:
+        yield keep_scores(arguments.results, model, learner, rows, algorist.__version__)
+
+
+def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:
+    """Complain at once, not after an hour of testing."""
+    for option, value in (("--html", arguments.html), ("--results", arguments.results)):
+        if value and not is_test:
+            raise ValueError(f"{option}: only the official test is kept, expected no other set")
+    if arguments.html and not Path(arguments.html).parent.is_dir():
+        raise ValueError(f"--html: there is no folder {Path(arguments.html).parent}")
+    if arguments.results and Path(model).exists():
+        raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")
+    if arguments.results and model not in shipped():
+        raise ValueError(unknown("shipped learner", model, shipped()))
+
+
+def _model(arguments: Namespace) -> tuple[str, list[str]]:
+    """The learner, and the algorithms that are named: a first word that is none is a learner."""
+    words = arguments.algorithms
+    if not words or words[0] in algorist.algorithms():
+        return arguments.model or DEFAULT, words
+    first, *others = words
+    if arguments.model:
+        raise ValueError(unknown("algorithm", first, algorist.algorithms()))
+    if first.isidentifier() and not Path(first).exists() and first not in shipped():
+        raise ValueError(
+            unknown("algorithm or learner", first, [*algorist.algorithms(), *shipped()])
+        )
+    return first, others
 
 
 def known(wanted: Iterable[str], algorithms: tuple[str, ...]) -> list[str]:
@@ -80,6 +161,13 @@ def known(wanted: Iterable[str], algorithms: tuple[str, ...]) -> list[str]:
     return list(wanted) or list(algorithms)
 
 
+def _fixed(arguments: Namespace) -> str:
+    """Which of the fixed sets is used, if one is."""
+    if arguments.official and arguments.split not in (None, _TEST):
+        raise ValueError(f"--split: got {arguments.split}, but --official is {_TEST}")
+    return arguments.split or _TEST
+
+
 def _fresh(arguments: Namespace) -> Callable[[str], Batch] | None:
     """Draws fresh problems, if they are asked for."""
     if arguments.n is None:
@@ -87,8 +175,8 @@ def _fresh(arguments: Namespace) -> Callable[[str], Batch] | None:
             if getattr(arguments, name) not in (None, []):
                 raise ValueError(f"--{name}: only fresh problems have it, expected --n too")
         return None
-    for name in ("split", "samples"):
-        if getattr(arguments, name) is not None:
+    for name in ("official", "split", "samples"):
+        if getattr(arguments, name) not in (None, False):
             raise ValueError(f"--{name}: only fixed sets have it, expected no --n")
     count = _COUNT if arguments.count is None else arguments.count
     seed = 0 if arguments.seed is None else arguments.seed
@@ -101,10 +189,11 @@ def _fresh(arguments: Namespace) -> Callable[[str], Batch] | None:
 command = Command(
     help="score a learner on the benchmark's tests, or on fresh problems of any size",
     examples="""\
-algorist eval runs/bfs
+algorist eval --model generalist --official
+algorist eval dijkstra bfs --samples 8 --html scores.html
 algorist eval runs/bfs --split val --hints --over-time
 algorist eval runs/bfs --n 32 --count 64 --seed 7 --option p=0.2
-algorist eval model.safetensors dijkstra bfs --samples 8 --json""",
+algorist eval model.safetensors dijkstra --json""",
     add_arguments=add_arguments,
     run=run,
 )

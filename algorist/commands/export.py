@@ -2,32 +2,66 @@
 
 from __future__ import annotations
 
+import subprocess
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from pathlib import Path
 
+import algorist
 from algorist.commands import Command
+from algorist.commands.arguments import MODEL
 from algorist.report.terminal import Terminal
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    parser.add_argument("model", metavar="MODEL", help="a run's folder, or a saved learner")
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
     parser.add_argument("file", metavar="FILE", help="the safetensors file to write")
-    parser.add_argument("--seed", type=int, help="only the net of this seed (default: all)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--seed", type=int, help="only the net of this seed (default: all)")
+    which.add_argument(
+        "--best", action="store_true", help="only the net that was the best in validation"
+    )
     parser.add_argument("--half", action="store_true", help="in half precision: half the size")
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the file."""
-    from algorist.model.learner import load
+    from algorist.model.solving import best_replica
+    from algorist.training.loading import load
 
     learner = load(arguments.model)
+    if arguments.best:
+        learner = learner.replica(best_replica(learner))
     if arguments.seed is not None:
         seeds = [replica["seed"] for replica in learner.about.get("replicas", [])]
         if arguments.seed not in seeds:
             raise ValueError(f"--seed: got {arguments.seed}, expected one of {seeds}")
         learner = learner.replica(seeds.index(arguments.seed))
-    learner.save(arguments.file, half=arguments.half)
+    about = {**learner.about, "exported": exported()}
+    replace(learner, about=about).save(arguments.file, half=arguments.half)
     terminal.print(f"written to {arguments.file}: algorist.load({arguments.file!r}) reads it")
+
+
+def exported() -> dict[str, str]:
+    """By which version of this library, and by which commit where that is known."""
+    commit = _commit(Path(__file__))
+    return {"version": algorist.__version__} | ({"commit": commit} if commit else {})
+
+
+def _commit(file: Path) -> str | None:
+    """The commit that a file is of; None if it is in no repository, or git is not there."""
+    git = ["git", "-C", str(file.parent)]
+    try:
+        subprocess.run(
+            [*git, "ls-files", "--error-unmatch", file.name], capture_output=True, check=True
+        )
+        head = subprocess.run(
+            [*git, "rev-parse", "HEAD"], capture_output=True, check=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip()
 
 
 command = Command(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from algorist.commands import Command
 from algorist.commands.arguments import add_computing, loaded
 from algorist.report.terminal import Terminal
+
+if TYPE_CHECKING:
+    from algorist.report.reproduced import Reproduced
 
 _PAGE, _FOLDER = "report.html", "report"
 _FOR_RUNS = {"samples": None, "device": "auto", "kernels": "auto", "precision": "tf32"}
@@ -29,6 +33,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=int,
         metavar="K",
         help="of a run: test only the first K samples of each algorithm",
+    )
+    parser.add_argument(
+        "--fill",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="of results: fill the marked places of Markdown files, and write nothing else",
     )
     parser.add_argument(
         "--any-settings",
@@ -58,15 +69,15 @@ def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the run's best net and write the page."""
     from algorist.report.html import page, read_metrics
     from algorist.report.scores import first_samples, measured
-    from algorist.training.config import Config
 
-    if arguments.any_settings:
-        raise ValueError(f"--any-settings: it is for results, but {folder} is a run")
-    config = Config.from_json((folder / "config.json").read_text())
-    learner = loaded(folder, arguments)
+    for name in ("any_settings", "fill"):
+        if getattr(arguments, name):
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag}: it is for results, but {folder} is a run")
+    learner = loaded(str(folder), arguments)
     draw = first_samples("test", arguments.samples)
     rows = list(measured(learner, learner.algorithms, draw))
-    text = page(folder.name, config, read_metrics(folder / "metrics.jsonl"), rows)
+    text = page(folder.name, learner, rows, read_metrics(folder / "metrics.jsonl"))
     out = arguments.out or _PAGE
     Path(out).write_text(text, encoding="utf-8")
     terminal.print(f"written to {out}")
@@ -81,6 +92,9 @@ def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> N
         if getattr(arguments, name) != usual:
             raise ValueError(f"--{name}: it is for a run, but {folder} has results")
     results = Reproduced(folder, any_settings=arguments.any_settings)
+    if arguments.fill:
+        _fill(results, arguments, terminal)
+        return
     out = Path(arguments.out or _FOLDER)
     if not write_report(results, out):
         terminal.print("some results are missing: the page says which")
@@ -89,12 +103,25 @@ def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> N
     terminal.print(f"written to {out / INDEX}", soft_wrap=True)
 
 
+def _fill(results: Reproduced, arguments: Namespace, terminal: Terminal) -> None:
+    from algorist.report.filling import Filling
+
+    for option in ("any_settings", "out"):
+        if getattr(arguments, option):
+            raise ValueError(f"--fill: it does not go with --{option.replace('_', '-')}")
+    filling = Filling(results)
+    for name in arguments.fill:
+        filling.fill(Path(name))
+        terminal.print(f"filled {name}", soft_wrap=True)
+
+
 command = Command(
     help="write a page about a run, or the paper's tables and figures from results",
     examples="""\
 algorist report runs/bfs
 algorist report runs/bfs --out bfs.html --samples 8
-algorist report results --out report""",
+algorist report results --out report
+algorist report results --fill README.md docs/models.md""",
     add_arguments=add_arguments,
     run=run,
 )

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 
 import algorist
 from algorist.commands import Command, inputs
-from algorist.commands.arguments import add_computing, loaded
+from algorist.commands.arguments import add_computing, add_model, loaded
 from algorist.report.terminal import Terminal
 
 
@@ -16,9 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
     parser.add_argument("algorithm", metavar="ALGORITHM", help="a name that `algorist list` shows")
-    parser.add_argument(
-        "--model", required=True, metavar="MODEL", help="a run's folder, or a saved learner"
-    )
+    add_model(parser)
     inputs.add_arguments(parser)
     shown = parser.add_argument_group("what is shown")
     shown.add_argument(
@@ -45,11 +43,11 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 command = Command(
     help="let a net solve your problem, and see where it goes wrong",
     examples="""\
-algorist run heapsort 5 2 9 1 --model runs/heapsort
-algorist run dijkstra --graph roads.csv --source A --model runs/dijkstra
-algorist run kmp_matcher --text abcabca --pattern abca --model runs/kmp
-algorist run graham_scan --points points.csv --model runs/hull --steps
-algorist run activity_selector 1,4 3,5 0,6 5,7 --model runs/greedy
+algorist run heapsort 5 2 9 1
+algorist run dijkstra --graph roads.csv --source A
+algorist run kmp_matcher --text abcabca --pattern abca
+algorist run graham_scan --points points.csv --steps
+algorist run activity_selector 1,4 3,5 0,6 5,7
 algorist run bfs --random 20 --seed 1 --model runs/bfs --json""",
     add_arguments=add_arguments,
     run=run,

@@ -17,6 +17,9 @@ from algorist.training.run import replace_text
 
 Key = tuple[str, str, int]
 
+SHIPPED = "shipped"
+"""The file of the learners that come with the package, beside those of the experiments."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -75,6 +78,13 @@ class Results:
             self._rows |= {row.key: row for row in rows}
             write(self.file, self.rows)
 
+    def remove(self, rows: Iterable[Row]) -> None:
+        """Take rows out of the file."""
+        with self._lock:
+            gone = {row.key for row in rows}
+            self._rows = {key: row for key, row in self._rows.items() if key not in gone}
+            write(self.file, self.rows)
+
     def has(self, part: Part, algorithm: str, seed: int, samples: int | None) -> bool:
         """Whether a net has been tested on so many samples, or on all."""
         row = self._rows.get((part.name.part, algorithm, seed))
@@ -110,8 +120,8 @@ def file_of(folder: Path | str, experiment: str) -> Path:
 
 
 def is_results(folder: Path | str) -> bool:
-    """Whether a folder holds results of experiments."""
-    return any(file_of(folder, name).exists() for name in EXPERIMENTS)
+    """Whether a folder holds results."""
+    return any(file_of(folder, name).exists() for name in (*EXPERIMENTS, SHIPPED))
 
 
 def sample_count(algorithm: str, samples: int | None) -> int:

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results, Row
-from algorist.model.computing import Computing
+from algorist.model.computing import Computing, device_name
 from algorist.training import run as runs_of
 from algorist.training.config import Config
 from algorist.training.engine import CAPTURES
@@ -157,7 +155,7 @@ class Examiner:
         samples: int,
         evaluations: Iterable[Evaluation],
     ) -> Iterator[Row]:
-        device, net = trainer.device, trainer.net
+        net = trainer.net
         for place, evaluation in enumerate(evaluations):
             yield Row(
                 *job.part.name,
@@ -172,7 +170,7 @@ class Examiner:
                 samples=samples,
                 recipe=job.part.recipe,
                 version=self.version,
-                device=torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+                device=device_name(trainer.device),
                 date=time.strftime("%Y-%m-%d"),
                 seconds=trained_seconds(job.folder),
             )

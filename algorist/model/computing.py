@@ -55,4 +55,9 @@ class Computing:
         return net.to(self.device)
 
 
+def device_name(device: torch.device) -> str:
+    """What a device is called: cpu, or the kind of GPU."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
 ON_CPU = Computing()

@@ -151,15 +151,8 @@ class Learner:
             raise OSError(f"{path}: cannot be written ({error})") from error
 
 
-def load(path: Path | str, device: torch.device | str = "cpu") -> Learner:
-    """The learner in a file that `Learner.save` wrote, or the best one of a run's folder."""
-    path = Path(path)
-    if path.is_dir():
-        path = path / "best.safetensors"
-    if not path.exists():
-        raise ValueError(
-            f"{path}: there is no such file; expected a saved learner or the folder of a run"
-        )
+def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
+    """The learner in a file that `Learner.save` wrote."""
     try:
         with safe_open(str(path), "pt", device=str(device)) as file:
             description = json.loads((file.metadata() or {}).get("algorist", "{}"))

@@ -1,19 +1,21 @@
-"""A run on one page: a single HTML file that needs nothing else."""
+"""A learner on one page, with its training if it is a run: one HTML file, needing nothing else."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from algorist.model.learner import Learner
 from algorist.report.drawing import INK, STYLE, inline
 from algorist.report.numbers import percent
 from algorist.report.published import NETS, Published, published
-from algorist.report.scores import PAPER, Scored
+from algorist.report.scores import PAPER, Scored, mean_scores, published_mean
+from algorist.report.trajectories import trajectories
 from algorist.training.config import Config
 from algorist.training.trainer import Report
 
@@ -26,27 +28,45 @@ def read_metrics(file: Path) -> list[Report]:
     return [Report(**json.loads(line)) for line in lines]
 
 
-def page(name: str, config: Config, reports: Sequence[Report], rows: Sequence[Scored]) -> str:
-    """The whole page."""
+def page(
+    name: str, learner: Learner, rows: Sequence[Scored], reports: Sequence[Report] | None = None
+) -> str:
+    """The whole page; the reports are those of a run."""
     template = Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
+    config = Config.from_json(learner.about["config"]) if "config" in learner.about else None
     return template.substitute(
         title=escape(name),
-        summary=escape(_summary(config, reports)),
-        curves=_curves(config, reports) if reports else "<p>No validation yet.</p>",
-        scores="".join(map(_score_row, rows)),
+        summary=escape(_summary(learner)),
+        curves="" if config is None or reports is None else _training(config, reports),
+        scores="".join(map(_score_row, rows)) + (_mean_row(rows) if len(rows) > 1 else ""),
         paper=NETS[PAPER],
         samples=_samples(rows),
-        configuration="".join(_section(title, asdict(config)[title]) for title in _titles(config)),
+        trajectories=trajectories(learner, [row.algorithm for row in rows]),
+        configuration=_configuration(config) if config else "<p>It is not known.</p>",
     )
 
 
-def _summary(config: Config, reports: Sequence[Report]) -> str:
-    tasks = config.algorithms
+def _summary(learner: Learner) -> str:
+    """What it is for, what it is made of, how good it was in validation."""
+    tasks = learner.algorithms
     shown = ", ".join(tasks) if len(tasks) <= 3 else f"{len(tasks)} algorithms"
-    done = reports[-1].step if reports else 0
-    seeds = f"{len(config.seeds)} seed{'s' if len(config.seeds) > 1 else ''}"
-    steps = f"{done:,} of {config.schedule.steps:,} steps"
-    return f"{shown} · {config.model.processor} · {seeds} · {steps}"
+    replicas = [
+        f"seed {one['seed']}: best after {one['step']:,} steps, validation {_validation(one)}"
+        for one in learner.about.get("replicas", [])
+    ]
+    return " · ".join([shown, learner.net.config.processor, *replicas])
+
+
+def _validation(replica: Mapping[str, Any]) -> str:
+    score = replica["validation"]
+    return "not known" if score is None else f"{100 * score:.2f} %"
+
+
+def _training(config: Config, reports: Sequence[Report]) -> str:
+    if not reports:
+        return "<p>No validation yet.</p>"
+    done = f"<p>{reports[-1].step:,} of {config.schedule.steps:,} steps are done.</p>"
+    return f"{done}\n{_curves(config, reports)}"
 
 
 def _curves(config: Config, reports: Sequence[Report]) -> str:
@@ -109,6 +129,17 @@ def _score_row(row: Scored) -> str:
     )
 
 
+def _mean_row(rows: Sequence[Scored]) -> str:
+    """The last row: means over all algorithms, the paper's only if it has them all."""
+    means, known = mean_scores(rows), published_mean(rows)
+    shown = "–" if known is None else f"{known:.2f}"
+    return (
+        f"<tr><th>mean</th><td></td><td></td><td>{percent(means.scores)}</td>"
+        f"<td>{percent(means.correct)}</td>"
+        f"<td>{shown}</td><td></td></tr>\n"
+    )
+
+
 def _bar(score: float, known: Published | None) -> str:
     """The score as a bar, with a mark where the paper stands."""
     mark = f'<i style="left:{known.score:.2f}%"></i>' if known else ""
@@ -120,7 +151,11 @@ def _samples(rows: Iterable[Scored]) -> str:
     from algorist.data.official import SPLITS
 
     whole = all(r.samples == SPLITS["test"].count * get(r.algorithm).eval_multiplier for r in rows)
-    return "the whole official test set" if whole else "the first samples of the official test set"
+    return "the whole official tests" if whole else "the first samples of the official tests"
+
+
+def _configuration(config: Config) -> str:
+    return "".join(_section(title, asdict(config)[title]) for title in _titles(config))
 
 
 def _titles(config: Config) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tables of the paper, ours beside the published numbers."""
+"""The tables of the paper, ours beside the published numbers, and that of the shipped learner."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from algorist.report.means import (
 )
 from algorist.report.published import PGN_WITH_IMPROVEMENTS, SEEDS
 from algorist.report.reproduced import Net, Reproduced, papers
+from algorist.report.shipped import shipped_scores
 from algorist.report.tables import Cell, Table
 
 _THRESHOLDS = (90, 80, 60)
@@ -42,6 +43,7 @@ def tables(results: Reproduced) -> Iterator[Table]:
         ablations.cumulative_ablation(results),
     )
     yield one_at_a_time(ablations.single_ablation(results))
+    yield shipped_scores(results)
 
 
 def _single_task_nets(results: Reproduced) -> list[Net]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, Name, Plan
-from algorist.experiments.results import Row, file_of, is_results, read, sample_count
+from algorist.experiments.results import SHIPPED, Row, file_of, is_results, read, sample_count
 from algorist.report.means import Scores, Value, family_of, over_seeds
 from algorist.report.published import NETS, SEEDS, published
 
@@ -74,6 +74,7 @@ class Reproduced:
         rows = [row for name in EXPERIMENTS for row in read(file_of(folder, name))]
         self.rows = [row for row in rows if any_settings or self._is_full(row)]
         self.left_out = [row for row in rows if not self._is_full(row)]
+        self.shipped = [r for r in read(file_of(folder, SHIPPED)) if _is_tested_in_full(r)]
         self._parts = {Name(row.experiment, row.part) for row in self.rows}
         self._scores: dict[tuple[Name, str], dict[int, float]] = {}
         for row in self.rows:
@@ -83,8 +84,7 @@ class Reproduced:
     def _is_full(self, row: Row) -> bool:
         """Whether a result is of the paper's settings, and of the whole test."""
         part = self.plan.parts.get(Name(row.experiment, row.part))
-        whole = sample_count(row.algorithm, None)
-        return part is not None and row.recipe == part.recipe and row.samples == whole
+        return part is not None and row.recipe == part.recipe and _is_tested_in_full(row)
 
     def has(self, part: Name) -> bool:
         """Whether there are results of a part."""
@@ -143,6 +143,10 @@ class Reproduced:
         if self.any_settings:
             return f"{OTHER_SETTINGS}: {shown}"
         return f"left out, since they are not of the paper's settings: {shown}"
+
+
+def _is_tested_in_full(row: Row) -> bool:
+    return row.samples == sample_count(row.algorithm, None)
 
 
 def papers(net: str) -> Net:

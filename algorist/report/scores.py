@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
@@ -63,15 +63,15 @@ class Scored:
 
 def measured(
     learner: Learner,
-    algorithms: Iterable[str],
+    algorithms: Sequence[str],
     draw: Callable[[str], Batch],
     *,
     hints: bool = False,
 ) -> Iterator[Scored]:
     """Score a learner in some algorithms, one after the other, saying which on standard error."""
     with Terminal(stderr=True).status("") as status:
-        for algorithm in algorithms:
-            status.update(f"testing {algorithm}")
+        for number, algorithm in enumerate(algorithms, 1):
+            status.update(f"testing {algorithm} ({number} of {len(algorithms)})")
             batch = draw(algorithm)
             evaluations = evaluate(learner, algorithm, batch, hints=hints)
             spec = learner.convention.spec(algorithm)
@@ -103,14 +103,31 @@ def score_table(rows: Sequence[Scored], sign: str, *, paper: bool) -> Table:
     return table
 
 
-def _means(rows: Sequence[Scored], sign: str, *, paper: bool) -> list[str]:
-    scores = [_mean(column) for column in zip(*(row.scores for row in rows), strict=True)]
-    correct = [_mean(column) for column in zip(*(row.correct for row in rows), strict=True)]
-    cells = ["mean", "", "", "", percent(scores, sign=sign), percent(correct, sign=sign)]
-    if not paper:
-        return cells
+class Means(NamedTuple):
+    """Means over algorithms, one for each replica."""
+
+    scores: list[float]
+    correct: list[float]
+
+
+def mean_scores(rows: Sequence[Scored]) -> Means:
+    """The means over all algorithms that were tested."""
+    return Means(
+        [_mean(column) for column in zip(*(row.scores for row in rows), strict=True)],
+        [_mean(column) for column in zip(*(row.correct for row in rows), strict=True)],
+    )
+
+
+def published_mean(rows: Sequence[Scored]) -> float | None:
+    """The published mean over the same algorithms, if there is a score of each."""
     known = [published()[r.algorithm][PAPER].score for r in rows if r.algorithm in published()]
-    return [*cells, f"{_mean(known):.2f}" if len(known) == len(rows) else "-"]
+    return _mean(known) if len(known) == len(rows) else None
+
+
+def _means(rows: Sequence[Scored], sign: str, *, paper: bool) -> list[str]:
+    means, known = mean_scores(rows), published_mean(rows)
+    cells = ["mean", "", "", "", *(percent(values, sign=sign) for values in means)]
+    return [*cells, "-" if known is None else f"{known:.2f}"] if paper else cells
 
 
 def hint_table(rows: Sequence[Scored], sign: str) -> Table:

@@ -41,11 +41,16 @@ class Table:
 
     def markdown(self) -> str:
         """With title, caption and notes."""
-        lines = [f"## {self.title}", "", self.caption, ""]
-        lines += [_piped(self.headings), _piped(["---"] + ["---:"] * (len(self.headings) - 1))]
+        notes = "".join(f"- {note}\n" for note in self.notes)
+        return f"## {self.title}\n\n{self.caption}\n\n{self.grid()}" + (
+            f"\n{notes}" if notes else ""
+        )
+
+    def grid(self) -> str:
+        """The table alone, as Markdown."""
+        lines = [_piped(self.headings), _piped(["---"] + ["---:"] * (len(self.headings) - 1))]
         lines += [_piped([label, *map(text, cells)]) for label, cells in self.rows]
         lines += [_piped([f"**{label}**", *map(text, cells)]) for label, cells in self.summary]
-        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join(lines) + "\n"
 
     def csv(self) -> str:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
-from algorist.training.run import Run, expect_no_run, newest, replace_text
+from algorist.training.loading import newest
+from algorist.training.run import Run, expect_no_run, replace_text
 from algorist.training.slots import Slot
 
 _FILE = "each.json"

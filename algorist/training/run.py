@@ -13,9 +13,10 @@ from algorist.data.preparing import prepared
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
+from algorist.training.loading import BEST, newest
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
-from algorist.training.transport import lightened, restored
+from algorist.training.transport import lightened
 
 
 class Log(Protocol):
@@ -110,9 +111,9 @@ class Run:
         """Write a checkpoint and the best model so far."""
         with self.trainer.spent.on("saving"):
             checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
-            temporary = self.folder / ".best.safetensors"
+            temporary = self.folder / f".{BEST}"
             self.trainer.best_learner().save(temporary)
-            temporary.rename(self.folder / "best.safetensors")
+            temporary.rename(self.folder / BEST)
 
     @property
     def metrics(self) -> Path:
@@ -159,21 +160,6 @@ def pack(folder: Path | str, target: Path | str) -> list[Path]:
             replace_text(target / name, (folder / name).read_text())
             files.append(target / name)
     return files
-
-
-def newest(folder: Path) -> checkpoint.Checkpoint:
-    """The newest whole checkpoint of the run in a folder, or what was packed into it."""
-    if not (folder / "config.json").exists():
-        raise ValueError(
-            f"{folder}: there is no run here (no config.json); start one (algorist train)"
-        )
-    checkpoints = folder / "checkpoints"
-    if checkpoints.exists() or not checkpoint.is_in(folder):
-        return restored(checkpoint.newest(checkpoints))
-    try:
-        return restored(checkpoint.read(folder))
-    except checkpoint.DamagedError as error:
-        raise ValueError(f"{folder}: {error}; pack the run again") from error
 
 
 def expect_no_run(folder: Path) -> None:

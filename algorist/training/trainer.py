@@ -21,7 +21,7 @@ from algorist.data.stream import Prefetch
 from algorist.evaluation.evaluate import Examination
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import Graphs
-from algorist.model.learner import Learner, load
+from algorist.model.learner import Learner
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.training.checkpoint import Checkpoint
@@ -29,6 +29,7 @@ from algorist.training.config import Config
 from algorist.training.engine import CAPTURES, CapturedEngine, Engine, Lesson, PerSeed, Place
 from algorist.training.feed import Feed
 from algorist.training.lessons import Syllabus
+from algorist.training.loading import best_learner, load
 from algorist.training.slots import Slot
 from algorist.training.spent import Spent
 from algorist.training.workers import Crew, Workers
@@ -249,20 +250,9 @@ class Trainer:
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""
-        replicas = zip(self.config.seeds, self.best_steps, self.best_scores, strict=True)
-        about = {
-            "config": self.config.to_json(),
-            "replicas": [
-                # Before the first validation there is no score, and JSON knows no infinity.
-                {"seed": seed, "step": step, "validation": score if step else None}
-                for seed, step, score in replicas
-            ],
-        }
-        learner = Learner.new(
-            self.config.algorithms, self.config.model, self.config.convention, self.config.seeds
-        )
-        learner.net.load_state_dict(self.best)
-        return Learner(self.computing.apply(learner.net), self.config.convention, about)
+        learner = best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
+        self.computing.apply(learner.net)
+        return learner
 
     def extend(self, steps: int) -> None:
         """Train for so many steps in all; nothing before the last step depends on their number."""

@@ -1,0 +1,81 @@
+"""Places in Markdown files that are filled from results.
+
+A place is what stands between two comments, the first of which says what goes there:
+
+    <!-- results: table shipped -->
+    <!-- results: end -->
+
+    <!-- results: figure old-vs-new docs/figures/old-vs-new.png -->
+    <!-- results: end -->
+
+Pictures are written to the files that are named, seen from the file that shows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from algorist.errors import unknown
+from algorist.report import drawing
+from algorist.report.paper_figures import Picture, pictures
+from algorist.report.paper_tables import tables
+from algorist.report.reproduced import Reproduced
+from algorist.report.tables import Table
+from algorist.training.run import replace_text
+
+_PLACE = re.compile(
+    r"(?P<begin><!-- results: (?P<kind>table|figure) (?P<name>\S+)(?: (?P<file>\S+))? -->\n)"
+    r".*?(?P<end><!-- results: end -->)",
+    re.DOTALL,
+)
+NOTHING = "*Not measured yet.*\n"
+
+
+class Filling:
+    """Everything that can be put into a file."""
+
+    def __init__(self, results: Reproduced):
+        self._tables: Mapping[str, Table] = {table.name: table for table in tables(results)}
+        self._pictures: Mapping[str, Picture] = {each.name: each for each in pictures(results)}
+
+    def filled(self, text: str) -> str:
+        """A text with all its places filled."""
+        # Some dialects of Markdown see tables and pictures only between empty lines.
+        return _PLACE.sub(lambda p: f"{p['begin']}\n{self._content(p)}\n{p['end']}", text)
+
+    def fill(self, file: Path) -> None:
+        """Fill the places of a file and draw the pictures that it shows."""
+        text = file.read_text(encoding="utf-8")
+        places = list(_PLACE.finditer(text))
+        if not places:
+            raise ValueError(f"{file}: got no place to fill, expected <!-- results: table NAME -->")
+        replace_text(file, self.filled(text))
+        for place in places:
+            if place["kind"] == "figure":
+                _draw(self._picture(place), file.parent / place["file"])
+
+    def _content(self, place: re.Match[str]) -> str:
+        if place["kind"] == "figure":
+            picture = self._picture(place)
+            return f"![{picture.caption}]({place['file']})\n" if picture.draw else NOTHING
+        if place["name"] not in self._tables:
+            raise ValueError(unknown("table", place["name"], self._tables))
+        table = self._tables[place["name"]]
+        return f"{table.grid()}\n{table.caption}\n" if table.rows else NOTHING
+
+    def _picture(self, place: re.Match[str]) -> Picture:
+        if place["name"] not in self._pictures:
+            raise ValueError(unknown("figure", place["name"], self._pictures))
+        if not place["file"]:
+            raise ValueError(f"figure {place['name']}: got no file, expected one behind its name")
+        return self._pictures[place["name"]]
+
+
+def _draw(picture: Picture, file: Path) -> None:
+    from matplotlib import rc_context
+
+    if picture.draw:
+        with rc_context(drawing.STYLE):
+            drawing.write(picture.draw(), file.parent, file.stem)

@@ -1,0 +1,153 @@
+"""The learners that come with the package: what their files say, and what they score.
+
+Scores are of the weights as they are in the files, in half precision.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rich.table
+
+from algorist.experiments.identity import recipe_of
+from algorist.experiments.plan import ALGORITHMS
+from algorist.experiments.results import SHIPPED, Results, Row
+from algorist.model.computing import device_name
+from algorist.model.learner import Learner
+from algorist.report.means import Value, mean_of_all
+from algorist.report.reproduced import Reproduced, papers
+from algorist.report.scores import Scored
+from algorist.report.tables import Table
+from algorist.training.config import Config
+
+GENERALIST, _SPECIALIST = "generalist", "specialists/{}"
+_TO_ADD = "to add them: algorist eval --model {} --official --results results"
+
+
+# Files
+
+
+def described(name: str, file: Path, learner: Learner) -> dict[str, Any]:
+    """What a file holds, as plain data."""
+    return {
+        "name": name,
+        "algorithms": list(learner.algorithms),
+        "weights": number_of_weights(learner),
+        "bytes": file.stat().st_size,
+        **learner.about,
+    }
+
+
+def number_of_weights(learner: Learner) -> int:
+    """Of each replica."""
+    return sum(p.numel() for p in learner.net.parameters()) // learner.net.replicas
+
+
+def learner_table(learners: Sequence[Mapping[str, Any]]) -> rich.table.Table:
+    """A row for each replica of each described learner."""
+    table = rich.table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("model", "algorithms"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("weights", "MB", "seed", "best step", "validation %"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in learners:
+        tasks = one["algorithms"]
+        named = tasks[0] if len(tasks) == 1 else f"{len(tasks)}"
+        size = [f"{one['weights']:,}", f"{one['bytes'] / 1e6:.1f}"]
+        for replica in one.get("replicas", [{}]):
+            score = replica.get("validation")
+            shown = "-" if score is None else f"{100 * score:.2f}"
+            known = [str(replica.get(key, "-")) for key in ("seed", "step")]
+            table.add_row(one["name"], named, *size, *known, shown)
+    return table
+
+
+# Scores
+
+
+def keep_scores(
+    folder: Path | str, name: str, learner: Learner, scored: Iterable[Scored], version: str
+) -> Path:
+    """Put scores with the results in a folder; those of older weights of that name are dropped."""
+    results = Results(folder, SHIPPED)
+    rows = [row for one in scored for row in _rows(name, learner, one, version)]
+    nets = {_net(row) for row in rows}
+    results.remove(row for row in results.rows if row.part == name and _net(row) not in nets)
+    results.add(rows)
+    return results.file
+
+
+def _net(row: Row) -> tuple[int, int, float]:
+    """Which of the nets that had its name a row is of."""
+    return row.seed, row.best_step, row.validation
+
+
+def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator[Row]:
+    """A result for each replica; how long it was trained is not in its file."""
+    about = learner.about
+    for replica, evaluation in zip(about["replicas"], scored.evaluations, strict=True):
+        yield Row(
+            SHIPPED,
+            name,
+            scored.algorithm,
+            replica["seed"],
+            score=100 * evaluation.score,
+            correct=100 * evaluation.correct,
+            validation=100 * replica["validation"],
+            best_step=replica["step"],
+            steps=about.get("steps", replica["step"]),  # older files do not have it
+            weights=number_of_weights(learner),
+            samples=scored.samples,
+            recipe=recipe_of(Config.from_json(about["config"])),
+            version=version,
+            device=device_name(learner.net.device),
+            date=time.strftime("%Y-%m-%d"),
+            seconds=math.nan,
+        )
+
+
+def shipped_scores(results: Reproduced) -> Table:
+    """What the shipped generalist scores beside the paper's nets for one algorithm each."""
+    rows = {row.algorithm: row for row in results.shipped if row.part == GENERALIST}
+    each = {r.algorithm: r for r in results.shipped if r.part == _SPECIALIST.format(r.algorithm)}
+    missing = [name for name in ALGORITHMS if name not in rows]
+    columns = {
+        "paper, one net each": papers("triplet_gmpnn").values,
+        "generalist, score": {name: Value(row.score, None, 1) for name, row in rows.items()},
+        "generalist, correct": {name: Value(row.correct, None, 1) for name, row in rows.items()},
+        "specialists, score": {name: Value(row.score, None, 1) for name, row in each.items()},
+    }
+    shown = {heading: values for heading, values in columns.items() if values}
+    return Table(
+        SHIPPED,
+        "The shipped generalist",
+        _caption(next(iter(rows.values()), None)),
+        ["algorithm", *shown],
+        [(a, [own.get(a) for own in shown.values()]) for a in ALGORITHMS if a in rows],
+        [("mean", [mean_of_all(own) for own in shown.values()])] if rows else [],
+        [_lack(len(missing))] if missing else [],
+    )
+
+
+def _caption(row: Row | None) -> str:
+    scores = "Scores on the official tests (n = 64), in per cent, after rounding to half precision"
+    if row is None:
+        return f"{scores}."
+    return (
+        f"{scores}: one net for all thirty algorithms, {row.weights:,} weights, seed {row.seed}, "
+        f"the best in validation ({row.validation:.2f} %, n = 16) after {row.best_step:,} of "
+        f"{row.steps:,} cycles. The paper's are means of ten Triplet-GMPNN for one algorithm each; "
+        "it prints no numbers for its generalist. Correct is the share of samples whose whole "
+        f"answer is right. Tested on {row.device}, {row.date}, recipe {row.recipe}."
+    )
+
+
+def _lack(count: int) -> str:
+    return (
+        f"generalist: {count} of {len(ALGORITHMS)} algorithms are missing; "
+        f"{_TO_ADD.format(GENERALIST)}"
+    )

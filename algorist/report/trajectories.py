@@ -1,0 +1,94 @@
+"""What a learner predicts step by step in small problems, for a page: wrong values are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from itertools import islice
+
+import numpy as np
+
+from algorist.algorithms import Algorithm, get
+from algorist.algorithms.own import DERIVED
+from algorist.model.learner import Learner
+from algorist.model.solution import Comparison, Solution
+from algorist.report.notation import Values
+
+_USUAL = ("insertion_sort", "bfs", "dijkstra", "binary_search")
+"""Shown where they are among those tested: they are short and easily followed."""
+_OTHERS = 2
+"""How many are shown of other ones."""
+_SIZE, _SEED = 6, 1
+_LONGEST = 24
+"""Steps that are shown, at most."""
+
+
+def trajectories(learner: Learner, tested: Iterable[str]) -> str:
+    """Sections about a few of the algorithms, each with a problem that is drawn afresh."""
+    tested = list(tested)
+    chosen = [name for name in _USUAL if name in tested] or tested[:_OTHERS]
+    return "".join(_section(learner, get(name)) for name in chosen)
+
+
+def _section(learner: Learner, algorithm: Algorithm) -> str:
+    inputs = algorithm.sample(algorithm.size(_SIZE), 1, _SEED).inputs
+    given = {name: array[0] for name, array in inputs.items() if name not in DERIVED}
+    solution = learner.run(algorithm.name, compare=True, **given)
+    assert solution.comparison is not None
+    content = [
+        f"<h3>{escape(algorithm.name)}</h3>",
+        f"<p>{escape(algorithm.description)} {_verdict(solution, solution.comparison)}</p>",
+        _inputs(algorithm, solution),
+        _steps(algorithm, solution, solution.comparison),
+    ]
+    return '<section class="trajectory">\n{}\n</section>\n'.format("\n".join(content))
+
+
+def _verdict(solution: Solution, comparison: Comparison) -> str:
+    answer = "right" if solution.right else "wrong"
+    hints = f", hints are {100 * comparison.share:.1f} % right" if comparison.wrong else ""
+    return f"The answer is {answer}{hints}."
+
+
+def _inputs(algorithm: Algorithm, solution: Solution) -> str:
+    """Those that have a number for each node, or one in all."""
+    texts = []
+    for feature in algorithm.spec.inputs:
+        array = solution.inputs[feature.name]
+        if array.ndim < 2 and feature.name != "pos":
+            numbers = " ".join(Values.of_compact(feature, array[None]).texts(0))
+            texts.append(f"{escape(feature.name)} <code>{numbers}</code>")
+    return f"<p>{', '.join(texts)}</p>" if texts else ""
+
+
+def _steps(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> str:
+    """A row for each step, a column for each hint."""
+    hints = [
+        Values.of_compact(algorithm.spec[name], array, comparison.wrong[name])
+        for name, array in solution.hints.items()
+    ]
+    if not hints:
+        return ""
+    heading = "".join(f"<th>{escape(values.feature.name)}</th>" for values in hints)
+    rows = "".join(_row(hints, step) for step in range(min(solution.steps, _LONGEST)))
+    return (
+        f'<div class="wide"><table class="steps">\n<thead><tr><th>step</th>{heading}</tr></thead>\n'
+        f"<tbody>\n{rows}</tbody></table></div>"
+    )
+
+
+def _row(hints: Iterable[Values], step: int) -> str:
+    cells = "".join(f"<td>{_cell(values, step)}</td>" for values in hints)
+    return f"<tr><th>{step}</th>{cells}</tr>\n"
+
+
+def _cell(values: Values, step: int) -> str:
+    """The values of a step in a line, or of pairs of nodes in a line for each first one."""
+    pieces = (
+        f"<mark>{text}</mark>" if wrong else text
+        for text, wrong in zip(values.texts(step), np.ravel(values.marked(step)), strict=True)
+    )
+    numbers = values.numbers[step]
+    in_line = numbers.shape[-1] if numbers.ndim == 2 else max(numbers.size, 1)
+    lines = iter(lambda: " ".join(islice(pieces, in_line)), "")
+    return "<br>".join(lines)

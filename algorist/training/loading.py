@@ -1,0 +1,95 @@
+"""Learners that were saved: files, the best nets of runs, and those that come with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from algorist.model.learner import Learner, read
+from algorist.training import checkpoint
+from algorist.training.checkpoint import Checkpoint
+from algorist.training.config import Config
+from algorist.training.transport import restored
+from algorist.weights import shipped
+
+BEST, CONFIG = "best.safetensors", "config.json"
+"""Files in the folder of a run: its best nets, and how it is trained."""
+
+
+def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
+    """A saved learner: a file, the best nets of a run's folder, or a shipped one by its name.
+
+    What has that name here comes before what is shipped. Of a packed run, the best nets are taken
+    from its checkpoint.
+
+        >>> load("nobody")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        ValueError: there is no file, run or shipped learner 'nobody'; shipped: ...
+    """
+    path, known = Path(source), shipped()
+    if path.is_file():
+        return read(path, device)
+    if (path / BEST).exists():
+        return read(path / BEST, device)
+    if (path / CONFIG).exists():
+        return _best_in(newest(path), device)
+    if str(source) in known:
+        return read(known[str(source)], device)
+    raise ValueError(
+        f"there is no file, run or shipped learner {str(source)!r}; "
+        f"shipped: {', '.join(known) or 'none'}"
+    )
+
+
+def newest(folder: Path) -> Checkpoint:
+    """The newest whole checkpoint of the run in a folder, or what was packed into it."""
+    if not (folder / CONFIG).exists():
+        raise ValueError(
+            f"{folder}: there is no run here (no {CONFIG}); start one (algorist train)"
+        )
+    checkpoints = folder / "checkpoints"
+    if checkpoints.exists() or not checkpoint.is_in(folder):
+        return restored(checkpoint.newest(checkpoints))
+    try:
+        return restored(checkpoint.read(folder))
+    except checkpoint.DamagedError as error:
+        raise ValueError(f"{folder}: {error}; pack the run again") from error
+
+
+def best_learner(
+    config: Config,
+    weights: Mapping[str, Tensor],
+    step: int,
+    best_steps: Sequence[int],
+    best_scores: Sequence[float],
+) -> Learner:
+    """The best nets of a run after so many steps, and when and how good each seed's was."""
+    learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+    learner.net.load_state_dict(weights)
+    replicas = zip(config.seeds, best_steps, best_scores, strict=True)
+    about = {
+        "config": config.to_json(),
+        "steps": step,
+        "replicas": [
+            # Before the first validation there is no score, and JSON knows no infinity.
+            {"seed": seed, "step": best, "validation": score if best else None}
+            for seed, best, score in replicas
+        ],
+    }
+    return Learner(learner.net, config.convention, about)
+
+
+def _best_in(saved: Checkpoint, device: torch.device | str) -> Learner:
+    config, state = Config.from_json(saved.state["config"]), saved.state
+    weights = {
+        name.removeprefix("best/"): tensor
+        for name, tensor in saved.tensors.items()
+        if name.startswith("best/")
+    }
+    learner = best_learner(config, weights, saved.step, state["best_steps"], state["best_scores"])
+    learner.net.to(device).eval()
+    return learner

@@ -1,0 +1,21 @@
+"""Weights that come with the package: one safetensors file for each learner, known by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+DEFAULT = "generalist"
+"""The learner that commands use unless they are given another."""
+
+_ENDING = ".safetensors"
+
+
+def shipped() -> dict[str, Path]:
+    """The files of all shipped learners; the name of one in a folder is `folder/name`."""
+    files = sorted(FOLDER.rglob(f"*{_ENDING}"))
+    return {_name(file): file for file in files}
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(FOLDER).as_posix().removesuffix(_ENDING)

@@ -1,0 +1,391 @@
+"""Learners that come with the package: found by name, tested, shown, and what is said of them."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import small
+import torch
+from made_up import write_results, write_shipped
+from safetensors import safe_open
+
+import algorist
+from algorist import weights
+from algorist.cli import main
+from algorist.commands import export
+from algorist.data import official
+from algorist.evaluation.evaluate import evaluate
+from algorist.experiments.plan import ALGORITHMS
+from algorist.experiments.results import SHIPPED, Results, file_of, read
+from algorist.report.filling import NOTHING, Filling
+from algorist.report.published import published
+from algorist.report.reproduced import Reproduced
+from algorist.report.shipped import shipped_scores
+from algorist.training.loading import load
+from algorist.training.run import Run, pack
+
+pytestmark = pytest.mark.usefixtures("piped")
+
+ROOT = Path(__file__).parent.parent
+FILE = weights.FOLDER / "generalist.safetensors"
+needs_weights = pytest.mark.skipif(not FILE.exists(), reason=f"there is no {FILE}")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of two algorithms and two seeds, stopped after four of six steps."""
+    schedule = {"validate_every": 2, "checkpoint_every": 2}
+    config = small.training("bfs", "minimum", seeds=(0, 1), steps=6, schedule=schedule)
+    started = Run.start(tmp_path_factory.mktemp("run"), config)
+    started.train(should_stop=lambda: started.trainer.step >= 4)
+    return started.folder
+
+
+@pytest.fixture
+def shipped(run, tmp_path, monkeypatch):
+    """A package that ships two small learners; its folder of weights."""
+    folder = tmp_path / "weights"
+    (folder / "specialists").mkdir(parents=True)
+    monkeypatch.setattr(weights, "FOLDER", folder)
+    monkeypatch.chdir(tmp_path)
+    load(run).replica(0).save(folder / "generalist.safetensors", half=True)
+    load(run).replica(1).save(folder / "specialists" / "bfs.safetensors", half=True)
+    return folder
+
+
+def same_weights(one, other):
+    pairs = zip(one.net.state_dict().values(), other.net.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+# Names
+
+
+def test_shipped_learners_are_loaded_by_their_names(shipped):
+    assert list(weights.shipped()) == ["generalist", "specialists/bfs"]
+    for name in weights.shipped():
+        assert same_weights(algorist.load(name), load(shipped / f"{name}.safetensors"))
+
+
+def test_what_has_the_name_here_comes_first(shipped, run, tmp_path):
+    Path("generalist").mkdir()  # holds no learner, so it does not count
+    assert load("generalist").about["replicas"][0]["seed"] == 0
+    load(run).replica(1).save(Path("generalist") / "best.safetensors")
+    assert load("generalist").about["replicas"][0]["seed"] == 1
+
+
+def test_an_unknown_name_is_told_with_those_that_there_are(shipped):
+    message = (
+        r"^there is no file, run or shipped learner 'nobody'; shipped: generalist, specialists/bfs$"
+    )
+    with pytest.raises(ValueError, match=message):
+        load("nobody")
+
+
+def test_the_list_of_models_says_what_each_file_holds(shipped, capsys):
+    assert main(["list", "--models"]) == 0
+    _, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert [cells[0] for cells in rows] == ["generalist", "specialists/bfs"]
+    best = [load(name).about["replicas"][0] for name in weights.shipped()]
+    assert [cells[-3:] for cells in rows] == [
+        [str(one["seed"]), str(one["step"]), f"{100 * one['validation']:.2f}"] for one in best
+    ]
+    assert main(["list", "--models", "--json"]) == 0
+    first, _ = json.loads(capsys.readouterr().out)
+    assert first["algorithms"] == ["bfs", "minimum"]
+    assert json.loads(first["config"])["model"]["hidden"] == 16
+    assert main(["list", "--models", "--family", "sorting"]) == 2
+    assert "--family: it is for algorithms" in capsys.readouterr().err
+
+
+def test_a_package_without_weights_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(weights, "FOLDER", tmp_path)
+    assert main(["list", "--models"]) == 0
+    assert "no learners" in capsys.readouterr().out
+    assert main(["run", "minimum", "3", "1"]) == 2
+    assert "'generalist'; shipped: none" in capsys.readouterr().err
+
+
+# Packed runs and exports
+
+
+def test_the_best_nets_of_a_packed_run_are_loaded_from_its_checkpoint(run, tmp_path):
+    pack(run, tmp_path / "packed")
+    got, expected = load(tmp_path / "packed"), load(run)
+    assert got.about == expected.about
+    assert got.about["steps"] == 4
+    assert not got.net.training
+    for name, value in expected.net.state_dict().items():  # differences are kept in bfloat16
+        torch.testing.assert_close(got.net.state_dict()[name], value, rtol=1e-2, atol=1e-4)
+
+
+def test_a_packed_run_is_exported_in_one_command(run, tmp_path, capsys):
+    pack(run, tmp_path / "packed")
+    file = tmp_path / "one.safetensors"
+    words = ["export", str(tmp_path / "packed"), str(file), "--seed", "1", "--half"]
+    assert main(words) == 0
+    got, expected = load(file), load(tmp_path / "packed").replica(1)
+    for name, value in expected.net.state_dict().items():
+        assert torch.equal(got.net.state_dict()[name], value.half().float())
+    assert got.about["replicas"] == expected.about["replicas"]
+    assert got.about["exported"]["version"] == algorist.__version__
+
+
+def test_the_best_seed_can_be_exported(run, tmp_path):
+    learner, file = load(run), tmp_path / "best.safetensors"
+    for place, score in enumerate((0.25, 0.5)):
+        learner.about["replicas"][place]["validation"] = score
+    learner.save(tmp_path / "both.safetensors")
+    assert main(["export", str(tmp_path / "both.safetensors"), str(file), "--best"]) == 0
+    assert same_weights(load(file), learner.replica(1))
+    assert load(file).about["replicas"] == [learner.about["replicas"][1]]
+
+
+def test_the_commit_is_that_of_the_package_not_of_what_is_around_it(tmp_path):
+    def git(*words):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+
+    for name in ("kept.py", "other.py"):
+        (tmp_path / name).write_text("")
+    assert export._commit(tmp_path / "kept.py") is None
+    git("init", "-q")
+    git("add", "kept.py")
+    git("commit", "-qm", "first")
+    assert export._commit(tmp_path / "kept.py") == git("rev-parse", "HEAD").stdout.strip()
+    assert export._commit(tmp_path / "other.py") is None
+
+
+# Commands
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--official"],
+        ["--model", "generalist", "--official"],
+        ["generalist"],
+        ["bfs", "minimum"],
+        ["--model", "generalist", "bfs", "minimum"],
+        ["generalist", "bfs", "minimum", "--split", "test"],
+    ],
+)
+def test_the_generalist_is_tested_unless_another_learner_is_given(shipped, words, capsys):
+    assert main(["eval", *words, "--samples", "2", "--json", "--device", "cpu"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(r["algorithm"], r["n"], r["samples"]) for r in rows] == [
+        ("bfs", 64, 2),
+        ("minimum", 64, 2),
+    ]
+    learner = load("generalist")
+    for one in rows:
+        batch = official.beginning(one["algorithm"], "test", 2)
+        (expected,) = evaluate(learner, one["algorithm"], batch)
+        assert one["replicas"][0]["score"] == expected.score
+
+
+def test_eval_says_how_many_samples_it_took_and_what_the_paper_has(shipped, capsys):
+    assert main(["eval", "--samples", "2", "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "samples: only the first 2 of each official test" in out
+    (mean,) = (line.split() for line in out.splitlines() if line.startswith("mean"))
+    paper = [published()[name]["triplet_gmpnn"].score for name in ("bfs", "minimum")]
+    assert mean[-1] == f"{sum(paper) / 2:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bsf"], "unknown algorithm or learner 'bsf': did you mean 'bfs'?"),
+        (["runs/none"], "no file, run or shipped learner 'runs/none'; shipped: generalist"),
+        (["dfs"], "unknown algorithm for this learner 'dfs'"),
+        (["--model", "specialists/bsf"], "no file, run or shipped learner 'specialists/bsf'"),
+    ],
+)
+def test_unknown_learners_and_algorithms_are_told_apart(shipped, words, message, capsys):
+    assert main(["eval", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_the_generalist_runs_unless_another_learner_is_given(shipped, capsys):
+    assert main(["run", "minimum", "3", "1", "2", "--json"]) == 0
+    got = json.loads(capsys.readouterr().out)
+    expected = load("generalist").run("minimum", key=[3, 1, 2], compare=True)
+    assert got["answer"] == expected.answer
+    assert got["hints_right"] == expected.comparison.share
+
+
+def test_the_page_of_a_test_has_scores_means_and_trajectories(shipped, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["eval", "--samples", "1", "--html", str(page), "--device", "cpu"]) == 0
+    assert f"written to {page}" in capsys.readouterr().out
+    text = page.read_text()
+    assert "the first samples of the official tests" in text
+    assert text.count("<tr><th>mean</th>") == 1
+    assert text.count('<section class="trajectory">') == 1  # of bfs alone, which is a usual one
+    solution = load("generalist").run("bfs", **drawn("bfs"), compare=True)
+    wrong = sum(int(mask.sum()) for mask in solution.comparison.wrong.values())
+    explained = 1  # in the text above
+    assert text.count("<mark>") == wrong + explained > explained
+
+
+def drawn(name):
+    """The problem that pages show."""
+    inputs = algorist.get(name).sample(6, 1, 1).inputs
+    return {key: array[0] for key, array in inputs.items() if key not in ("pos", "adj")}
+
+
+# Scores
+
+
+def test_scores_of_a_test_are_kept_and_those_of_older_weights_dropped(shipped, run, capsys):
+    words = ["eval", "--samples", "1", "--results", "results", "--device", "cpu"]
+    assert main(words) == 0
+    (first, second) = read(file_of("results", SHIPPED))
+    about = load("generalist").about
+    assert (first.part, first.algorithm, first.seed, first.samples) == ("generalist", "bfs", 0, 1)
+    assert first.validation == 100 * about["replicas"][0]["validation"]
+    assert first.steps == about["steps"] == 4
+    assert main([*words, "minimum"]) == 0
+    assert [r.score for r in read(file_of("results", SHIPPED))] == [first.score, second.score]
+    load(run).replica(1).save(shipped / "generalist.safetensors")
+    assert main([*words, "minimum"]) == 0
+    (only,) = read(file_of("results", SHIPPED))
+    assert (only.algorithm, only.seed) == ("minimum", 1)
+
+
+def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp_path):
+    rows = write_shipped(tmp_path)
+    table = shipped_scores(Reproduced(tmp_path))
+    assert [name for name, _ in table.rows] == list(ALGORITHMS)
+    for place, (name, (paper, score, _)) in enumerate(table.rows):
+        assert score.mean == 50 + place
+        assert paper.mean == published()[name]["triplet_gmpnn"].score
+    assert table.summary[0][1][1] == pytest.approx(64.5)
+    assert not table.notes
+    assert len(table.headings) == 4
+    alone = replace(rows[5], part=f"specialists/{rows[5].algorithm}", score=99.0)
+    Results(tmp_path, SHIPPED).add([alone])
+    table = shipped_scores(Reproduced(tmp_path))
+    assert [cells[3] and cells[3].mean for _, cells in table.rows][4:7] == [None, 99.0, None]
+    Results(tmp_path, SHIPPED).add([replace(rows[3], samples=2)])
+    table = shipped_scores(Reproduced(tmp_path))
+    assert rows[3].algorithm not in dict(table.rows)
+    assert table.summary[0][1][1] is None  # no mean of what is not whole
+    assert "1 of 30 algorithms are missing" in table.notes[0]
+
+
+# Places that are filled
+
+
+PAGE = """# Title
+<!-- results: table shipped -->
+old
+<!-- results: end -->
+between
+<!-- results: figure generalist-vs-best figures/best.png -->
+<!-- results: end -->
+after
+"""
+
+
+def test_marked_places_are_filled_and_all_else_stays(tmp_path, capsys):
+    write_shipped(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    assert main(["report", str(tmp_path), "--fill", str(page)]) == 0
+    text = page.read_text()
+    assert "old" not in text
+    assert "| bfs | 99.73 ± 0.04 | 53.00 | 0.10 |" in text
+    assert (
+        f"between\n<!-- results: figure generalist-vs-best figures/best.png -->\n\n{NOTHING}"
+        in text
+    )
+    assert text.startswith("# Title\n")
+    assert text.endswith("<!-- results: end -->\nafter\n")
+    assert not (tmp_path / "figures").exists()
+    assert Filling(Reproduced(tmp_path)).filled(text) == text
+
+
+def test_pictures_are_drawn_where_a_place_says(tmp_path):
+    write_results(tmp_path, experiments=["generalist"])
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    assert main(["report", str(tmp_path), "--fill", str(page)]) == 0
+    assert "](figures/best.png)\n\n<!-- results: end -->\nafter" in page.read_text()
+    assert (tmp_path / "figures" / "best.png").read_bytes().startswith(b"\x89PNG")
+    assert NOTHING in page.read_text()  # no shipped learner was tested
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing here", "got no place to fill"),
+        ("<!-- results: table shiped -->\n<!-- results: end -->", "unknown table 'shiped'"),
+        ("<!-- results: figure nope a.png -->\n<!-- results: end -->", "unknown figure 'nope'"),
+        ("<!-- results: figure families -->\n<!-- results: end -->", "figure families: got no"),
+    ],
+)
+def test_places_that_make_no_sense_are_refused(tmp_path, text, message, capsys):
+    write_shipped(tmp_path)
+    (tmp_path / "page.md").write_text(text)
+    assert main(["report", str(tmp_path), "--fill", str(tmp_path / "page.md")]) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "page.md").read_text() == text
+
+
+# What is really shipped
+
+
+@needs_weights
+def test_the_generalist_knows_all_algorithms_in_half_precision_and_few_bytes():
+    learner = load(FILE)
+    assert learner.algorithms == ALGORITHMS
+    assert learner.net.replicas == 1
+    with safe_open(str(FILE), "pt") as file:
+        kinds = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    assert kinds == {"F16"}
+    files = weights.shipped().values()
+    assert sum(file.stat().st_size for file in files) < 40e6
+    assert learner.about["replicas"][0]["validation"] > 0.5
+    assert learner.about["exported"].keys() >= {"version"}
+
+
+@needs_weights
+def test_the_generalist_solves_what_the_readme_gives_it():
+    learner = load(FILE)
+    roads = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}, "sea": {}}
+    assert learner.run("bfs", A=roads, s="home").right
+    assert learner.run("minimum", key=[5, 2, 9, 1]).right
+
+
+@needs_weights
+@pytest.mark.parametrize("name", ["bfs", "bellman_ford", "segments_intersect"])
+def test_the_kept_scores_are_those_of_the_file(name):
+    rows = {r.algorithm: r for r in read(file_of(ROOT / "results", SHIPPED))}
+    if name not in rows:
+        pytest.skip("results/shipped.csv has no scores yet")
+    learner = load(FILE)
+    (best,) = learner.about["replicas"]
+    kept = rows[name]
+    assert (kept.seed, kept.best_step) == (best["seed"], best["step"])
+    assert kept.validation == pytest.approx(100 * best["validation"])
+    (got,) = evaluate(learner, name, official.beginning(name, "test", kept.samples))
+    assert 100 * got.score == pytest.approx(kept.score, abs=0.5)  # sums differ between machines
+
+
+@needs_weights
+def test_the_wheel_has_the_weights_and_all_other_data(tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        assert archive.read("algorist/weights/generalist.safetensors") == FILE.read_bytes()
+    assert {"algorist/report/page.html", "algorist/report/published.csv"} <= names
