@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test lint format types bench clean
+.PHONY: run test docs lint format types bench clean
 
 # A problem step by step; then a net that learns to solve it, tested beside the paper's.
 run: $(READY)
@@ -15,6 +15,10 @@ run: $(READY)
 
 test: lint types
 	$(BIN)/pytest -q -n auto
+
+# The documentation, in site/: open site/index.html.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -37,7 +41,7 @@ bench: $(READY)
 # Machine code of older versions stays in __pycache__ until somebody sweeps it out.
 clean:
 	find algorist examples tests -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || python3 -m venv $(VENV)

@@ -120,11 +120,13 @@ class Learner:
     ) -> list[Solution]:
         """Solve several problems, of one size or of many, each given as `run` takes its inputs.
 
-        >>> from algorist.model.net import ModelConfig
-        >>> learner = Learner.new(["minimum"], ModelConfig(hidden=16), Convention())
-        >>> solutions = learner.run_many("minimum", [{"key": [3, 1, 2]}, {"key": [20, 10]}])
-        >>> [len(solution.inputs["key"]) for solution in solutions]
-        [3, 2]
+        Those of one size are computed together.
+
+            >>> from algorist.model.net import ModelConfig
+            >>> learner = Learner.new(["minimum"], ModelConfig(hidden=16), Convention())
+            >>> solutions = learner.run_many("minimum", [{"key": [3, 1, 2]}, {"key": [20, 10]}])
+            >>> [len(solution.inputs["key"]) for solution in solutions]
+            [3, 2]
         """
         from algorist.model.solving import solve_many
 
