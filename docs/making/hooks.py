@@ -5,6 +5,8 @@ A page asks for it by a fenced block:
     ```picture bfs            a run of an algorithm, drawn
     ```features bfs           its features, from the spec; the lines say what each means
     ```meanings               such lines for all features of the page; nothing is shown
+    ```file examples/euclid.py
+                              a file of the repository, whole
     ```improvements           the paper's improvements, from the recipes
     ```commands               all commands, from their parsers
 """
@@ -23,8 +25,10 @@ import pictures
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
+_ROOT = Path(__file__).parents[2]
 _ASKED = re.compile(
-    r"^```(picture|features|meanings|improvements|commands)\b *(\S*)\n([\s\S]*?)^```$", re.MULTILINE
+    r"^```(picture|features|meanings|file|improvements|commands)\b *(\S*)\n([\s\S]*?)^```$",
+    re.MULTILINE,
 )
 
 
@@ -39,6 +43,8 @@ def filled(markdown: str) -> str:
                 return pictures.html(name)
             case "features":
                 return features.table(name, features.meanings(text), of_page)
+            case "file":
+                return f'```python title="{name}"\n{(_ROOT / name).read_text()}```'
             case "improvements":
                 return improvements.table()
             case "commands":
@@ -63,5 +69,5 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Fill in what a page asks for."""
     try:
         return filled(markdown)
-    except (KeyError, ValueError) as error:
+    except (KeyError, OSError, ValueError) as error:
         raise PluginError(f"{page.file.src_uri}: {error}") from error

@@ -36,7 +36,7 @@ def _output(output: dict[str, Any]) -> str:
         svg = "".join(data["image/svg+xml"])
         return f'<div class="plot">{_in_one_line(svg[svg.index("<svg") :])}</div>'
     text = "".join(output.get("text") or data.get("text/plain") or "")
-    return f'```text {{ .output }}\n{_COLOURS.sub("", text).rstrip()}\n```'
+    return f"```text {{ .output }}\n{_COLOURS.sub('', text).rstrip()}\n```"
 
 
 def _in_one_line(svg: str) -> str:

@@ -93,7 +93,6 @@ _PARTS = (
 )
 
 
-
 def _compared(trace: Trace, step: int) -> list[int]:
     """The letters that agree before i and j."""
     i, j, shift = (trace.node(hint, step) for hint in ("i", "j", "s"))

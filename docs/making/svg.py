@@ -1,4 +1,4 @@
-"""A small canvas: shapes in, one SVG out. Colours are classes, so that the page's style has them."""
+"""A small canvas: shapes in, one SVG out. Colours are classes, which the page's style explains."""
 
 from __future__ import annotations
 
