@@ -168,7 +168,7 @@ def test_a_table_of_features_is_the_spec_and_every_feature_is_explained():
 
     meanings = {"reach_h": "reached", "pi_h": "whence", "pi": "whence", "s": "the source"}
     rows = features.table("bfs", meanings, {}).splitlines()
-    assert "| hint | `reach_h` | node | mask | reached |" in rows
+    assert "| hint | `reach_h` | `node.mask` | reached |" in rows
     assert sum(row.startswith(("| input", "| hint", "| output")) for row in rows) == 7
     with pytest.raises(ValueError, match="reach_h is not explained"):
         features.table("bfs", {"pi_h": "whence"}, {"pi": "whence", "s": "the source"})
@@ -255,7 +255,7 @@ def command_lines(text):
 
 @pytest.mark.usefixtures("own_tables")
 @pytest.mark.parametrize(
-    "page", sorted(page for page, text in PAGES.items() if command_lines(text))
+    "page", sorted(page for page in PAGES if page != "log.md" and command_lines(PAGES[page]))
 )
 def test_command_lines_in_the_pages_are_understood(page, monkeypatch):
     monkeypatch.chdir(ROOT)

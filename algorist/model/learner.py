@@ -55,7 +55,9 @@ class Learner:
     """A net for some algorithms, with one replica for each seed."""
 
     net: Net
+    """All weights."""
     convention: Convention
+    """How problems are put to the net."""
     about: Mapping[str, Any]
     """Where it comes from: the configuration, and for each of the `replicas` seed, step, score."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import algorist
 from algorist.spec import Feature
@@ -31,17 +32,24 @@ def table(name: str, own: Mapping[str, str], of_page: Mapping[str, str]) -> str:
     unknown = [word for word in own if word not in algorithm.spec]
     if unknown:
         raise ValueError(f"features {name}: there is no {', '.join(unknown)}")
-    head = ("| | name | location | kind | |", "| --- | --- | --- | --- | --- |")
+    head = ("| | feature | type | |", "| --- | --- | --- | --- |")
     rows = [_row(feature, known[feature.name]) for feature in algorithm.spec]
     return "\n".join((*head, *rows)) + _options(algorithm)
 
 
 def _row(feature: Feature, meaning: str) -> str:
-    kind = str(feature.kind) + (f" of {feature.classes}" if feature.classes else "")
-    return f"| {feature.stage} | `{feature.name}` | {feature.location} | {kind} | {meaning} |"
+    classes = f"({feature.classes})" if feature.classes else ""
+    kind = f"{feature.location}.{feature.kind}{classes}"  # as declarations have it
+    return f"| {feature.stage} | `{feature.name}` | `{kind}` | {meaning} |"
 
 
 def _options(algorithm: algorist.Algorithm) -> str:
     """How random problems can be varied."""
-    options = [f"`{name}={value}`" for name, value in algorithm.sampler.options.items()]
+    options = [f"`{name}`{_default(value)}" for name, value in algorithm.sampler.options.items()]
     return f"\n\nOptions of random problems: {', '.join(options)}." if options else ""
+
+
+def _default(value: Any) -> str:
+    if value is None:  # it depends on the size
+        return ""
+    return f" ({', '.join(map(str, value)) if isinstance(value, tuple) else value})"

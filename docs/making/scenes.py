@@ -279,8 +279,8 @@ class Plane:
         for start, end in self.segments:
             canvas.line(places[start], places[end], "thick")
         if self.ray:
-            start, end = (places[trace.node(hint, step)] for hint in self.ray)
-            canvas.line(start, end, "rule")
+            first, last = (places[trace.node(hint, step)] for hint in self.ray)
+            canvas.line(first, last, "rule")
         if self.chain:
             for node, other in enumerate(trace.hints[self.chain][step]):
                 if node != other:
