@@ -18,7 +18,8 @@ import small
 from test_readme import stripped, without_numbers
 
 import algorist
-from algorist.cli import COMMANDS, PLUGINS, _parser, main
+from algorist.cli import COMMANDS, _parser, main
+from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
 from algorist.model.processors import PROCESSORS
 from algorist.training.recipes import IMPROVEMENTS, RECIPES
@@ -121,6 +122,8 @@ def test_every_algorithm_is_drawn_and_explained_on_the_page_of_its_family():
         for name in algorist.algorithms()
         for what in ("picture", "features")
     }
+    listed = re.findall(r"\[(\w+)\]\(\w+\.md#\1\)", PAGES["algorithms/index.md"])
+    assert sorted(listed) == algorist.algorithms()
 
 
 # What the site is made of
@@ -257,15 +260,19 @@ def command_lines(text):
 @pytest.mark.parametrize(
     "page", sorted(page for page in PAGES if page != "log.md" and command_lines(PAGES[page]))
 )
-def test_command_lines_in_the_pages_are_understood(page, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    monkeypatch.delenv(PLUGINS, raising=False)
+def test_command_lines_in_the_pages_are_understood(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("roads", "home,sea,3"), ("steps", "wash,eat"), ("points", "0,0\n1,2")):
+        Path(f"{name}.csv").write_text(text)
     for words in command_lines(PAGES[page]):
         if words[0] == "--plugin":
-            algorist.load_plugin(words[1])
+            algorist.load_plugin(ROOT / words[1])
         arguments = _parser(words).parse_args(words)
         if arguments.command == "train":
             configuration(arguments)
+        if arguments.command == "run":
+            algorithm = algorist.get(arguments.algorithm)
+            assert len(algorithm.trace(**problem(algorithm, arguments))) == 1
 
 
 @pytest.mark.usefixtures("own_tables", "piped")
