@@ -30,8 +30,8 @@ def html(name: str) -> str:
     trace = Trace.of(name, picture.problem)
     panels = "".join(_panel(picture, trace, step) for step in picture.steps)
     legend = "".join(
-        f'<span><i class="{tone.style}"></i>{escape(tone.means)}</span>'
-        for tone in picture.scene.tones
+        f'<span><i class="{style}"></i>{escape(means)}</span>'
+        for style, means in picture.scene.legend()
     )
     note = f"<span>{escape(picture.note)}</span>" if picture.note else ""
     return (

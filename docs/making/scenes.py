@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from svg import Canvas, Point
 from traces import Tone, Trace, style_of, tags_of
 
 
-class Scene(Protocol):
-    """Draws a step of a run; its tones are explained below the picture."""
+class Scene(ABC):
+    """Draws a step of a run."""
 
-    @property
-    def tones(self) -> Sequence[Tone]:
-        """How some of the nodes are shown."""
-        ...
+    tones: Sequence[Tone] = ()
+    """How some of the nodes are shown."""
 
+    @abstractmethod
     def draw(self, canvas: Canvas, trace: Trace, step: int) -> None:
         """Draw one step."""
-        ...
+
+    def legend(self) -> list[tuple[str, str]]:
+        """The styles that need an explanation, and the explanation."""
+        return [(tone.style, tone.means) for tone in self.tones]
 
 
 def _number(value: float) -> str:
@@ -37,7 +39,7 @@ def _between(start: Point, end: Point, radius: float) -> tuple[Point, Point]:
 
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(Scene):
     """An array: a bar for each node, as high as its number."""
 
     tones: Sequence[Tone] = ()
@@ -91,7 +93,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Scene):
     """Nodes as disks and edges as lines; pointers as arrows, marked edges as thick lines."""
 
     places: Sequence[Point]
@@ -147,7 +149,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Scene):
     """A number, or a sign, for each pair of nodes; what the step has changed stands out."""
 
     values: str
@@ -165,10 +167,6 @@ class Table:
     """Only these nodes; None: all."""
 
     SIZE = 27
-    tones = (
-        Tone("known", lambda trace, step: (), "known"),
-        Tone("busy", lambda trace, step: (), "changed by this step"),
-    )
 
     def draw(self, canvas: Canvas, trace: Trace, step: int) -> None:
         """Row by row."""
@@ -184,6 +182,10 @@ class Table:
             place, wide = trace.node(self.cross, step) * self.SIZE, trace.n * self.SIZE
             canvas.box((0, place), wide, self.SIZE, "frame")
             canvas.box((place, 0), self.SIZE, wide, "frame")
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Cells have styles of their own."""
+        return [("known", "known"), ("busy", "changed by this step")]
 
     def _cell(
         self, canvas: Canvas, corner: Point, trace: Trace, step: int, pair: tuple[int, int]
@@ -206,7 +208,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Letters:
+class Letters(Scene):
     """A text, and the pattern below it at the present shift."""
 
     text: str
@@ -258,7 +260,7 @@ class Letters:
 
 
 @dataclass(frozen=True)
-class Plane:
+class Plane(Scene):
     """Points in the plane, and lines between some of them."""
 
     tones: Sequence[Tone] = ()
@@ -296,7 +298,7 @@ class Plane:
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(Scene):
     """Activities as boxes from their start to their finish, a row each."""
 
     tones: Sequence[Tone] = ()
