@@ -8,37 +8,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_SVG = "image/svg+xml"
 
 
 def page(file: Path) -> str:
     """The page of a notebook."""
     cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
-    parts = [part for cell in cells for part in _parts(cell)]
-    title, *rest = parts
+    title, *rest = (part for cell in cells for part in _parts(cell))
     link = f"[Download this notebook]({file.name}){{ .md-button }}"
     return "\n\n".join((title, link, *rest)) + "\n"
 
 
 def _parts(cell: dict[str, Any]) -> Iterator[str]:
+    """A text; or code, what it printed, and what it drew."""
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
         yield source
         return
     yield f"```python\n{source}\n```"
+    printed = "".join(part for output in cell["outputs"] for part in output.get("text", ()))
+    if printed:
+        yield f"```text {{ .output }}\n{printed.rstrip()}\n```"
     for output in cell["outputs"]:
-        yield _output(output)
-
-
-def _output(output: dict[str, Any]) -> str:
-    data = output.get("data", {})
-    if "image/svg+xml" in data:
-        svg = "".join(data["image/svg+xml"])
-        return f'<div class="plot">{_in_one_line(svg[svg.index("<svg") :])}</div>'
-    text = "".join(output.get("text") or data.get("text/plain") or "")
-    return f"```text {{ .output }}\n{_COLOURS.sub('', text).rstrip()}\n```"
+        if _SVG in output.get("data", {}):
+            yield f'<div class="plot">{_in_one_line("".join(output["data"][_SVG]))}</div>'
 
 
 def _in_one_line(svg: str) -> str:
-    """Markdown ends a block of HTML at an empty line."""
-    return re.sub(r"\s*\n\s*", " ", svg)
+    """A picture without its preamble; Markdown ends a block of HTML at an empty line."""
+    return re.sub(r"\s*\n\s*", " ", svg[svg.index("<svg") :])
