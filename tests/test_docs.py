@@ -4,6 +4,7 @@ import doctest
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -85,18 +86,23 @@ def target(page, link):
     return file, unquote(parts.fragment)
 
 
-def test_the_site_builds_strictly_is_whole_and_needs_no_network(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site, built as `make docs` does it."""
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'algorist[docs]'")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
-    done = subprocess.run(
-        [*build, "--site-dir", str(tmp_path)], cwd=ROOT, capture_output=True, text=True
-    )
+    folder = tmp_path_factory.mktemp("site").resolve()
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    pages = {file.resolve(): Links(file.read_text()) for file in tmp_path.rglob("*.html")}
+    return folder
+
+
+def test_all_links_of_the_site_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site):
+    pages = {file: Links(file.read_text()) for file in site.rglob("*.html")}
     assert len(pages) > 30
+    assert set(COMMANDS) <= pages[site / "reference" / "commands.html"].ids
+    del pages[site / "404.html"]  # whose links begin at the root of a server
     for page, found in pages.items():
-        if page.name == "404.html":  # its links begin at the root of a server
-            continue
         for link in (*found.links, *found.loaded):
             place = target(page, link)
             if place is None:
@@ -104,10 +110,24 @@ def test_the_site_builds_strictly_is_whole_and_needs_no_network(tmp_path):
                 continue
             file, anchor = place
             assert file.is_file(), f"{page.name}: {link}"
-            if anchor and file.suffix == ".html":
+            if anchor and file in pages:
                 assert anchor in pages[file].ids, f"{page.name}: {link}"
-    commands = pages[tmp_path.resolve() / "reference" / "commands.html"]
-    assert set(COMMANDS) <= commands.ids
+
+
+def test_the_search_finds_something_in_a_page_that_is_opened_as_a_file(site, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no Chromium here")
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000")
+    page = f"{(site / 'tour' / 'nets.html').as_uri()}?q=sinkhorn"
+    done = subprocess.run(
+        [browser, *options, f"--user-data-dir={tmp_path}", "--dump-dom", page],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "md-search-result__item" in done.stdout
+    assert "SINKHORN_STEPS" in done.stdout.upper()
 
 
 def test_every_algorithm_is_drawn_and_explained_on_the_page_of_its_family():
