@@ -277,8 +277,13 @@ PICTURES: dict[str, Picture] = {
     "topological_sort": Picture(
         {"A": _DUTIES},
         (0, 3, 5, 7, 9, 12),
-        Graph(_RING, _SEARCH, arrows="topo_h", tags=("topo_head_h",), directed=True),
-        "Thick arrows are topo_h: the node that comes next.",
+        Graph(
+            _RING,
+            (*_SEARCH, Tone("busy", at("topo_head_h"), "topo_head_h: comes first")),
+            arrows="topo_h",
+            directed=True,
+        ),
+        "Thick arrows are topo_h: to the node that comes next.",
     ),
     "strongly_connected_components": Picture(
         {"A": _LOOPS},
@@ -422,7 +427,7 @@ PICTURES: dict[str, Picture] = {
         "The dashed line goes from last_point to endpoint.",
     ),
     "segments_intersect": Picture(
-        {"points": [(0, 0.2), (2, 1.2), (0.4, 1.3), (1.5, 0.1)]},
+        {"points": [(0, 0.2), (2, 1.3), (0.4, 1.2), (1.5, 0.3)]},
         range(5),
         Plane(
             (
