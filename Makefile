@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test lint format types bench clean
+.PHONY: run test docs lint format types bench clean
 
 # The shipped generalist solves a problem, then takes the official tests (n = 64) of all thirty algorithms
 # beside the paper's nets: the first two samples of each, or with FULL=1 all, which takes hours without a GPU.
@@ -18,6 +18,10 @@ run: $(READY)
 
 test: lint types
 	$(BIN)/pytest -q -n auto
+
+# The documentation, in site/: open site/index.html.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -40,7 +44,7 @@ bench: $(READY)
 # Machine code of older versions stays in __pycache__ until somebody sweeps it out.
 clean:
 	find algorist examples tests -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || python3 -m venv $(VENV)

@@ -95,8 +95,11 @@ class _TypesAt:
 
 
 node = _TypesAt(Location.NODE)
+"""The types of features of nodes: `node.scalar`, `node.categorical(3)`, ..."""
 edge = _TypesAt(Location.EDGE)
+"""The types of features of pairs of nodes."""
 graph = _TypesAt(Location.GRAPH)
+"""The types of features of the whole graph."""
 
 MASKED = -1
 """What marks an entry that does not count: in a mask, or in the last class of a categorical."""

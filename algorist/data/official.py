@@ -1,10 +1,12 @@
 """The benchmark's data: any sample of it, and its fixed splits, which are kept on disk.
 
->>> from algorist.data import official
->>> official.generate("dijkstra", n=16, count=4, seed=1, p=(0.3, 0.7)).inputs["A"].shape
-(4, 16, 16)
->>> len(official.split("dijkstra", "train"))
-1000
+The names and defaults of options are the benchmark's.
+
+    >>> from algorist.data import official
+    >>> official.generate("dijkstra", n=16, count=4, seed=1, p=(0.3, 0.7)).inputs["A"].shape
+    (4, 16, 16)
+    >>> len(official.split("dijkstra", "train"))
+    1000
 """
 
 from __future__ import annotations

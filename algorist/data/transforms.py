@@ -1,12 +1,14 @@
 """Transforms: changes of how the data is put to a learner, for spec and batch together.
 
->>> import algorist
->>> chosen = standard(algorist.get("minimum"))
->>> "pred" in transformed_spec(chosen, algorist.get("minimum").spec)
-True
->>> batch = transformed(chosen, algorist.data.official.split("minimum", "val"))
->>> list(batch.inputs)
-['pos', 'key', 'pred']
+`standard` names those that an algorithm has in the paper.
+
+    >>> import algorist
+    >>> chosen = standard(algorist.get("minimum"))
+    >>> "pred" in transformed_spec(chosen, algorist.get("minimum").spec)
+    True
+    >>> batch = transformed(chosen, algorist.data.official.split("minimum", "val"))
+    >>> list(batch.inputs)
+    ['pos', 'key', 'pred']
 """
 
 from __future__ import annotations

@@ -55,7 +55,9 @@ class Learner:
     """A net for some algorithms, with one replica for each seed."""
 
     net: Net
+    """All weights."""
     convention: Convention
+    """How problems are put to the net."""
     about: Mapping[str, Any]
     """Where it comes from: the configuration, and for each of the `replicas` seed, step, score."""
 
@@ -120,11 +122,13 @@ class Learner:
     ) -> list[Solution]:
         """Solve several problems, of one size or of many, each given as `run` takes its inputs.
 
-        >>> from algorist.model.net import ModelConfig
-        >>> learner = Learner.new(["minimum"], ModelConfig(hidden=16), Convention())
-        >>> solutions = learner.run_many("minimum", [{"key": [3, 1, 2]}, {"key": [20, 10]}])
-        >>> [len(solution.inputs["key"]) for solution in solutions]
-        [3, 2]
+        Those of one size are computed together.
+
+            >>> from algorist.model.net import ModelConfig
+            >>> learner = Learner.new(["minimum"], ModelConfig(hidden=16), Convention())
+            >>> solutions = learner.run_many("minimum", [{"key": [3, 1, 2]}, {"key": [20, 10]}])
+            >>> [len(solution.inputs["key"]) for solution in solutions]
+            [3, 2]
         """
         from algorist.model.solving import solve_many
 

@@ -25,7 +25,7 @@ from algorist.model.window import Window
 from algorist.spec import Feature, Spec
 
 _CHOICES = {
-    "processor": tuple(processors.PROCESSORS),
+    "processor": processors.PROCESSORS,
     "hints": ("encoded_decoded", "decoded_only", "none"),
     "feedback": ("soft", "hard", "hard_on_eval"),
     "scalar_hint_init": ("xavier", "default"),
