@@ -25,6 +25,7 @@ from algorist.commands.resume import command as resume_command
 from algorist.commands.run import command as run_command
 from algorist.commands.sample import command as sample_command
 from algorist.commands.train import command as train_command
+from algorist.commands.view import command as view_command
 from algorist.report.terminal import Terminal
 
 COMMANDS: dict[str, Command] = {
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Command] = {
     "resume": resume_command,
     "eval": eval_command,
     "run": run_command,
+    "view": view_command,
     "reproduce": reproduce_command,
     "report": report_command,
     "export": export_command,

@@ -1,0 +1,80 @@
+"""The page in one piece: its modules are joined, and a trace can be put inside.
+
+So the file that is exported is the page that is served, and neither needs anything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+_STATIC = Path(__file__).parent / "static"
+_MAIN = "main.js"
+_IMPORT = re.compile(r'^import\s*\{[^}]*\}\s*from\s*"\./([\w-]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One HTML file, and what its scripts and styles may do."""
+
+    html: str
+    policy: str
+    """The content security policy: nothing runs, or is loaded, that is not in the page."""
+
+
+def page(trace: dict[str, Any] | None = None) -> Page:
+    """The page, which asks its server for traces unless it holds one."""
+    script, style = joined(), (_STATIC / "page.css").read_text(encoding="utf-8")
+    policy = (
+        "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; "
+        f"script-src {_hash(script)}; style-src {_hash(style)}"
+    )
+    title = "algorist" if trace is None else f"{trace['algorithm']} · algorist"
+    html = Template((_STATIC / "page.html").read_text(encoding="utf-8")).substitute(
+        title=escape(title),
+        style=style,
+        script=script,
+        trace="null" if trace is None else _embedded(trace),
+    )
+    return Page(html, policy)
+
+
+@cache
+def joined() -> str:
+    """All modules as one, each behind those that it imports.
+
+    They share a scope then: what two of them call alike would be an error in every browser.
+    """
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        text = (_STATIC / name).read_text(encoding="utf-8")
+        for needed in _IMPORT.findall(text):
+            if needed not in order:
+                visit(needed)
+        order.append(name)
+
+    visit(_MAIN)
+    texts = ((_STATIC / name).read_text(encoding="utf-8") for name in order)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _embedded(trace: dict[str, Any]) -> str:
+    """JSON that cannot end the element that it stands in."""
+    text = json.dumps(trace, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
