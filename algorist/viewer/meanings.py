@@ -89,7 +89,7 @@ _MEANINGS: dict[str, dict[str, str]] = {
         "pi_h": "the node before it, so far",
         "d": "the length of the shortest path so far",
         "mark": "reached",
-        "phase": "0 sorts the nodes, 1 relaxes edges",
+        "phase": "no: sorts the nodes, yes: relaxes edges",
         "pi": "the node before it on the shortest path",
     },
     "dfs": _SEARCH,
@@ -157,7 +157,7 @@ _MEANINGS: dict[str, dict[str, str]] = {
         "q_reset": "q stands for nothing matched",
         "s": "where the match under way may start",
         "i": "the letter of the text",
-        "phase": "0 studies the pattern, 1 searches the text",
+        "phase": "no: studies the pattern, yes: searches the text",
         "match": "where the pattern starts; its own first letter: nowhere",
     },
     "lcs_length": {
@@ -231,7 +231,7 @@ _MEANINGS: dict[str, dict[str, str]] = {
         **_SEARCH,
         "scc_id_h": "the node that names its component, so far",
         "A_t": "the edges turned round",
-        "phase": "0 searches the graph, 1 the graph turned round",
+        "phase": "no: searches the graph, yes: the graph turned round",
         "scc_id": "the node that names its component",
     },
     "task_scheduling": {

@@ -34,16 +34,17 @@ class Page:
 def page(trace: dict[str, Any] | None = None) -> Page:
     """The page, which asks its server for traces unless it holds one."""
     script, style = joined(), (_STATIC / "page.css").read_text(encoding="utf-8")
+    asks = "'none'" if trace else "'self'"
     policy = (
-        "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'; "
-        f"script-src {_hash(script)}; style-src {_hash(style)}"
+        f"default-src 'none'; connect-src {asks}; img-src data:; base-uri 'none'; "
+        f"form-action 'none'; script-src {_hash(script)}; style-src {_hash(style)}"
     )
     title = "algorist" if trace is None else f"{trace['algorithm']} · algorist"
     html = Template((_STATIC / "page.html").read_text(encoding="utf-8")).substitute(
         title=escape(title),
         style=style,
         script=script,
+        policy=policy,
         trace="null" if trace is None else _embedded(trace),
     )
     return Page(html, policy)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import traceback
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -103,7 +104,18 @@ class _Handler(BaseHTTPRequestHandler):
         elif way is None:
             self._send(_refusal(HTTPStatus.NOT_FOUND, "there is nothing here"))
         else:
-            self._send(way())
+            self._send(self._answered(way))
+
+    def _answered(self, way: Callable[[], Answer]) -> Answer:
+        try:
+            return way()
+        except OSError:  # the client went away
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            kind = type(error).__name__
+            message = f"a mistake of the program, not yours ({kind}): see where it runs"
+            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)
 
     def _page(self) -> Answer:
         return HTTPStatus.OK, "text/html; charset=utf-8", self.server.page.html.encode()
@@ -173,7 +185,7 @@ def _json(status: HTTPStatus, value: Any) -> Answer:
 def _headers(page: Page) -> dict[str, str]:
     """What browsers shall not do: load anything from elsewhere, guess types, keep, be framed."""
     return {
-        "Content-Security-Policy": page.policy,
+        "Content-Security-Policy": f"{page.policy}; frame-ancestors 'none'",
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
         "Cross-Origin-Resource-Policy": "same-origin",

@@ -15,7 +15,7 @@ from algorist.algorithms import Algorithm
 from algorist.errors import shortened
 from algorist.model.solution import Comparison, Solution, wrong_values
 from algorist.report.solutions import answer_texts, mistake_text, verdict
-from algorist.spec import Feature, Kind
+from algorist.spec import MASKED, Feature, Kind
 from algorist.viewer.meanings import meaning
 
 _DIGITS = 4
@@ -70,7 +70,7 @@ def _hint(feature: Feature, solution: Solution, comparison: Comparison) -> dict[
     hint: dict[str, Any] = {"algorithm": _moments(feature, comparison.hints[name])}
     if name not in solution.hints:
         return hint
-    hint["net"] = _moments(feature, solution.hints[name])
+    hint["net"] = _moments(feature, _counted(feature, solution.hints[name], comparison.hints[name]))
     hint["wrong"] = [np.flatnonzero(wrong).tolist() for wrong in comparison.wrong[name]]
     hint["shares"] = [_number(share) for share in comparison.shares[name]]
     if name in solution.confidence:
@@ -85,12 +85,18 @@ def _output(feature: Feature, solution: Solution, comparison: Comparison) -> dic
     wrong = wrong_values(feature, got, truth) & (not solution.right)
     output = {
         "algorithm": _flat(feature, truth),
-        "net": _flat(feature, got),
+        "net": _flat(feature, _counted(feature, got, truth)),
         "wrong": np.flatnonzero(wrong).tolist(),
     }
     if name in solution.confidence:
         output["confidence"] = _whole(100 * solution.confidence[name])
     return output
+
+
+def _counted(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The net's values, but for those that do not count: they are as in the truth."""
+    masked = feature.kind in (Kind.MASK, Kind.CATEGORICAL)
+    return np.where(truth == MASKED, MASKED, got) if masked else got
 
 
 def _moments(feature: Feature, array: np.ndarray) -> list[Any]:
