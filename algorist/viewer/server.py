@@ -138,14 +138,17 @@ class _Handler(BaseHTTPRequestHandler):
         return self._solution(self.rfile.read(int(length)))
 
     def _solution(self, body: bytes) -> Answer:
+        """A trace, or why there is none: that too is an answer, which browsers do not report."""
         try:
-            return _json(HTTPStatus.OK, self.server.app.solve(json.loads(body)))
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
             return _refusal(HTTPStatus.BAD_REQUEST, "got a request that is no JSON")
+        try:
+            return _json(HTTPStatus.OK, self.server.app.solve(asked))
         except (ValueError, MemoryError) as error:
-            return _refusal(HTTPStatus.BAD_REQUEST, str(error) or "the problem is too large")
+            return _refusal(HTTPStatus.OK, str(error) or "the problem is too large")
         except NumbaError:
-            return _refusal(HTTPStatus.BAD_REQUEST, "the algorithm cannot be compiled")
+            return _refusal(HTTPStatus.OK, "the algorithm cannot be compiled")
 
     def _send(self, answer: Answer) -> None:
         status, kind, content = answer

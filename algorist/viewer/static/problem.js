@@ -131,6 +131,6 @@ async function ask(path, body) {
     throw new Error("The server does not answer: is `algorist view` still running?");
   }
   const found = await answer.json();
-  if (!answer.ok) throw new Error(found.error);
+  if (found.error) throw new Error(found.error);
   return found;
 }

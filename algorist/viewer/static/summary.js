@@ -8,7 +8,7 @@ export function summary(trace, go) {
   return [
     element(
       "div", { class: "about" },
-      element("h1", {}, algorithm.replaceAll("_", "_\u200b")), // may break there
+      element("h1", { "data-name": algorithm }, algorithm.replaceAll("_", "_\u200b")), // may break there
       element("p", { class: "family" }, `${family.replaceAll("_", " ")} · ${trace.nodes} nodes · ${trace.steps} ${trace.steps === 1 ? "step" : "steps"}`),
       element("p", { class: "description" }, description),
     ),
