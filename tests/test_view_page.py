@@ -21,8 +21,10 @@ if BROWSER is None:
     pytest.skip(f"no browser found: {', '.join(BROWSERS)}", allow_module_level=True)
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
-OPTIONS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync
-    --disable-background-networking --disable-component-update""".split()
+OPTIONS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
 LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 FAMILIES = sorted({algorist.get(name).family for name in algorist.algorithms()})
 ROADS = "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4"
@@ -310,8 +312,8 @@ def test_what_people_need_to_find_their_way_has_names(opened, address):
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('button, select, input, textarea, [role=slider]')]
              .filter(each => each.checkVisibility())
-             .filter(each => !(each.ariaLabel || each.textContent.trim() && each.tagName === 'BUTTON'
-                               || each.labels?.length))
+             .filter(each => !(each.ariaLabel || each.labels?.length
+                               || each.tagName === 'BUTTON' && each.textContent.trim()))
              .map(each => each.outerHTML)"""
     )
     assert unnamed == []

@@ -226,7 +226,7 @@ def sent(server, data, *, finish=True):
 WORDS = st.sampled_from(
     [b"GET", b"POST", b" ", b"/", b"/api/solve", b"HTTP/1.1", b"HTTP/9.9", b"\r\n", b"\n", b"\0",
      b"Host: 127.0.0.1", b"Content-Length: 5", b"Content-Length: -5", b"Transfer-Encoding: chunked",
-     b"Content-Type: application/json", b":", b"Expect: 100-continue", b"{}", b"\xff", b"A" * 70_000]
+     b"Content-Type: application/json", b":", b"Expect: 100-continue", b"{}", b"A" * 70_000]
 )  # fmt: skip
 BYTES = st.one_of(st.binary(max_size=300), st.lists(WORDS, max_size=14).map(b"".join))
 
@@ -245,7 +245,9 @@ def test_it_survives_whatever_it_is_sent(server):
 
 def test_it_survives_whatever_it_is_asked_to_solve(server):
     names = st.sampled_from(["algorithm", "fields", "random", "n", "seed", "numbers", "graph", "x"])
-    words = st.sampled_from(["heapsort", "dijkstra", "lcs_length", "5 2 9", "a,b,1\nb,c,2", "a", ""])
+    words = st.sampled_from(
+        ["heapsort", "dijkstra", "lcs_length", "5 2 9", "a,b,1\nb,c,2", "a", ""]
+    )
     values = st.recursive(
         st.none() | st.booleans() | st.integers(-3, 7) | st.floats() | words | st.text(max_size=5),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),

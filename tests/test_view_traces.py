@@ -1,6 +1,7 @@
 """What the page is given: solutions as plain data, forms, and what is too large."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -176,9 +177,8 @@ def test_a_form_without_a_way_of_its_own_is_json():
     ],
 )
 def test_bad_problems_are_refused_as_in_the_terminal(app, name, fields, message):
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         app.solve({"algorithm": name, "fields": fields})
-    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -214,7 +214,9 @@ def test_a_graph_that_hides_its_size_is_refused(app):
 
 def test_runs_that_are_too_long_are_refused(app, monkeypatch):
     monkeypatch.setattr(room, "MOST_VALUES", 500)
-    with pytest.raises(ValueError, match="bubble_sort: got 121 steps with .* expected at most 500"):
+    with pytest.raises(
+        ValueError, match=r"got 121 steps with .* values in all, expected at most 500"
+    ):
         app.solve({"algorithm": "bubble_sort", "random": {"n": 16}})
 
 

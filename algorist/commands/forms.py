@@ -129,7 +129,7 @@ def _edges(algorithm: Algorithm, problem: Inputs) -> str:
     A = np.asarray(problem["A"])
     if not A.any():
         return json.dumps({"nodes": list(range(len(A))), "edges": []})
-    return "\n".join(_edge_lines(A, weighted=bool((A != A.astype(bool)).any())))
+    return "\n".join(_edge_lines(A, weighted=bool((A.astype(bool) != A).any())))
 
 
 def _edge_lines(A: np.ndarray, *, weighted: bool) -> Iterator[str]:

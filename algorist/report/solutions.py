@@ -90,7 +90,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison) -> None:
-    ours, theirs = answer_texts(solution.answer, solution), answer_texts(comparison.answer, solution)
+    ours, theirs = (
+        answer_texts(solution.answer, solution),
+        answer_texts(comparison.answer, solution),
+    )
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     keys = list(dict.fromkeys([*ours, *theirs]))
     headings = ("node" if keys != [""] else "", "net", "algorithm")
@@ -162,7 +165,9 @@ def _agreement(comparison: Comparison) -> str:
     mistake = comparison.first_mistake
     if mistake is None:
         return "All hints are right."
-    return f"Hints are {100 * comparison.share:.1f} % right. First mistake: {mistake_text(mistake)}."
+    return (
+        f"Hints are {100 * comparison.share:.1f} % right. First mistake: {mistake_text(mistake)}."
+    )
 
 
 def mistake_text(mistake: Mistake) -> str:

@@ -7,6 +7,7 @@ they are lists of moments, of which one that equals the moment before is None.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _moments(feature: Feature, array: np.ndarray) -> list[Any]:
 
 def _unrepeated(moments: list[Any]) -> list[Any]:
     """The moments, each that equals the one before it as None."""
-    repeated = [False, *(a == b for a, b in zip(moments, moments[1:], strict=False))]
+    repeated = [False, *(a == b for a, b in pairwise(moments))]
     return [None if same else moment for moment, same in zip(moments, repeated, strict=True)]
 
 
