@@ -18,6 +18,7 @@ from typing import Any
 
 _STATIC = Path(__file__).parent / "static"
 _MAIN = "main.js"
+_STYLES = ("page.css", "pictures.css", "steps.css", "narrow.css")  # the last has the last word
 _IMPORT = re.compile(r'^import\s*\{[^}]*\}\s*from\s*"\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
 
@@ -33,14 +34,14 @@ class Page:
 
 def page(trace: dict[str, Any] | None = None) -> Page:
     """The page, which asks its server for traces unless it holds one."""
-    script, style = joined(), (_STATIC / "page.css").read_text(encoding="utf-8")
+    script, style = joined(), "\n".join(map(_text, _STYLES))
     asks = "'none'" if trace else "'self'"
     policy = (
         f"default-src 'none'; connect-src {asks}; img-src data:; base-uri 'none'; "
         f"form-action 'none'; script-src {_hash(script)}; style-src {_hash(style)}"
     )
     title = "algorist" if trace is None else f"{trace['algorithm']} · algorist"
-    html = Template((_STATIC / "page.html").read_text(encoding="utf-8")).substitute(
+    html = Template(_text("page.html")).substitute(
         title=escape(title),
         style=style,
         script=script,
@@ -59,15 +60,17 @@ def joined() -> str:
     order: list[str] = []
 
     def visit(name: str) -> None:
-        text = (_STATIC / name).read_text(encoding="utf-8")
-        for needed in _IMPORT.findall(text):
+        for needed in _IMPORT.findall(_text(name)):
             if needed not in order:
                 visit(needed)
         order.append(name)
 
     visit(_MAIN)
-    texts = ((_STATIC / name).read_text(encoding="utf-8") for name in order)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _text(name))) for name in order)
+
+
+def _text(name: str) -> str:
+    return (_STATIC / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -49,7 +49,8 @@ function relaxed(start, edges) {
       forces[j].y -= dy * force;
     };
     for (let i = 0; i < points.length; i++) {
-      for (let j = 0; j < i; j++) push(i, j, (distance) => (distance < 3 * ideal ? ideal ** 2 / distance : 0));
+      for (let j = 0; j < i; j++)
+        push(i, j, (distance) => (distance < 3 * ideal ? ideal ** 2 / distance : 0));
     }
     for (const { i, j } of edges) push(i, j, (distance) => -(distance ** 2) / (2 * ideal));
     points.forEach((point, i) => {
@@ -64,11 +65,19 @@ function relaxed(start, edges) {
 // Points stretched to the room that there is between margins at the sides and above and below.
 export function fitted(points, [beside, above], { even = false } = {}) {
   const [xs, ys] = [points.map((point) => point.x), points.map((point) => point.y)];
-  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const [left, right, top, bottom] = [
+    Math.min(...xs),
+    Math.max(...xs),
+    Math.min(...ys),
+    Math.max(...ys),
+  ];
   let across = (WIDTH - 2 * beside) / (right - left || 1);
   let down = (HEIGHT - 2 * above) / (bottom - top || 1);
   const stretch = even ? 1 : STRETCH;
   [across, down] = [Math.min(across, stretch * down), Math.min(down, stretch * across)];
   const [cx, cy] = [(left + right) / 2, (top + bottom) / 2];
-  return points.map(({ x, y }) => ({ x: WIDTH / 2 + (x - cx) * across, y: HEIGHT / 2 + (y - cy) * down }));
+  return points.map(({ x, y }) => ({
+    x: WIDTH / 2 + (x - cx) * across,
+    y: HEIGHT / 2 + (y - cy) * down,
+  }));
 }

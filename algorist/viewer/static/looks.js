@@ -1,8 +1,9 @@
 // How each feature is drawn: its role follows from its location and kind, its colour from its turn.
 //
-//   arrow  a node's pointer             fill  a node's mask or class      tag   one of the nodes
-//   shade  a node's number              edge  a mask on a graph's edges   cell  an entry of a matrix
-//   badge  a value of the whole graph
+//   arrow  a node's pointer             tag    one of the nodes
+//   fill   a node's mask or class       edge   a mask on a graph's edges
+//   shade  a node's number              cell   an entry of a matrix
+//                                       badge  a value of the whole graph
 
 import { isPointer } from "./trace.js";
 
@@ -42,7 +43,9 @@ export class Looks {
 
   // The features of a moment that are drawn in one role.
   drawn(moment, role) {
-    return this.trace.at(moment).filter((feature) => this.role(feature) === role && this.visible.has(feature.name));
+    return this.trace
+      .at(moment)
+      .filter((feature) => this.role(feature) === role && this.visible.has(feature.name));
   }
 
   // How many features a role has, at any one moment.
@@ -63,7 +66,7 @@ function roleOf(trace, feature) {
   return feature.kind === "scalar" ? "shade" : "fill";
 }
 
-// Masks are drawn on the edges of a graph, unless there are matrices of numbers that they belong to.
+// Masks are drawn on a graph's edges, unless there are matrices that they belong to.
 function onEdges(trace, feature) {
   const others = trace.hints.some((hint) => hint.location === "edge" && hint.kind !== "mask");
   return feature.kind === "mask" && trace.has("A") && !others;
@@ -76,8 +79,12 @@ function baseOf(feature) {
 // A pointer hint that at every step chains all nodes, each but the first to the one before it.
 function chainOf(trace) {
   const arrays = !trace.has("A") && !trace.has("x") && !trace.has("string");
-  const chains = (hint) => trace.data.hints[hint.name].algorithm.every((pointers) => chainOrder(pointers).whole);
-  return (arrays && trace.hints.find((hint) => isPointer(hint) && hint.predicted && chains(hint))) || null;
+  const chains = (hint) =>
+    trace.data.hints[hint.name].algorithm.every((pointers) => chainOrder(pointers).whole);
+  return (
+    (arrays && trace.hints.find((hint) => isPointer(hint) && hint.predicted && chains(hint))) ||
+    null
+  );
 }
 
 // The nodes in the order of a chain, those that it leaves out behind the others.
@@ -90,7 +97,11 @@ export function chainOrder(pointers) {
   });
   const order = [];
   const seen = new Set();
-  for (let node = first; node >= 0 && node !== undefined && !seen.has(node); node = next.get(node)) {
+  for (
+    let node = first;
+    node >= 0 && node !== undefined && !seen.has(node);
+    node = next.get(node)
+  ) {
     seen.add(node);
     order.push(node);
   }
@@ -114,6 +125,8 @@ function visibleAtFirst(trace, looks) {
     taken.add(group);
     visible.push(feature.name);
   }
-  const answers = trace.outputs.filter((output) => !(looks.order && output.kind === "should_be_permutation"));
+  const answers = trace.outputs.filter(
+    (output) => !(looks.order && output.kind === "should_be_permutation"),
+  );
   return [...visible, ...answers.map((feature) => feature.name)];
 }

@@ -12,12 +12,22 @@ import { Trace } from "./trace.js";
 
 let stage = null;
 
-const player = new Player((moment) => {
+const player = new Player(draw, lookAtIt);
+const details = new Details(
+  (moment) => player.go(moment),
+  () => stage.draw(player.moment),
+);
+
+function draw(moment) {
   stage.draw(moment);
   details.draw(moment);
   if (!player.timer) byId("live").textContent = stage.said("net", moment);
-});
-const details = new Details((moment) => player.go(moment), () => stage.draw(player.moment));
+}
+
+// On a phone the pictures may be far below the form.
+function lookAtIt() {
+  if (matchMedia("(max-width: 640px)").matches) byId("stage").scrollIntoView();
+}
 
 function show(data) {
   const trace = new Trace(data);

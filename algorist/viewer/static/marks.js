@@ -4,11 +4,15 @@ import { shape } from "./dom.js";
 
 // How solid something is drawn that the net is so sure of, in percent.
 export function solidity(confidence) {
-  return confidence === null || confidence === undefined ? 1 : 0.25 + 0.75 * Math.max(0, (confidence - 30) / 70);
+  return 0.25 + 0.75 * Math.max(0, ((confidence ?? 100) - 30) / 70);
 }
 
 // A bent arrow from one point to another, which ends short of both by the given distances.
-export function arrow(from, to, { bend = 0.15, gaps = [0, 0], colour, wrong, confidence, width = 2.2 }) {
+export function arrow(
+  from,
+  to,
+  { bend = 0.15, gaps = [0, 0], colour, wrong, confidence, width = 2.2 },
+) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;
   const control = { x: (from.x + to.x) / 2 - dy * bend, y: (from.y + to.y) / 2 + dx * bend };
@@ -17,21 +21,20 @@ export function arrow(from, to, { bend = 0.15, gaps = [0, 0], colour, wrong, con
   const size = Math.min(9, Math.max(5, length / 6));
   const back = towards(tip, control, size);
   const angle = Math.atan2(tip.y - back.y, tip.x - back.x);
-  const corner = (side) => {
-    const x = tip.x - size * Math.cos(angle) + side * size * 0.5 * Math.sin(angle);
-    const y = tip.y - size * Math.sin(angle) - side * size * 0.5 * Math.cos(angle);
-    return `${round(x)},${round(y)}`;
-  };
-  const kind = `arrow ${wrong ? "wrong" : colour}`;
+  const corner = (side) => ({
+    x: tip.x - size * Math.cos(angle) + side * size * 0.5 * Math.sin(angle),
+    y: tip.y - size * Math.sin(angle) - side * size * 0.5 * Math.cos(angle),
+  });
   return shape(
     "g",
-    { class: kind, opacity: round(solidity(confidence)) },
-    shape("path", {
-      d: `M${round(start.x)},${round(start.y)} Q${round(control.x)},${round(control.y)} ${round(back.x)},${round(back.y)}`,
-      "stroke-width": width,
-    }),
-    shape("polygon", { points: `${round(tip.x)},${round(tip.y)} ${corner(1)} ${corner(-1)}` }),
+    { class: `arrow ${wrong ? "wrong" : colour}`, opacity: round(solidity(confidence)) },
+    shape("path", { d: `M${at(start)} Q${at(control)} ${at(back)}`, "stroke-width": width }),
+    shape("polygon", { points: `${at(tip)} ${at(corner(1))} ${at(corner(-1))}` }),
   );
+}
+
+export function at({ x, y }) {
+  return `${round(x)},${round(y)}`;
 }
 
 function towards(point, target, distance) {
@@ -48,7 +51,8 @@ export function round(value) {
 export function parts(trace, looks, side, moment, node) {
   return looks.drawn(moment, "fill").map((feature) => {
     const value = trace.values(side, feature, moment)[node];
-    const shade = feature.kind === "mask" ? (value === 1 ? 1 : 0) : value / Math.max(feature.classes - 1, 1);
+    const shade =
+      feature.kind === "mask" ? (value === 1 ? 1 : 0) : value / Math.max(feature.classes - 1, 1);
     return {
       colour: looks.colour(feature),
       shade: Math.max(shade, 0),
@@ -56,6 +60,14 @@ export function parts(trace, looks, side, moment, node) {
       confidence: trace.confidence(side, feature, moment)?.[node],
     };
   });
+}
+
+// How such a part is drawn.
+export function partLook(part) {
+  return {
+    class: `part ${part.colour} ${part.wrong ? "wrong" : ""}`,
+    "fill-opacity": round(part.shade * solidity(part.confidence)),
+  };
 }
 
 // The tags at each node: the hints that are one of the nodes.
@@ -81,8 +93,12 @@ export const TAG_LINE = TAG_HEIGHT + 2;
 export function tagRow(tags, x, y, [left, right]) {
   const widths = tags.map((tag) => tagWidth(tag) + 3);
   const whole = widths.reduce((sum, width) => sum + width, 0);
-  let at = Math.max(left, Math.min(right - whole, x - whole / 2));
-  return shape("g", {}, tags.map((tag, turn) => pill(tag, (at += widths[turn]) - widths[turn], y)));
+  let next = Math.max(left, Math.min(right - whole, x - whole / 2));
+  return shape(
+    "g",
+    {},
+    tags.map((tag, turn) => pill(tag, (next += widths[turn]) - widths[turn], y)),
+  );
 }
 
 // Tags below points of a line: each as high as it can be without covering another.
@@ -93,11 +109,11 @@ export function tagLines(tagged, [left, right]) {
     .sort((a, b) => a.x - b.x)
     .map(({ x, y, tag }) => {
       const width = tagWidth(tag);
-      const at = Math.max(left, Math.min(right - width, x - width / 2));
-      let line = ends.findIndex((end) => end + 2 <= at);
+      const start = Math.max(left, Math.min(right - width, x - width / 2));
+      let line = ends.findIndex((end) => end + 2 <= start);
       if (line < 0) line = ends.length;
-      ends[line] = at + width;
-      return pill(tag, at, y + line * TAG_LINE);
+      ends[line] = start + width;
+      return pill(tag, start, y + line * TAG_LINE);
     });
 }
 
@@ -106,7 +122,13 @@ function pill(tag, x, y) {
   return shape(
     "g",
     { class: `tag ${tag.wrong ? "wrong" : ""}`, opacity: round(solidity(tag.confidence)) },
-    shape("rect", { x: round(x), y: round(y), width: round(width), height: TAG_HEIGHT, rx: TAG_HEIGHT / 2 }),
+    shape("rect", {
+      x: round(x),
+      y: round(y),
+      width: round(width),
+      height: TAG_HEIGHT,
+      rx: TAG_HEIGHT / 2,
+    }),
     shape("text", { x: round(x + width / 2), y: round(y + 11) }, label(tag)),
   );
 }
@@ -122,22 +144,23 @@ function label(tag) {
 // Everything about a node, for those who point at it.
 export function about(trace, side, moment, node) {
   const lines = [`node ${trace.data.names[node]}`];
-  for (const feature of trace.at(moment)) {
-    if (feature.location !== "node") continue;
-    const one = feature.kind === "mask_one";
+  for (const feature of trace.at(moment).filter((each) => each.location === "node")) {
     const values = trace.values(side, feature, moment);
-    if (one ? values[0] !== node : false) continue;
-    const place = one ? 0 : node;
-    lines.push(`${feature.name}: ${one ? "here" : trace.text(feature, values[node])}${doubts(trace, side, feature, moment, place)}`);
+    if (feature.kind !== "mask_one") lines.push(told(trace, side, feature, moment, node));
+    else if (values[0] === node) lines.push(`${feature.name} is here`);
   }
   return lines.join("\n");
 }
 
-export function doubts(trace, side, feature, moment, place) {
+// A value of a feature, how sure the net is of it, and what it should be if it is wrong.
+export function told(trace, side, feature, moment, place) {
+  const value = trace.values(side, feature, moment)[place];
   const confidence = trace.confidence(side, feature, moment)?.[place];
-  const sure = confidence === undefined || confidence === null ? "" : ` (${confidence} % sure)`;
   const truth = trace.values("algorithm", feature, moment)[place];
-  return trace.wrong(side, feature, moment).has(place) ? `${sure}, should be ${trace.text(feature, truth)}` : sure;
+  const sure = confidence === undefined ? "" : ` (${confidence} % sure)`;
+  const wrong = trace.wrong(side, feature, moment).has(place);
+  const instead = wrong ? `, should be ${trace.text(feature, truth)}` : "";
+  return `${feature.name}: ${trace.text(feature, value)}${sure}${instead}`;
 }
 
 // Whether anything that is drawn of a node, other than arrows and tags, is wrong.

@@ -15,8 +15,8 @@ const SPEEDS = { "½×": 0.5, "1×": 1, "2×": 2, "4×": 4, "8×": 8, "20×": 20
 const BEAT = 800;
 
 export class Player {
-  constructor(show) {
-    this.show = show;
+  constructor(show, started) {
+    Object.assign(this, { show, started });
     this.moment = 0;
     this.timer = null;
     this.timeline = new Timeline((moment) => this.go(moment));
@@ -24,11 +24,13 @@ export class Player {
     this.button.classList.add("main");
     this.label = element("output", { class: "step" });
     this.speed = element(
-      "select", { "aria-label": "Speed", id: "speed" },
+      "select",
+      { "aria-label": "Speed", id: "speed" },
       Object.keys(SPEEDS).map((name) => element("option", { selected: name === "1×" }, name)),
     );
     const controls = element(
-      "div", { class: "controls" },
+      "div",
+      { class: "controls" },
       icon("first", "First step (Home)", () => this.go(0)),
       icon("back", "Step back (←)", () => this.go(this.moment - 1)),
       this.button,
@@ -52,7 +54,10 @@ export class Player {
     if (!this.trace) return;
     if (!keepPlaying) this.pause();
     this.moment = Math.min(Math.max(moment, 0), this.trace.answer);
-    const text = this.moment === this.trace.answer ? "answer" : `step ${this.moment} / ${this.trace.steps - 1}`;
+    const text =
+      this.moment === this.trace.answer
+        ? "answer"
+        : `step ${this.moment} / ${this.trace.steps - 1}`;
     this.label.textContent = text;
     this.timeline.set(this.moment, text);
     this.show(this.moment);
@@ -62,6 +67,7 @@ export class Player {
     if (this.timer) return this.pause();
     if (!this.trace) return;
     if (this.moment === this.trace.answer) this.go(0);
+    this.started();
     this.look("pause", "Pause (space)");
     this.beat();
   }
@@ -107,6 +113,14 @@ export class Player {
 }
 
 function icon(name, label, act) {
-  const picture = shape("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, shape("path", { d: ICONS[name] }));
-  return element("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick: act }, picture);
+  const picture = shape(
+    "svg",
+    { viewBox: "0 0 24 24", "aria-hidden": "true" },
+    shape("path", { d: ICONS[name] }),
+  );
+  return element(
+    "button",
+    { type: "button", class: "icon", "aria-label": label, title: label, onclick: act },
+    picture,
+  );
 }

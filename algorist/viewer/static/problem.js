@@ -10,23 +10,44 @@ export class Problem {
     this.error = element("p", { class: "error", role: "alert" });
     this.choice = element("select", { id: "algorithm" });
     this.choice.addEventListener("change", () => this.chosen());
-    this.n = element("input", { type: "number", id: "n", min: 1, max: 64, value: FIRST.n, required: true, inputmode: "numeric" });
-    this.seed = element("input", { type: "number", id: "seed", min: 0, value: FIRST.seed, required: true, inputmode: "numeric" });
+    const look = { type: "number", inputmode: "numeric" };
+    this.n = element("input", { ...look, id: "n", min: 1, value: FIRST.n });
+    this.seed = element("input", { ...look, id: "seed", min: 0, value: FIRST.seed });
     this.fields = element("div", { class: "fields" });
     this.draw = element("button", { type: "submit", class: "primary" }, "Draw");
     this.submit = element("button", { type: "submit", class: "primary" }, "Solve");
-    this.own = element("details", { class: "own", open: matchMedia("(min-width: 960px)").matches },
-      element("summary", {}, "Your own problem"),
-      element("form", { novalidate: true, onsubmit: (event) => this.typed(event) }, this.fields,
-        element("div", { class: "row" }, this.submit, element("button", { type: "button", class: "quiet", onclick: () => this.fill({}) }, "Example"))),
-    );
     this.parts = [
       element("label", { class: "choice" }, element("span", {}, "Algorithm"), this.choice),
-      element("form", { class: "random", novalidate: true, onsubmit: (event) => this.drawn(event) },
-        labelled("Nodes", this.n), labelled("Seed", this.seed), this.draw,
-        element("button", { type: "button", class: "quiet", id: "another", title: "another random problem", onclick: () => this.another() }, "Another")),
-      this.own, this.error,
+      this.random(),
+      this.own(),
+      this.error,
     ];
+  }
+
+  random() {
+    return element(
+      "form",
+      { class: "random", novalidate: true, onsubmit: (event) => this.drawn(event) },
+      labelled("Nodes", this.n),
+      labelled("Seed", this.seed),
+      this.draw,
+      quiet("Another", "another random problem", () => this.another()),
+    );
+  }
+
+  own() {
+    const example = quiet("Example", "put an example here", () => this.fill({}));
+    return element(
+      "details",
+      { class: "own", open: matchMedia("(min-width: 960px)").matches },
+      element("summary", {}, "Your own problem"),
+      element(
+        "form",
+        { novalidate: true, onsubmit: (event) => this.typed(event) },
+        this.fields,
+        element("div", { class: "row" }, this.submit, example),
+      ),
+    );
   }
 
   async load() {
@@ -34,8 +55,11 @@ export class Problem {
     this.known = new Map(found.algorithms.map((algorithm) => [algorithm.name, algorithm]));
     this.n.max = found.most_nodes;
     const families = Map.groupBy(found.algorithms, (algorithm) => algorithm.family);
-    this.choice.replaceChildren(...[...families].map(([family, members]) =>
-      element("optgroup", { label: family.replaceAll("_", " ") }, members.map(({ name }) => element("option", { value: name }, name)))));
+    const groups = [...families].map(([family, members]) => {
+      const options = members.map(({ name }) => element("option", { value: name }, name));
+      return element("optgroup", { label: family.replaceAll("_", " ") }, options);
+    });
+    this.choice.replaceChildren(...groups);
     const wanted = decodeURIComponent(location.hash.slice(1)) || FIRST.algorithm;
     if (this.known.has(wanted)) this.choice.value = wanted;
     addEventListener("hashchange", () => this.followed());
@@ -106,7 +130,13 @@ export class Problem {
 
 // What is no whole number is sent as it is, for the server to say what is wrong with it.
 function number(input) {
-  return input.value !== "" && Number.isInteger(Number(input.value)) ? Number(input.value) : input.value;
+  return input.value !== "" && Number.isInteger(Number(input.value))
+    ? Number(input.value)
+    : input.value;
+}
+
+function quiet(text, title, onclick) {
+  return element("button", { type: "button", class: "quiet", title, onclick }, text);
 }
 
 function labelled(text, input) {
@@ -114,19 +144,27 @@ function labelled(text, input) {
 }
 
 function field({ name, label, example, lines, choices }) {
-  const look = { id: `field-${name}`, name, "data-example": example, spellcheck: "false", autocomplete: "off", autocapitalize: "off" };
-  const box = choices.length
-    ? element("select", look, choices.map((choice) => element("option", {}, choice)))
-    : lines > 1 ? element("textarea", { ...look, rows: lines, placeholder: example })
-    : element("input", { ...look, placeholder: example });
+  const look = { id: `field-${name}`, name, "data-example": example };
+  const text = {
+    placeholder: example,
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+  };
+  const options = choices.map((choice) => element("option", {}, choice));
+  const box = options.length
+    ? element("select", look, options)
+    : lines > 1
+      ? element("textarea", { ...look, ...text, rows: lines })
+      : element("input", { ...look, ...text });
   return element("label", { for: look.id, class: "field" }, element("span", {}, label), box);
 }
 
 async function ask(path, body) {
-  const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const headers = { "Content-Type": "application/json" };
   let answer;
   try {
-    answer = await fetch(path, options);
+    answer = await fetch(path, body && { method: "POST", headers, body: JSON.stringify(body) });
   } catch {
     throw new Error("The server does not answer: is `algorist view` still running?");
   }

@@ -1,10 +1,12 @@
 // The two sides: what the net predicts, and what the algorithm does.
 
-import { BarsPicture, StringsPicture } from "./bars.js";
+import { BarsPicture, isSeries } from "./bars.js";
 import { element } from "./dom.js";
-import { MatrixPicture } from "./matrix.js";
-import { GraphPicture, PointsPicture } from "./plane.js";
+import { GraphPicture } from "./graph.js";
 import { solidity } from "./marks.js";
+import { MatrixPicture } from "./matrix.js";
+import { PointsPicture } from "./points.js";
+import { StringsPicture } from "./strings.js";
 
 const TITLES = { net: "Net", algorithm: "Algorithm" };
 
@@ -20,10 +22,13 @@ export class Stage {
 
   side(side) {
     const { trace, looks } = this;
-    const pictures = picturesOf(trace).map((Picture) => new Picture(trace, looks, side, { small: cellsOf(trace) }));
+    const pictures = picturesOf(trace).map(
+      (Picture) => new Picture(trace, looks, side, { small: cellsOf(trace) }),
+    );
     const badges = element("span", { class: "badges" });
     const figure = element(
-      "figure", { class: `card side ${side}`, id: `side-${side}` },
+      "figure",
+      { class: `card side ${side}`, id: `side-${side}` },
       element("figcaption", {}, element("span", { class: "title" }, TITLES[side]), badges),
       pictures.map((picture) => picture.svg),
     );
@@ -43,25 +48,38 @@ export class Stage {
   // Values of the whole graph, above the pictures.
   badges(side, moment) {
     const { trace, looks } = this;
-    const target = trace.inputs.filter((f) => f.location === "graph").map((f) => badge(f.name, trace.text(f, trace.input(f.name)[0])));
-    return [...target, ...looks.drawn(moment, "badge").map((feature) => {
+    const inputs = trace.inputs.filter((feature) => feature.location === "graph");
+    const given = inputs.map((feature) =>
+      badge(feature.name, trace.text(feature, trace.input(feature.name)[0])),
+    );
+    const predicted = looks.drawn(moment, "badge").map((feature) => {
       const [value] = trace.values(side, feature, moment);
       const wrong = trace.wrong(side, feature, moment).size > 0;
       const made = badge(feature.name, trace.text(feature, value), wrong);
       made.style.opacity = Math.max(0.45, solidity(trace.confidence(side, feature, moment)?.[0]));
       return made;
-    })];
+    });
+    return [...given, ...predicted];
   }
 
   said(side, moment) {
-    const wrong = this.trace.at(moment).reduce((sum, f) => sum + this.trace.wrong(side, f, moment).size, 0);
+    const wrong = this.trace
+      .at(moment)
+      .reduce((sum, f) => sum + this.trace.wrong(side, f, moment).size, 0);
     const when = moment === this.trace.answer ? "the answer" : `step ${moment}`;
-    return side === "net" ? `The net at ${when}: ${wrong} values wrong` : `The algorithm at ${when}`;
+    return side === "net"
+      ? `The net at ${when}: ${wrong} values wrong`
+      : `The algorithm at ${when}`;
   }
 }
 
 function badge(name, text, wrong = false) {
-  return element("span", { class: `badge ${wrong ? "wrong" : ""}` }, element("b", {}, name), ` ${text}${wrong ? " ×" : ""}`);
+  return element(
+    "span",
+    { class: `badge ${wrong ? "wrong" : ""}` },
+    element("b", {}, name),
+    ` ${text}${wrong ? " ×" : ""}`,
+  );
 }
 
 function cellsOf(trace) {
@@ -70,13 +88,15 @@ function cellsOf(trace) {
 
 // What is drawn follows from the inputs; matrices come below where entries are predicted.
 function picturesOf(trace) {
-  const numbers = trace.inputs.some((f) => f.location === "node" && f.kind === "scalar" && f.name !== "pos");
-  const first =
-    trace.inputs.some((f) => f.location === "edge") ? GraphPicture
-    : trace.has("x") && trace.has("y") ? PointsPicture
-    : trace.has("string") && trace.has("key") ? StringsPicture
-    : numbers ? BarsPicture
-    : GraphPicture;
+  const first = pictureOf(trace);
   if (!cellsOf(trace)) return [first];
-  return first === StringsPicture ? [MatrixPicture] : [MatrixPicture, first]; // its margins have the letters
+  if (first === StringsPicture) return [MatrixPicture]; // which has the letters at its margins
+  return [MatrixPicture, first];
+}
+
+function pictureOf(trace) {
+  if (trace.has("A")) return GraphPicture;
+  if (trace.has("x") && trace.has("y")) return PointsPicture;
+  if (trace.has("string") && trace.has("key")) return StringsPicture;
+  return trace.inputs.some(isSeries) ? BarsPicture : GraphPicture;
 }

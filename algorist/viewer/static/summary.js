@@ -2,52 +2,88 @@
 
 import { element } from "./dom.js";
 
+const MAY_BREAK = "\u200b";
+
 export function summary(trace, go) {
   const { answer, share, mistake, algorithm, family, description } = trace.data;
-  const hints = share === null ? null : `${Math.floor(share * 1000) / 10} % of the hints are right.`;
+  const hints =
+    share === null ? null : `${Math.floor(share * 1000) / 10} % of the hints are right.`;
   return [
     element(
-      "div", { class: "about" },
-      element("h1", { "data-name": algorithm }, algorithm.replaceAll("_", "_\u200b")), // may break there
-      element("p", { class: "family" }, `${family.replaceAll("_", " ")} · ${trace.nodes} nodes · ${trace.steps} ${trace.steps === 1 ? "step" : "steps"}`),
+      "div",
+      { class: "about" },
+      element("h1", { "data-name": algorithm }, algorithm.replaceAll("_", `_${MAY_BREAK}`)),
+      element("p", { class: "family" }, `${family.replaceAll("_", " ")} · ${size(trace)}`),
       element("p", { class: "description" }, description),
     ),
     element(
-      "div", { class: `verdict ${answer.right ? "right" : "wrong"}` },
+      "div",
+      { class: `verdict ${answer.right ? "right" : "wrong"}` },
       element("span", { class: "sign", "aria-hidden": "true" }, answer.right ? "✓" : "×"),
       element(
-        "div", {},
+        "div",
+        {},
         element("p", { class: "said" }, answer.verdict),
         element("p", {}, hints ?? ""),
-        mistake
-          ? element("p", {}, "First mistake: ", element("button", { type: "button", class: "link", title: "go there (m)", onclick: () => go(mistake.step) }, mistake.text))
-          : element("p", {}, share === null ? "The net predicts no hints here." : "No mistake on the way."),
+        element("p", {}, mistake ? ["First mistake: ", link(mistake, go)] : faultless(share)),
       ),
     ),
     bothAnswers(answer),
   ];
 }
 
+function size({ nodes, steps }) {
+  return `${nodes} ${nodes === 1 ? "node" : "nodes"} · ${steps} ${steps === 1 ? "step" : "steps"}`;
+}
+
+function link({ step, text }, go) {
+  const look = { type: "button", class: "link", title: "go there (m)", onclick: () => go(step) };
+  return element("button", look, text);
+}
+
+function faultless(share) {
+  return share === null ? "The net predicts no hints here." : "No mistake on the way.";
+}
+
 // Short answers one above the other, long ones by node.
 function bothAnswers({ net, algorithm, right }) {
   const truth = new Map(algorithm);
-  const brief = [...net, ...algorithm].every(([, text]) => text.length <= 60) && net.length <= 2;
+  const brief = net.length <= 2 && [...net, ...algorithm].every(([, text]) => text.length <= 60);
+  const open = brief && matchMedia("(min-width: 641px)").matches;
   const single = net.length === 1 && net[0][0] === "";
+  const headings = single ? ["net", "algorithm"] : ["node", "net", "algorithm"];
   const row = (name, ours, theirs) =>
     element(
-      "tr", { class: right || ours === theirs ? "" : "differs" },
+      "tr",
+      { class: right || ours === theirs ? "" : "differs" },
       single ? null : element("th", { scope: "row" }, name),
-      element("td", {}, ours), element("td", {}, theirs ?? "–"),
+      element("td", {}, ours),
+      element("td", {}, theirs ?? "–"),
     );
   return element(
-    "details", { class: "answers", open: brief },
+    "details",
+    { class: "answers", open },
     element("summary", {}, "Both answers"),
     element(
-      "div", { class: "scroll" },
+      "div",
+      { class: "scroll" },
       element(
-        "table", {},
-        element("thead", {}, element("tr", {}, single ? null : element("th", { scope: "col" }, "node"), element("th", { scope: "col" }, "net"), element("th", { scope: "col" }, "algorithm"))),
-        element("tbody", {}, net.map(([name, ours]) => row(name, ours, truth.get(name)))),
+        "table",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            headings.map((name) => element("th", { scope: "col" }, name)),
+          ),
+        ),
+        element(
+          "tbody",
+          {},
+          net.map(([name, ours]) => row(name, ours, truth.get(name))),
+        ),
       ),
     ),
   );

@@ -1,6 +1,7 @@
 // The curve of how many hints are right over time, on which one moves to and fro.
 
 import { element, shape } from "./dom.js";
+import { at } from "./marks.js";
 import { mean } from "./trace.js";
 
 export class Timeline {
@@ -8,16 +9,32 @@ export class Timeline {
     this.seek = seek;
     this.head = element("div", { class: "head" });
     this.flag = element("div", { class: "flag", title: "the first mistake" });
-    this.svg = shape("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", "aria-hidden": "true" });
+    this.svg = shape("svg", {
+      viewBox: "0 0 1000 100",
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    });
+    const names = [
+      element("span", { class: "blue" }, "hints right"),
+      element("span", { class: "purple" }, "confidence"),
+    ];
     this.track = element(
       "div",
       { class: "track", role: "slider", tabindex: 0, "aria-label": "Step", "aria-valuemin": 0 },
-      this.svg, this.flag, this.head,
-      element("p", { class: "curves", "aria-hidden": "true" }, element("span", { class: "blue" }, "hints right"), element("span", { class: "purple" }, "confidence")),
+      this.svg,
+      this.flag,
+      this.head,
+      element("p", { class: "curves", "aria-hidden": "true" }, names),
     );
     this.root = element(
-      "div", { class: "timeline" },
-      element("div", { class: "scale", "aria-hidden": "true" }, element("span", {}, "100 %"), element("span", {}, "0")),
+      "div",
+      { class: "timeline" },
+      element(
+        "div",
+        { class: "scale", "aria-hidden": "true" },
+        element("span", {}, "100 %"),
+        element("span", {}, "0"),
+      ),
       this.track,
     );
     this.track.addEventListener("pointerdown", (event) => this.drag(event));
@@ -38,11 +55,13 @@ export class Timeline {
     const end = (this.across(trace.steps - 1) * 1000).toFixed(1);
     this.svg.replaceChildren(
       ...[4, 50, 96].map((y) => shape("line", { class: "grid", x1: 0, x2: 1000, y1: y, y2: y })),
-      ...(right ? [
-        shape("path", { class: "area", d: `M0,100 L${right} L${end},100 Z` }),
-        shape("path", { class: "curve sure", d: `M${this.line(confidences(trace))}` }),
-        shape("path", { class: "curve", d: `M${right}` }),
-      ] : []),
+      ...(right
+        ? [
+            shape("path", { class: "area", d: `M0,100 L${right} L${end},100 Z` }),
+            shape("path", { class: "curve sure", d: `M${this.line(confidences(trace))}` }),
+            shape("path", { class: "curve", d: `M${right}` }),
+          ]
+        : []),
     );
     const mistake = trace.data.mistake;
     this.flag.hidden = !mistake;
@@ -51,7 +70,8 @@ export class Timeline {
 
   // A share for each step, as points of the curve.
   line(shares) {
-    return shares.map((share, step) => `${(this.across(step) * 1000).toFixed(1)},${(96 - 92 * share).toFixed(1)}`).join(" L");
+    const point = (share, step) => at({ x: this.across(step) * 1000, y: 96 - 92 * share });
+    return shares.map(point).join(" L");
   }
 
   across(moment) {

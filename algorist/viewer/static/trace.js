@@ -31,6 +31,12 @@ export class Trace {
     return name in this.data.inputs;
   }
 
+  // The letters of two strings: the user's, or some for the classes.
+  get letters() {
+    const own = this.data.names.every((name) => name.length === 1 && !/\d/.test(name));
+    return own ? this.data.names : this.input("key").map((letter) => "abcd"[letter]);
+  }
+
   at(moment) {
     return moment < this.steps ? this.hints : this.outputs;
   }
@@ -63,8 +69,8 @@ export class Trace {
   // A number as a share of the largest true one of its feature.
   share(feature, value) {
     if (!this.largest.has(feature.name)) {
-      const moments =
-        feature.stage === "output" ? [this.values("algorithm", feature)] : this.data.hints[feature.name].algorithm;
+      const { algorithm } = this.data.hints[feature.name] ?? this.data.outputs[feature.name];
+      const moments = feature.stage === "output" ? [algorithm] : algorithm;
       this.largest.set(feature.name, Math.max(...moments.map(largestOf), 1e-12));
     }
     return Math.min(Math.abs(value ?? 0) / this.largest.get(feature.name), 1);
