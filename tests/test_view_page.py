@@ -27,6 +27,7 @@ OPTIONS = [
 ]  # fmt: skip
 LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 FAMILIES = sorted({algorist.get(name).family for name in algorist.algorithms()})
+SIDES = ("net", "algorithm")
 ROADS = "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4"
 
 
@@ -258,7 +259,7 @@ def test_it_fits_screens_large_and_small_light_and_dark(opened, address, viewpor
         choose(page, name, n=10)
         press(page, "ArrowRight", "ArrowRight")
         assert overflow(page) <= 0, name
-    net, algorithm = (page.locator(f"#side-{side}").bounding_box() for side in ("net", "algorithm"))
+    net, algorithm = (page.locator(f"#side-{side}").bounding_box() for side in SIDES)
     assert (net["y"] == algorithm["y"]) == (viewport == LAPTOP)
     red, *_ = background(page)
     assert (red < 100) == (scheme == "dark")
@@ -305,6 +306,22 @@ def test_algorithms_of_plugins_are_drawn(opened, tmp_path):
     assert page.locator("#side-algorithm .bar").count() == 3
     press(page, "ArrowRight")
     assert page.locator("#side-algorithm .tag").all_text_contents() == ["smaller", "larger"]
+
+
+def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(opened, tmp_path):
+    learner = Learner.new(["bfs", "floyd_warshall"], small.model(hints="none"), Convention())
+    app = App(learner, forms, "silent")
+    for name, given in (("bfs", {"s": 0}), ("floyd_warshall", {})):
+        found = app.trace(algorist.get(name), {"A": [[0, 1, 0], [1, 0, 1], [0, 1, 0]], **given})
+        file = tmp_path / f"{name}.html"
+        file.write_text(made_page(found).html, encoding="utf-8")
+        page = opened(file.as_uri())
+        assert "This net predicts no hints." in page.inner_text(".verdict")
+        press(page, "ArrowRight")
+        drawn = [page.locator(f"#side-{side} .known, #side-{side} .arrow").count() for side in SIDES]
+        assert drawn[0] == 0 < drawn[1]
+        press(page, "End")
+        assert page.locator("#side-algorithm .known, #side-algorithm .arrow").count() > 0
 
 
 def test_what_people_need_to_find_their_way_has_names(opened, address):

@@ -50,7 +50,7 @@ export class BarsPicture extends Row {
     const wrong = nodeIsWrong(trace, looks, side, moment, node) || this.misplaced(moment, node);
     const filled = parts(trace, looks, side, moment, node);
     const boxes = this.boxes(node);
-    const [shade] = looks.drawn(moment, "shade");
+    const [shade] = looks.drawn(moment, "shade", side);
     return shape(
       "g",
       {

@@ -55,12 +55,9 @@ export class Details {
       this.redraw();
     };
     const checked = looks.visible.has(feature.name);
+    const unpredicted = this.trace.silent ? "not predicted" : "given to the net";
     const note =
-      feature === looks.order
-        ? "order of the bars"
-        : feature.predicted
-          ? ROLES[role]
-          : "given to the net";
+      feature === looks.order ? "order of the bars" : feature.predicted ? ROLES[role] : unpredicted;
     return element(
       "label",
       { class: "what", title: `draw ${feature.name}` },

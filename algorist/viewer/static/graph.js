@@ -60,7 +60,7 @@ export class GraphPicture extends Plane {
   // Edges that a mask marks, and the node where a search starts.
   between(moment) {
     const marked = this.looks
-      .drawn(moment, "edge")
+      .drawn(moment, "edge", this.side)
       .flatMap((feature) => this.marked(feature, moment));
     const source = this.trace.has("s") ? this.trace.input("s")[0] : -1;
     if (source < 0) return marked;

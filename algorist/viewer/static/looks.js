@@ -41,8 +41,9 @@ export class Looks {
     return this.colours.get(feature.name);
   }
 
-  // The features of a moment that are drawn in one role.
-  drawn(moment, role) {
+  // The features of a moment that are drawn in one role, on one side.
+  drawn(moment, role, side = "algorithm") {
+    if (side === "net" && this.trace.silent && moment < this.trace.steps) return [];
     return this.trace
       .at(moment)
       .filter((feature) => this.role(feature) === role && this.visible.has(feature.name));
@@ -119,7 +120,7 @@ function visibleAtFirst(trace, looks) {
     const role = looks.role(feature);
     const group = role === "cell" && feature.kind === "scalar" ? "number" : role;
     const several = !single.has(group) && group !== "number";
-    if (!feature.predicted && role === "arrow") continue;
+    if (role === "arrow" && !feature.predicted && !trace.silent) continue;
     if (feature === looks.order) continue;
     if (feature.name === "A_t" || (!several && taken.has(group))) continue;
     taken.add(group);

@@ -49,7 +49,7 @@ export function round(value) {
 
 // What fills a node: one part for each mask or class, empty where it is not set.
 export function parts(trace, looks, side, moment, node) {
-  return looks.drawn(moment, "fill").map((feature) => {
+  return looks.drawn(moment, "fill", side).map((feature) => {
     const value = trace.values(side, feature, moment)[node];
     const shade =
       feature.kind === "mask" ? (value === 1 ? 1 : 0) : value / Math.max(feature.classes - 1, 1);
@@ -73,7 +73,7 @@ export function partLook(part) {
 // The tags at each node: the hints that are one of the nodes.
 export function tagsByNode(trace, looks, side, moment) {
   const found = new Map();
-  for (const feature of looks.drawn(moment, "tag")) {
+  for (const feature of looks.drawn(moment, "tag", side)) {
     const [node] = trace.values(side, feature, moment);
     if (node < 0) continue;
     if (!found.has(node)) found.set(node, []);
@@ -166,6 +166,6 @@ export function told(trace, side, feature, moment, place) {
 // Whether anything that is drawn of a node, other than arrows and tags, is wrong.
 export function nodeIsWrong(trace, looks, side, moment, node) {
   return ["fill", "shade"].some((role) =>
-    looks.drawn(moment, role).some((feature) => trace.wrong(side, feature, moment).has(node)),
+    looks.drawn(moment, role, side).some((feature) => trace.wrong(side, feature, moment).has(node)),
   );
 }

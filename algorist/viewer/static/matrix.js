@@ -74,7 +74,7 @@ export class MatrixPicture {
   }
 
   draw(moment) {
-    const features = this.looks.drawn(moment, "cell").map((feature) => ({
+    const features = this.looks.drawn(moment, "cell", this.side).map((feature) => ({
       feature,
       values: this.trace.values(this.side, feature, moment),
       wrong: this.trace.wrong(this.side, feature, moment),
@@ -95,7 +95,10 @@ export class MatrixPicture {
 
   update(cell, { features, moment, number, sign, mask }) {
     const { place } = cell;
-    const known = (!mask || mask.values[place] === 1) && (!sign || sign.values[place] >= 0);
+    const known =
+      features.length > 0 &&
+      (!mask || mask.values[place] === 1) &&
+      (!sign || sign.values[place] >= 0);
     const mistaken = (drawn) => drawn?.wrong.has(place) ?? false;
     const marks = {
       known,

@@ -17,6 +17,8 @@ import {
 import { short } from "./trace.js";
 
 const FEW_NODES = 20; // for which there is room for digits
+const SHORT_NAME = 3;
+const LONG_NAME = 10;
 
 // Whoever extends it draws what lies under the nodes: once, and between() at each moment.
 export class Plane {
@@ -48,7 +50,7 @@ export class Plane {
 
   arrows(moment) {
     const { trace, looks, side, places, radius } = this;
-    return looks.drawn(moment, "arrow").flatMap((feature, turn) => {
+    return looks.drawn(moment, "arrow", side).flatMap((feature, turn) => {
       const wrong = trace.wrong(side, feature, moment);
       const confidence = trace.confidence(side, feature, moment);
       return trace
@@ -71,7 +73,7 @@ export class Plane {
   node(moment, node) {
     const { trace, looks, side, radius } = this;
     const wrong = nodeIsWrong(trace, looks, side, moment, node);
-    const [shade] = looks.drawn(moment, "shade");
+    const [shade] = looks.drawn(moment, "shade", side);
     const filled = parts(trace, looks, side, moment, node);
     const dark = ({ shade, confidence, colour }) =>
       colour !== "amber" && shade * solidity(confidence) > 0.5;
@@ -85,23 +87,17 @@ export class Plane {
       shape("circle", { r: radius, class: "ring" }),
       shade ? this.ring(shade, moment, node) : null,
       wrong ? cross(radius) : null,
-      shape(
-        "text",
-        { class: "name", "font-size": this.nameSize(node), dy: "0.35em" },
-        this.name(node),
-      ),
+      this.name(node),
     );
   }
 
+  // Within the circle or, if it is longer, over it.
   name(node) {
     const name = this.trace.data.names[node];
-    return name.length > 5 ? `${name.slice(0, 4)}…` : name;
-  }
-
-  nameSize(node) {
-    return round(
-      Math.min(13, this.radius, (2.6 * this.radius) / Math.max(2, this.name(node).length)),
-    );
+    const long = name.length > SHORT_NAME;
+    const text = name.length > LONG_NAME ? `${name.slice(0, LONG_NAME - 1)}…` : name;
+    const look = { class: long ? "name long" : "name", dy: "0.35em" };
+    return shape("text", { ...look, "font-size": Math.min(long ? 11 : 13, this.radius) }, text);
   }
 
   // A number: a ring, the darker the larger, and its digits where there is room for them.

@@ -33,7 +33,7 @@ export class PointsPicture extends Plane {
   // The outline of the points that a mask marks, if that is what the picture is about.
   between(moment) {
     const mask = this.looks
-      .drawn(moment, "fill")
+      .drawn(moment, "fill", this.side)
       .find((feature) => feature.name.startsWith("in_hull"));
     if (!mask) return [];
     const values = this.trace.values(this.side, mask, moment);

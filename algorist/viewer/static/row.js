@@ -31,7 +31,7 @@ export class Row {
 
   arrows(moment) {
     const { trace, looks, side } = this;
-    return looks.drawn(moment, "arrow").flatMap((feature) => {
+    return looks.drawn(moment, "arrow", side).flatMap((feature) => {
       const wrong = trace.wrong(side, feature, moment);
       const confidence = trace.confidence(side, feature, moment);
       return trace.values(side, feature, moment).flatMap((to, from) => {

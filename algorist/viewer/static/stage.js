@@ -52,7 +52,7 @@ export class Stage {
     const given = inputs.map((feature) =>
       badge(feature.name, trace.text(feature, trace.input(feature.name)[0])),
     );
-    const predicted = looks.drawn(moment, "badge").map((feature) => {
+    const predicted = looks.drawn(moment, "badge", side).map((feature) => {
       const [value] = trace.values(side, feature, moment);
       const wrong = trace.wrong(side, feature, moment).size > 0;
       const made = badge(feature.name, trace.text(feature, value), wrong);

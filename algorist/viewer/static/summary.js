@@ -25,7 +25,7 @@ export function summary(trace, go) {
         {},
         element("p", { class: "said" }, answer.verdict),
         element("p", {}, hints ?? ""),
-        element("p", {}, mistake ? ["First mistake: ", link(mistake, go)] : faultless(share)),
+        element("p", {}, mistake ? ["First mistake: ", link(mistake, go)] : faultless(trace)),
       ),
     ),
     bothAnswers(answer),
@@ -41,8 +41,8 @@ function link({ step, text }, go) {
   return element("button", look, text);
 }
 
-function faultless(share) {
-  return share === null ? "The net predicts no hints here." : "No mistake on the way.";
+function faultless({ silent }) {
+  return silent ? "This net predicts no hints." : "No mistake on the way.";
 }
 
 // Short answers one above the other, long ones by node.

@@ -15,6 +15,7 @@ export class Trace {
     this.inputs = data.features.filter((feature) => feature.stage === "input");
     this.hints = data.features.filter((feature) => feature.stage === "hint");
     this.outputs = data.features.filter((feature) => feature.stage === "output");
+    this.silent = !this.hints.some((hint) => hint.predicted); // the net only answers
     for (const hint of Object.values(data.hints)) {
       for (const what of ["net", "algorithm", "confidence"]) {
         if (hint[what]) hint[what] = repeated(hint[what]);
