@@ -5,12 +5,13 @@ import json
 import re
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 import small
 
 import algorist
-from algorist.cli import main
+from algorist.cli import _parser, main
 from algorist.commands import view
 from algorist.model.learner import Convention, Learner
 from algorist.viewer.server import Server
@@ -137,6 +138,16 @@ def test_it_serves_until_it_is_interrupted(run, monkeypatch):
     assert (code, err, opened) == (0, "", [address])
     assert answers[0]["model"] == "small"
     assert [a["name"] for a in answers[0]["algorithms"]] == ["dijkstra", "heapsort"]
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/viewer.md"])
+def test_commands_in_the_documentation_are_understood(file):
+    text = (Path(__file__).parent.parent / file).read_text()
+    commands = re.findall(r"^algorist (view .+?)(?:  +#.*)?$", text, re.M)
+    assert commands
+    for command in commands:
+        arguments = _parser(command.split()).parse_args(command.split())
+        assert bool(arguments.export) == bool(arguments.values)
 
 
 def test_the_help_has_examples(capsys):
