@@ -11,7 +11,9 @@ from algorist.viewer import pages
 STATIC = Path(pages.__file__).parent / "static"
 MODULES = {file.name: file.read_text() for file in sorted(STATIC.glob("*.js"))}
 IMPORTS = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+\.js)";$', re.MULTILINE)
-DECLARED = re.compile(r"^(?:export )?(?:const|let|function|async function|class) (\w+)", re.MULTILINE)
+DECLARED = re.compile(
+    r"^(?:export )?(?:const|let|function|async function|class) (\w+)", re.MULTILINE
+)
 EXPORTED = re.compile(r"^export (?:const|function|class) (\w+)", re.MULTILINE)
 
 

@@ -318,7 +318,9 @@ def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(open
         page = opened(file.as_uri())
         assert "This net predicts no hints." in page.inner_text(".verdict")
         press(page, "ArrowRight")
-        drawn = [page.locator(f"#side-{side} .known, #side-{side} .arrow").count() for side in SIDES]
+        drawn = [
+            page.locator(f"#side-{side} .known, #side-{side} .arrow").count() for side in SIDES
+        ]
         assert drawn[0] == 0 < drawn[1]
         press(page, "End")
         assert page.locator("#side-algorithm .known, #side-algorithm .arrow").count() > 0
