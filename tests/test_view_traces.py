@@ -223,6 +223,9 @@ def test_runs_that_are_too_long_are_refused(app, monkeypatch):
 def test_algorithms_that_are_not_registered_are_left_out(learner, monkeypatch):
     monkeypatch.setattr(room, "algorithms", lambda: ["bfs"])
     assert [a["name"] for a in App(learner, forms, "m").algorithms()["algorithms"]] == ["bfs"]
+    monkeypatch.setattr(room, "algorithms", list)
+    with pytest.raises(ValueError, match=r"m: it knows .* none of which is here"):
+        App(learner, forms, "m")
 
 
 def test_long_names_are_shortened(app):

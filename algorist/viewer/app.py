@@ -45,6 +45,9 @@ class App:
         self._learner, self._forms, self._model = learner, forms, model
         registered = algorithms()  # those of a plug-in are there only if it is loaded
         self._names = [name for name in learner.algorithms if name in registered]
+        if not self._names:
+            known = ", ".join(learner.algorithms)
+            raise ValueError(f"{model}: it knows {known}, none of which is here; expected --plugin")
         self._one_at_a_time = threading.Lock()
 
     def algorithms(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
         "hints": {f.name: _hint(f, solution, comparison) for f in spec.hints},
         "outputs": {f.name: _output(f, solution, comparison) for f in spec.outputs},
         "share": _number(comparison.share),
-        "shares": _mean_shares(solution, comparison),
+        "shares": _mean_shares(comparison),
         "answer": {
             "right": solution.right,
             "verdict": verdict(solution),
@@ -75,7 +75,7 @@ def _hint(feature: Feature, solution: Solution, comparison: Comparison) -> dict[
     hint["wrong"] = [np.flatnonzero(wrong).tolist() for wrong in comparison.wrong[name]]
     hint["shares"] = [_number(share) for share in comparison.shares[name]]
     if name in solution.confidence:
-        percents = np.nan_to_num(100 * solution.confidence[name], nan=100)
+        percents = np.nan_to_num(100 * solution.confidence[name], nan=100)  # given, hence sure
         hint["confidence"] = _unrepeated([_whole(moment) for moment in percents])
     return hint
 
@@ -127,7 +127,7 @@ def _number(value: float) -> float | None:
     return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
 
 
-def _mean_shares(solution: Solution, comparison: Comparison) -> list[float | None]:
+def _mean_shares(comparison: Comparison) -> list[float | None]:
     """The share of right values at each step, the mean over the hints."""
     if not comparison.shares:
         return []

@@ -25,10 +25,9 @@ export class Looks {
       this.roles.set(feature.name, role);
       const palette = COLOURS[role];
       if (!palette) continue;
-      const base = role + baseOf(feature);
-      turns[role] ??= new Map();
-      if (!turns[role].has(base)) turns[role].set(base, turns[role].size);
-      this.colours.set(feature.name, palette[turns[role].get(base) % palette.length]);
+      const bases = (turns[role] ??= []); // a hint and the output of its name have one colour
+      if (!bases.includes(baseOf(feature))) bases.push(baseOf(feature));
+      this.colours.set(feature.name, palette[bases.indexOf(baseOf(feature)) % palette.length]);
     }
     this.visible = new Set(visibleAtFirst(trace, this));
   }
@@ -82,10 +81,8 @@ function chainOf(trace) {
   const arrays = !trace.has("A") && !trace.has("x") && !trace.has("string");
   const chains = (hint) =>
     trace.data.hints[hint.name].algorithm.every((pointers) => chainOrder(pointers).whole);
-  return (
-    (arrays && trace.hints.find((hint) => isPointer(hint) && hint.predicted && chains(hint))) ||
-    null
-  );
+  const found = trace.hints.find((hint) => isPointer(hint) && hint.predicted && chains(hint));
+  return (arrays && found) || null;
 }
 
 // The nodes in the order of a chain, those that it leaves out behind the others.
@@ -98,11 +95,7 @@ export function chainOrder(pointers) {
   });
   const order = [];
   const seen = new Set();
-  for (
-    let node = first;
-    node >= 0 && node !== undefined && !seen.has(node);
-    node = next.get(node)
-  ) {
+  for (let node = first; node >= 0 && !seen.has(node); node = next.get(node)) {
     seen.add(node);
     order.push(node);
   }
@@ -111,23 +104,23 @@ export function chainOrder(pointers) {
   return { order, chained, whole: chained === pointers.length };
 }
 
-// One arrow, one shade and one number in cells are enough to begin with.
+// Of arrows, numbers at nodes and numbers in cells, one is enough to begin with. What never changes
+// or is known to the net is left out.
 function visibleAtFirst(trace, looks) {
-  const single = new Set(["arrow", "shade"]);
   const taken = new Set();
-  const visible = [];
-  for (const feature of trace.hints) {
-    const role = looks.role(feature);
-    const group = role === "cell" && feature.kind === "scalar" ? "number" : role;
-    const several = !single.has(group) && group !== "number";
-    if (role === "arrow" && !feature.predicted && !trace.silent) continue;
-    if (feature === looks.order) continue;
-    if (feature.name === "A_t" || (!several && taken.has(group))) continue;
-    taken.add(group);
-    visible.push(feature.name);
-  }
-  const answers = trace.outputs.filter(
-    (output) => !(looks.order && output.kind === "should_be_permutation"),
-  );
-  return [...visible, ...answers.map((feature) => feature.name)];
+  const isShown = (hint) => {
+    const role = looks.role(hint);
+    const known = !hint.predicted && !trace.silent;
+    if (hint === looks.order || (role === "arrow" && known)) return false;
+    if (role === "edge" && trace.constant(hint)) return false;
+    const group = role === "cell" && hint.kind === "scalar" ? "number" : role;
+    if (!["arrow", "shade", "number"].includes(group)) return true;
+    return !taken.has(group) && taken.add(group);
+  };
+  const isOrder = (output) => looks.order && output.kind === "should_be_permutation";
+  const shown = [
+    ...trace.hints.filter(isShown),
+    ...trace.outputs.filter((output) => !isOrder(output)),
+  ];
+  return shown.map((feature) => feature.name);
 }

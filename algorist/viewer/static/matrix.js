@@ -7,7 +7,7 @@ import { isPointer, short } from "./trace.js";
 
 const MOST_HEIGHT = 400;
 const ROOM_FOR_TEXT = 17;
-const SIGNS = ["↖", "↑", "←", "·"];
+const SIGNS = ["↖", "↑", "←", "·"]; // of two strings: whence a length comes
 
 export class MatrixPicture {
   constructor(trace, looks, side) {
@@ -132,8 +132,7 @@ export class MatrixPicture {
     if (this.size < ROOM_FOR_TEXT) return "";
     if (!sign) return number ? short(number.values[place]) : "";
     const value = sign.values[place];
-    if (sign.feature.kind === "categorical")
-      return sign.feature.classes === 4 ? SIGNS[value] : String(value);
-    return this.trace.data.names[value]?.slice(0, 3) ?? "";
+    if (isPointer(sign.feature)) return this.trace.data.names[value].slice(0, 3);
+    return this.trace.has("string") ? SIGNS[value] : String(value);
   }
 }

@@ -53,20 +53,16 @@ export class Plane {
     return looks.drawn(moment, "arrow", side).flatMap((feature, turn) => {
       const wrong = trace.wrong(side, feature, moment);
       const confidence = trace.confidence(side, feature, moment);
-      return trace
-        .values(side, feature, moment)
-        .map((to, from) =>
-          to === from || to < 0
-            ? null
-            : arrow(places[from], places[to], {
-                bend: 0.12 + 0.1 * turn,
-                gaps: [radius + 1, radius + 3],
-                colour: looks.colour(feature),
-                wrong: wrong.has(from),
-                confidence: confidence?.[from],
-              }),
-        )
-        .filter(Boolean);
+      return trace.values(side, feature, moment).flatMap((to, from) => {
+        if (to === from || to < 0) return [];
+        return arrow(places[from], places[to], {
+          bend: 0.12 + 0.1 * turn,
+          gaps: [radius + 1, radius + 3],
+          colour: looks.colour(feature),
+          wrong: wrong.has(from),
+          confidence: confidence?.[from],
+        });
+      });
     });
   }
 

@@ -15,18 +15,9 @@ export class PointsPicture extends Plane {
       { even: true },
     );
     super(trace, looks, side, places, radius);
-    // Four points of which one asks something as a whole are the ends of two segments.
-    const segments =
-      trace.nodes === 4 && trace.outputs.every((output) => output.location === "graph");
-    if (segments) {
-      this.under.append(
-        ...[
-          [0, 1],
-          [2, 3],
-        ].map(([i, j]) =>
-          shape("path", { class: "segment", d: `M${at(places[i])} L${at(places[j])}` }),
-        ),
-      );
+    if (areSegments(trace)) {
+      const line = (i, j) => `M${at(places[i])} L${at(places[j])}`;
+      this.under.append(shape("path", { class: "segment", d: `${line(0, 1)} ${line(2, 3)}` }));
     }
   }
 
@@ -45,4 +36,9 @@ export class PointsPicture extends Plane {
     const points = corners.sort((a, b) => angle(a) - angle(b)).map(at);
     return [shape("polygon", { class: "outline", points: points.join(" ") })];
   }
+}
+
+// Four points about which one asks something as a whole are the ends of two segments.
+function areSegments(trace) {
+  return trace.nodes === 4 && trace.outputs.every((output) => output.location === "graph");
 }

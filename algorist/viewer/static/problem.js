@@ -60,7 +60,7 @@ export class Problem {
       return element("optgroup", { label: family.replaceAll("_", " ") }, options);
     });
     this.choice.replaceChildren(...groups);
-    const wanted = decodeURIComponent(location.hash.slice(1)) || FIRST.algorithm;
+    const wanted = location.hash.slice(1) || FIRST.algorithm;
     if (this.known.has(wanted)) this.choice.value = wanted;
     addEventListener("hashchange", () => this.followed());
     this.chosen();
@@ -68,7 +68,7 @@ export class Problem {
   }
 
   followed() {
-    const wanted = decodeURIComponent(location.hash.slice(1));
+    const wanted = location.hash.slice(1);
     if (!this.known.has(wanted) || wanted === this.choice.value) return;
     this.choice.value = wanted;
     this.chosen();

@@ -86,7 +86,7 @@ function cellsOf(trace) {
   return [...trace.hints, ...trace.outputs].some((f) => f.location === "edge" && f.kind !== "mask");
 }
 
-// What is drawn follows from the inputs; matrices come below where entries are predicted.
+// What is drawn follows from the inputs; matrices come first where entries are predicted.
 function picturesOf(trace) {
   const first = pictureOf(trace);
   if (!cellsOf(trace)) return [first];

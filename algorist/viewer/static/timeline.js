@@ -8,7 +8,7 @@ export class Timeline {
   constructor(seek) {
     this.seek = seek;
     this.head = element("div", { class: "head" });
-    this.flag = element("div", { class: "flag", title: "the first mistake" });
+    this.flag = element("div", { class: "flag" });
     this.svg = shape("svg", {
       viewBox: "0 0 1000 100",
       preserveAspectRatio: "none",

@@ -3,8 +3,6 @@
 // The moments are the steps, 0 to steps - 1, which show hints, and after them the answer, which
 // shows outputs. Sides are "net" and "algorithm".
 
-const NOTHING = new Set();
-
 export class Trace {
   constructor(data) {
     this.data = data;
@@ -22,6 +20,7 @@ export class Trace {
       }
     }
     this.largest = new Map();
+    this.mistakes = new Map();
   }
 
   input(name) {
@@ -50,16 +49,26 @@ export class Trace {
 
   // Which values of the net are wrong, by their places.
   wrong(side, feature, moment) {
-    if (side === "algorithm" || !feature.predicted) return NOTHING;
-    if (feature.stage === "output") return new Set(this.data.outputs[feature.name].wrong);
-    return new Set(this.data.hints[feature.name].wrong[moment]);
+    const key = `${side} ${feature.name} ${moment}`;
+    if (!this.mistakes.has(key)) {
+      const { wrong = [] } = this.data.hints[feature.name] ?? this.data.outputs[feature.name];
+      const places = feature.stage === "output" ? wrong : wrong[moment];
+      this.mistakes.set(key, new Set(side === "net" ? places : []));
+    }
+    return this.mistakes.get(key);
   }
 
-  // How sure the net is of each value, in percent; null where it does not say.
+  // How sure the net is of each value, in percent; null where it does not say or is not asked.
   confidence(side, feature, moment) {
-    if (side === "algorithm" || !feature.predicted) return null;
+    if (side === "algorithm") return null;
     if (feature.stage === "output") return this.data.outputs[feature.name].confidence ?? null;
-    return this.data.hints[feature.name].confidence?.[moment] ?? null;
+    return (moment > 0 && this.data.hints[feature.name].confidence?.[moment]) || null;
+  }
+
+  // Whether a hint is the same at every step.
+  constant(hint) {
+    const moments = this.data.hints[hint.name].algorithm;
+    return moments.every((moment) => moment === moments[0]);
   }
 
   // The share of a hint's values that is right at each step.
