@@ -201,7 +201,8 @@ def test_the_algorithm_sorts_before_your_eyes(opened, address):
     bars = page.eval_on_selector_all(
         "#side-algorithm .bar",
         """bars => bars
-             .map(bar => [bar.transform.baseVal[0].matrix.e, bar.querySelector('.back').height])
+             .map(bar => [new DOMMatrix(getComputedStyle(bar).transform).e,
+                          bar.querySelector('.back').height])
              .sort((a, b) => a[0] - b[0]).map(([x, height]) => height.baseVal.value)""",
     )
     assert len(bars) == 5

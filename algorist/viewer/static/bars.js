@@ -3,7 +3,7 @@
 import { shape, titled } from "./dom.js";
 import { WIDTH } from "./layout.js";
 import { chainOrder } from "./looks.js";
-import { about, nodeIsWrong, partLook, parts, round } from "./marks.js";
+import { about, nodeIsWrong, partLook, partsOf, round } from "./marks.js";
 import { ARROWS, Row } from "./row.js";
 import { short } from "./trace.js";
 
@@ -40,6 +40,10 @@ export class BarsPicture extends Row {
     order.forEach((node, place) => (this.order[node] = place));
   }
 
+  corner(node) {
+    return { x: this.order[node] * this.slot, y: 0 };
+  }
+
   centre(node) {
     return { x: (this.order[node] + 0.5) * this.slot };
   }
@@ -48,25 +52,20 @@ export class BarsPicture extends Row {
     const { trace, looks, side, slot } = this;
     const loose = this.order[node] >= this.chained;
     const wrong = nodeIsWrong(trace, looks, side, moment, node) || this.misplaced(moment, node);
-    const filled = parts(trace, looks, side, moment, node);
+    const filled = partsOf(trace, looks, side, moment, node);
     const boxes = this.boxes(node);
     const [shade] = looks.drawn(moment, "shade", side);
-    return shape(
-      "g",
-      {
-        class: `bar ${loose ? "loose" : ""} ${wrong ? "wrong" : ""}`,
-        transform: `translate(${round(this.order[node] * slot)},0)`,
-      },
+    const parts = [
       titled(about(trace, side, moment, node)),
       boxes.map((box, turn) => shape("rect", { class: `back series${turn}`, ...box })),
       filled.map((part, turn) => this.part(boxes.at(-1), part, turn, filled.length)),
       boxes.map((box) => shape("rect", { class: "outline", ...box })),
       shade ? this.number(shade, moment, node) : this.key(boxes, node),
-      slot >= ROOM_FOR_NAME
-        ? this.text("name", this.base + 15, trace.data.names[node].slice(0, 4))
-        : null,
-      wrong && slot >= ROOM_FOR_CROSS ? this.cross(boxes) : null,
-    );
+      slot >= ROOM_FOR_NAME &&
+        this.text("name", this.base + 15, trace.data.names[node].slice(0, 4)),
+      wrong && slot >= ROOM_FOR_CROSS && this.cross(boxes),
+    ];
+    return { kind: `bar ${loose ? "loose" : ""} ${wrong ? "wrong" : ""}`, parts };
   }
 
   // In an order, a bar is wrong if what it points to is.

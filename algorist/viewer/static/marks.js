@@ -48,7 +48,7 @@ export function round(value) {
 }
 
 // What fills a node: one part for each mask or class, empty where it is not set.
-export function parts(trace, looks, side, moment, node) {
+export function partsOf(trace, looks, side, moment, node) {
   return looks.drawn(moment, "fill", side).map((feature) => {
     const value = trace.values(side, feature, moment)[node];
     const shade =

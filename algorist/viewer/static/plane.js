@@ -8,7 +8,7 @@ import {
   at,
   nodeIsWrong,
   partLook,
-  parts,
+  partsOf,
   round,
   solidity,
   tagRow,
@@ -70,7 +70,7 @@ export class Plane {
     const { trace, looks, side, radius } = this;
     const wrong = nodeIsWrong(trace, looks, side, moment, node);
     const [shade] = looks.drawn(moment, "shade", side);
-    const filled = parts(trace, looks, side, moment, node);
+    const filled = partsOf(trace, looks, side, moment, node);
     const dark = ({ shade, confidence, colour }) =>
       colour !== "amber" && shade * solidity(confidence) > 0.5;
     const kind = filled.length === 1 && dark(filled[0]) ? "node strong" : "node";

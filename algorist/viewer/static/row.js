@@ -2,19 +2,19 @@
 
 import { shape } from "./dom.js";
 import { WIDTH } from "./layout.js";
-import { arrow, at, TAG_LINE, tagLines, tagsByNode } from "./marks.js";
+import { arrow, at, round, TAG_LINE, tagLines, tagsByNode } from "./marks.js";
 
 export const ARROWS = 64; // the height of the room for arrows
 
-// A picture whose nodes stand at `centre(node)`, which `place(moment)` may change, each drawn by
-// `node(moment, node)`.
+// A picture whose nodes have a `corner(node)`, which `place(moment)` may change, and a `centre(node)`
+// for arrows and tags. `node(moment, node)` says of which kind a node is, and what it is made of.
 export class Row {
   constructor(trace, looks, side, height) {
     Object.assign(this, { trace, looks, side });
     this.top = 0;
     this.base = ARROWS + height;
     this.bottom = this.base + 20;
-    this.nodes = shape("g", {});
+    this.nodes = trace.data.names.map(() => shape("g", {})); // they stay, and move
     this.over = shape("g", {});
     this.svg = shape("svg", { class: "picture row", role: "img" }, this.nodes, this.over);
   }
@@ -24,8 +24,13 @@ export class Row {
     const tags = Math.min(4, this.looks.count("tag")) * TAG_LINE + 6;
     this.svg.setAttribute("viewBox", `0 ${top} ${WIDTH} ${this.bottom + tags - top}`);
     this.place(moment);
-    const nodes = this.trace.data.names.map((_, node) => this.node(moment, node));
-    this.nodes.replaceChildren(...nodes);
+    this.nodes.forEach((group, node) => {
+      const { kind, parts } = this.node(moment, node);
+      const { x, y } = this.corner(node);
+      group.setAttribute("class", kind);
+      group.style.transform = `translate(${round(x)}px, ${round(y)}px)`;
+      group.replaceChildren(...parts.flat().filter(Boolean));
+    });
     this.over.replaceChildren(...this.arrows(moment), ...this.tags(moment));
   }
 

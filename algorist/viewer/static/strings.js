@@ -2,7 +2,7 @@
 
 import { shape, titled } from "./dom.js";
 import { WIDTH } from "./layout.js";
-import { about, arrow, at, nodeIsWrong, partLook, parts, round } from "./marks.js";
+import { about, arrow, nodeIsWrong, partLook, partsOf, round } from "./marks.js";
 import { ARROWS, Row } from "./row.js";
 
 const MOST_SIZE = 36;
@@ -55,20 +55,18 @@ export class StringsPicture extends Row {
     const wrong = nodeIsWrong(trace, looks, side, moment, node);
     const box = { width: round(size - 2), height: round(size - 2), rx: 4 };
     const middle = { x: round(size / 2 - 1), y: round(size / 2 - 1), dy: "0.35em" };
-    return shape(
-      "g",
-      { class: wrong ? "cell wrong" : "cell", transform: `translate(${at(this.corner(node))})` },
+    const filled = partsOf(trace, looks, side, moment, node);
+    const parts = [
       titled(about(trace, side, moment, node)),
       shape("rect", { class: "back", ...box }),
-      parts(trace, looks, side, moment, node).map((part) =>
-        shape("rect", { ...box, ...partLook(part) }),
-      ),
-      size >= ROOM_FOR_PLACE ? shape("text", { class: "place", x: 6, y: 8 }, String(node)) : null,
+      filled.map((part) => shape("rect", { ...box, ...partLook(part) })),
+      size >= ROOM_FOR_PLACE && shape("text", { class: "place", x: 6, y: 8 }, String(node)),
       shape(
         "text",
         { ...middle, "font-size": round(Math.min(16, size * 0.6)) },
         trace.letters[node],
       ),
-    );
+    ];
+    return { kind: wrong ? "cell wrong" : "cell", parts };
   }
 }
