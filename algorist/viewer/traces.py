@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.errors import shortened
 from algorist.model.solution import Comparison, Solution, wrong_values
 from algorist.report.solutions import answer_texts, mistake_text, verdict
 from algorist.spec import MASKED, Feature, Kind
 from algorist.viewer.meanings import meaning
 
 _DIGITS = 4
+_LONGEST_NAME = 40
 
 
 def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
         "description": algorithm.description,
         "nodes": nodes,
         "steps": solution.steps,
-        "names": [shortened(name).strip("'") for name in names],
+        "names": [str(name)[:_LONGEST_NAME] for name in names],
         "features": [_feature(algorithm, feature, solution) for feature in spec],
         "inputs": {f.name: _flat(f, solution.inputs[f.name]) for f in spec.inputs},
         "hints": {f.name: _hint(f, solution, comparison) for f in spec.hints},
