@@ -146,7 +146,8 @@ def _epilog(examples: Sequence[str]) -> str:
 
 def _shortened(error: NumbaError) -> str:
     """What the compiler found and where, without its account of how it came there."""
-    text = str(error).split("During: resolving callee type")[0]
+    text = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # colours, where colorama is installed
+    text = text.split("During: resolving callee type")[0]
     lines = [line.strip() for line in text.splitlines()]
     found = [line for line in lines if line and not line.startswith(("Failed in", "During"))]
     place = re.search(r"at (\S+) \((\d+)\)$", text, re.MULTILINE)
