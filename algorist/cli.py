@@ -25,6 +25,7 @@ from algorist.commands.resume import command as resume_command
 from algorist.commands.run import command as run_command
 from algorist.commands.sample import command as sample_command
 from algorist.commands.train import command as train_command
+from algorist.commands.view import command as view_command
 from algorist.report.terminal import Terminal
 
 COMMANDS: dict[str, Command] = {
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Command] = {
     "resume": resume_command,
     "eval": eval_command,
     "run": run_command,
+    "view": view_command,
     "reproduce": reproduce_command,
     "report": report_command,
     "export": export_command,
@@ -144,8 +146,8 @@ def _epilog(examples: Sequence[str]) -> str:
 
 def _shortened(error: NumbaError) -> str:
     """What the compiler found and where, without its account of how it came there."""
-    uncoloured = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # Numba colours where colorama is there
-    text = uncoloured.split("During: resolving callee type")[0]
+    text = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # colours, where colorama is installed
+    text = text.split("During: resolving callee type")[0]
     lines = [line.strip() for line in text.splitlines()]
     found = [line for line in lines if line and not line.startswith(("Failed in", "During"))]
     place = re.search(r"at (\S+) \((\d+)\)$", text, re.MULTILINE)

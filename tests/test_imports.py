@@ -24,6 +24,7 @@ ORDER = [
     "training",
     "experiments",
     "report",
+    "viewer",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",
     "cli",

@@ -5,12 +5,16 @@ from dataclasses import FrozenInstanceError, replace
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.special
 import small
+import torch
 
 import algorist
 from algorist.model import solving
+from algorist.model.kinds import FINAL_SINKHORN_STEPS, log_sinkhorn
 from algorist.model.learner import Convention, Learner
 from algorist.model.predicting import Predictions, predict
+from algorist.model.window import whole
 from algorist.spec import Kind
 
 TOWN = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}, "sea": {}}
@@ -61,7 +65,7 @@ def test_a_solution_is_what_the_net_predicts(learner, name):
     assert solution.comparison is None
 
 
-def truthful(learner, name, batch, *, hints):
+def truthful(learner, name, batch, **options):
     """Predictions without a mistake."""
     spec = learner.net.spec(name)
     own = algorist.get(name).spec
@@ -128,6 +132,54 @@ def test_another_right_answer_is_right(learner, monkeypatch):
     assert solution.comparison.answer.tolist() == [0, 0, 0, 1]
     assert solution.answer.tolist() == [0, 0, 0, 2]
     assert solution.right
+
+
+def raw_predictions(learner, name, batch):
+    """What the net says before anything is decided: outputs (...), hints (T - 1, ...)."""
+    seen = learner.convention.batch(name, batch)
+    with torch.no_grad():
+        rollout = learner.net.rollout(name, whole([seen]))
+    outputs = {key: x[0, 0].numpy() for key, x in rollout.outputs.items()}
+    hints = {key: x[: seen.steps - 1, 0, 0].numpy() for key, x in rollout.hints.items()}
+    return outputs, hints
+
+
+def probability_of_the_predicted(kind, raw):
+    if kind == Kind.MASK:
+        probability = 1 / (1 + np.exp(-raw.astype(float)))
+        return np.maximum(probability, 1 - probability)
+    return scipy.special.softmax(raw.astype(float), -1).max(-1)
+
+
+@pytest.mark.parametrize("name", algorist.algorithms())
+def test_the_confidence_is_the_probability_of_what_is_predicted(learner, name):
+    batch, inputs = drawn(name)
+    solution = learner.run(name, **inputs)
+    spec = learner.net.spec(name)
+    outputs, hints = raw_predictions(learner, name, batch)
+    plain = {key: x for key, x in {**outputs, **hints}.items() if key in algorist.get(name).spec}
+    for key, raw in plain.items():
+        kind = spec[key].kind
+        if kind == Kind.SCALAR:
+            assert key not in solution.confidence
+        elif kind != Kind.PERMUTATION_POINTER:
+            values = solution.confidence[key]
+            expected = probability_of_the_predicted(kind, raw)
+            predicted = values[1:] if key in hints else values
+            np.testing.assert_allclose(predicted, expected, rtol=1e-4, err_msg=key)
+            assert key not in hints or np.isnan(values[0]).all()
+    for key, values in solution.confidence.items():
+        assert values.shape == {**solution.outputs, **solution.hints}[key].shape
+
+
+def test_the_confidence_in_an_order_is_that_of_its_rows_and_of_the_first(learner):
+    batch, inputs = drawn("heapsort")
+    solution = learner.run("heapsort", **inputs)
+    outputs, _ = raw_predictions(learner, "heapsort", batch)
+    first = scipy.special.softmax(outputs["pred_mask"].astype(float))
+    rows = log_sinkhorn(torch.tensor(outputs["pred"]), FINAL_SINKHORN_STEPS).exp().amax(-1).numpy()
+    rows[first.argmax()] = first.max()
+    np.testing.assert_allclose(solution.confidence["pred"], rows, rtol=1e-4)
 
 
 def test_the_unit_of_the_weights_does_not_matter(learner):

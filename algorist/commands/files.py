@@ -21,12 +21,32 @@ _SEPARATORS = (",", ";", "\t")
 _HEADINGS = {"from", "source", "src", "start", "u", "node"}
 _COMMENT = "#"
 
+
+class Pasted(str):
+    """A text that a user pasted, where others name a file: its path is what messages call it."""
+
+    text: str
+
+    def __new__(cls, called: str, text: str) -> Pasted:
+        """The text that messages shall call so."""
+        pasted = super().__new__(cls, called)
+        pasted.text = text
+        return pasted
+
+
 Graph = dict[Hashable, dict[Hashable, Any]]
 """The neighbours of each node, with weights."""
 
 
 def text_of(option: str, path: str) -> str:
     """What is in a text file; `-` is the standard input."""
+    text = path.text if isinstance(path, Pasted) else _read(option, path)
+    if not text.strip():
+        raise ValueError(f"{path}: got an empty file, expected numbers or edges")
+    return text
+
+
+def _read(option: str, path: str) -> str:
     if path != STDIN and (not Path(path).exists() or Path(path).is_dir()):
         raise ValueError(f"{option}: got {shortened(path)}, expected a file that exists")
     if path == STDIN:
@@ -37,14 +57,11 @@ def text_of(option: str, path: str) -> str:
     if len(data) > LARGEST:
         raise ValueError(f"{path}: got more than {LARGEST >> 20} MB, expected a smaller file")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}: got bytes that are no UTF-8 at {error.start}, expected a text file"
         ) from None
-    if not text.strip():
-        raise ValueError(f"{path}: got an empty file, expected numbers or edges")
-    return text
 
 
 def rows_of(path: str, text: str) -> Iterator[tuple[int, list[str]]]:

@@ -89,13 +89,18 @@ _LISTS = {
     "q": "how probable each gap around the keys is, one more",
 }
 _ALWAYS = ("inputs", "random")
+_OPTIONS = ("values", *_FILES, "target", "graph", "source", "directed", *_TEXTS, *_LISTS)
+
+
+def nothing() -> Namespace:
+    """A command line that gives no problem yet."""
+    return Namespace(**dict.fromkeys((*_OPTIONS, *_ALWAYS, "seed")))
 
 
 def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
     """The problem that a command line gives, in the way of its algorithm."""
-    way = _way(algorithm)
-    options = ("values", *_FILES, "target", "graph", "source", "directed", *_TEXTS, *_LISTS)
-    given = [name for name in (*options, *_ALWAYS) if getattr(arguments, name) not in (None, [])]
+    way = way_of(algorithm)
+    given = [name for name in (*_OPTIONS, *_ALWAYS) if getattr(arguments, name) not in (None, [])]
     for name in given:
         if name not in (*way.options, *_ALWAYS):
             raise ValueError(f"{_called(name)}: {algorithm.name} takes none, {_usage(algorithm)}")
@@ -126,7 +131,7 @@ def _called(name: str) -> str:
 
 
 def _usage(algorithm: Algorithm) -> str:
-    return f"expected for example: algorist run {algorithm.name} {_way(algorithm).example}"
+    return f"expected for example: algorist run {algorithm.name} {way_of(algorithm).example}"
 
 
 def _all_inputs(path: str) -> Inputs:
@@ -136,7 +141,7 @@ def _all_inputs(path: str) -> Inputs:
     return value
 
 
-def _way(algorithm: Algorithm) -> Way:
+def way_of(algorithm: Algorithm) -> Way:
     """The row of the table for an algorithm, or what the kinds of its inputs suggest."""
     features = [f for f in algorithm.spec.inputs if f.name not in DERIVED]
     if isinstance(algorithm.adapt, Words):

@@ -23,6 +23,12 @@ def decided(feature: Feature, prediction: Tensor) -> Tensor:
     return value.detach() if feature.kind == Kind.SCALAR else value.to(torch.int16)
 
 
+def confidences(spec: Spec, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """How probable the net holds each of its answers: one number a value, none for scalars."""
+    measures = {name: row(spec[name]).meaning.confidence for name in predictions}
+    return {name: sure(predictions[name]) for name, sure in measures.items() if sure}
+
+
 def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np.ndarray]]:
     """Permutation matrices and their masks turned back into plain pointers.
 
@@ -38,3 +44,16 @@ def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np
         result[feature.name] = np.where(first > 0.5, own, matrix.argmax(-1))
         spec = spec.replaced(mask).replaced(feature.name, replace(feature, kind=Kind.POINTER))
     return spec, result
+
+
+def confidence_without_permutations(
+    spec: Spec, confidence: Arrays, answers: Arrays
+) -> dict[str, np.ndarray]:
+    """The same for the confidence in them: in the first of an order it is that of the mask."""
+    result = dict(confidence)
+    for feature in spec:
+        if feature.kind == Kind.PERMUTATION_POINTER and feature.name in result:
+            mask = f"{feature.name}_mask"
+            in_first = result.pop(mask)[..., None]
+            result[feature.name] = np.where(answers[mask] > 0.5, in_first, result[feature.name])
+    return result

@@ -41,6 +41,8 @@ class Meaning:
     """A prediction as the next step reads it, softly or hard."""
     loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
     """The loss of each entry of a prediction against a truth, and how much each counts."""
+    confidence: Callable[[Tensor], Tensor] | None
+    """How probable the net holds what it predicts, one number a value; None: it does not say."""
 
 
 def _as_number(truth: Tensor, n: int) -> Tensor:
@@ -68,6 +70,18 @@ def _feed_choice(prediction: Tensor, hard: bool) -> Tensor:
 def _feed_permutation(prediction: Tensor, hard: bool) -> Tensor:
     matrix = log_sinkhorn(prediction, FINAL_SINKHORN_STEPS)
     return _as_one_hot(matrix.argmax(-1), matrix.shape[-1]) if hard else matrix.exp()
+
+
+def _sure_of_mask(prediction: Tensor) -> Tensor:
+    return prediction.abs().sigmoid()  # of 0 or 1, whichever is more probable
+
+
+def _sure_of_choice(prediction: Tensor) -> Tensor:
+    return prediction.softmax(-1).amax(-1)
+
+
+def _sure_of_permutation(prediction: Tensor) -> Tensor:
+    return log_sinkhorn(prediction, FINAL_SINKHORN_STEPS).amax(-1).exp()
 
 
 def _squared_error(prediction: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
@@ -112,11 +126,13 @@ def log_sinkhorn(
     return scores
 
 
-_SCALAR = Meaning(_as_number, _feed_scalar, _squared_error)
-_MASK = Meaning(_as_number, _feed_mask, _binary_cross_entropy)
-_ONE_HOT = Meaning(_as_number, _feed_choice, _cross_entropy)
-_POINTER = Meaning(_as_one_hot, _feed_choice, _pointer_cross_entropy)
-_PERMUTATION = Meaning(_as_number, _feed_permutation, _permutation_cross_entropy)
+_SCALAR = Meaning(_as_number, _feed_scalar, _squared_error, None)
+_MASK = Meaning(_as_number, _feed_mask, _binary_cross_entropy, _sure_of_mask)
+_ONE_HOT = Meaning(_as_number, _feed_choice, _cross_entropy, _sure_of_choice)
+_POINTER = Meaning(_as_one_hot, _feed_choice, _pointer_cross_entropy, _sure_of_choice)
+_PERMUTATION = Meaning(
+    _as_number, _feed_permutation, _permutation_cross_entropy, _sure_of_permutation
+)
 
 
 # Forms: how values enter and leave the net

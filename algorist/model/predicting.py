@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +11,12 @@ import torch
 from torch import Tensor
 
 from algorist.batch import Batch
-from algorist.model.answers import decided, without_permutations
+from algorist.model.answers import (
+    confidence_without_permutations,
+    confidences,
+    decided,
+    without_permutations,
+)
 from algorist.model.graphs import Graphs
 from algorist.model.net import Net
 from algorist.model.window import expanded, pieces, whole
@@ -33,6 +38,11 @@ class Predictions:
     """(B, ...), sorted orders as pointers."""
     hints: Mapping[str, np.ndarray]
     """(T - 1, B, ...): the prediction of moment t + 1; empty unless asked for."""
+    output_confidence: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """(B, ...): how probable the net holds each value, of all kinds but scalars; empty unless asked
+    for, as that of hints is."""
+    hint_confidence: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """(T - 1, B, ...)"""
 
 
 class Answers(NamedTuple):
@@ -40,14 +50,22 @@ class Answers(NamedTuple):
 
     outputs: Mapping[str, Tensor]  # (S, B, ...)
     hints: Mapping[str, Tensor]  # (T - 1, S, B, ...), on the CPU; empty unless asked for
+    output_confidence: Mapping[str, Tensor]  # (S, B, ...), likewise
+    hint_confidence: Mapping[str, Tensor]  # (T - 1, S, B, ...), likewise
 
 
 def predict(
-    learner: Learner, algorithm: str, batch: Batch, *, hints: bool = False
+    learner: Learner,
+    algorithm: str,
+    batch: Batch,
+    *,
+    hints: bool = False,
+    confidence: bool = False,
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica."""
     parts = (Part(learner, algorithm, few) for few in split(learner, batch))
-    return by_replica(learner.net, algorithm, [part.answers(hints=hints) for part in parts])
+    answers = [part.answers(hints=hints, confidence=confidence) for part in parts]
+    return by_replica(learner.net, algorithm, answers)
 
 
 class Part:
@@ -63,28 +81,29 @@ class Part:
         self._pieces = list(pieces(window, min(PIECE, window.steps)))
         self._graphs = graphs
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._answers = Answers({}, {})
+        self._answers = Answers({}, {}, {}, {})
 
-    def answers(self, *, hints: bool = False) -> Answers:
+    def answers(self, *, hints: bool = False, confidence: bool = False) -> Answers:
         """The learner's answers, which a captured part puts where the ones before were."""
         if self._graphs is None:
-            return self._computed(hints)
+            return self._computed(hints, confidence)
         if self._graph is None:
             with self._graphs.aside():
-                self._answers = self._computed(hints=False)  # loads kernels and makes room
+                self._answers = self._computed()  # loads kernels and makes room
             self._graph = self._graphs.captured(self._renew)
         self._graph.replay()
         return self._answers
 
     def _renew(self) -> None:
-        for name, value in self._computed(hints=False).outputs.items():
+        for name, value in self._computed().outputs.items():
             self._answers.outputs[name].copy_(value)
 
     @torch.no_grad()
-    def _computed(self, hints: bool) -> Answers:
+    def _computed(self, hints: bool = False, confidence: bool = False) -> Answers:
         net, spec = self._net, self._spec
         outputs: dict[str, Tensor] = {}
         watched: list[Mapping[str, Tensor]] = []
+        sure: list[Mapping[str, Tensor]] = []
         carry = None
         was_training = net.training
         net.eval()
@@ -95,11 +114,20 @@ class Part:
                 ended = expanded(piece.end_weights > 0, value)
                 outputs[name] = torch.where(ended, value, outputs.get(name, value))
             watched.append({n: decided(spec[n], x).cpu() for n, x in rollout.hints.items()})
+            if confidence:
+                sure.append({n: x.cpu() for n, x in confidences(spec, rollout.hints).items()})
         net.train(was_training)
         return Answers(
             {name: decided(spec[name], value) for name, value in outputs.items()},
-            {name: torch.cat([w[name] for w in watched])[: self._moments] for name in watched[0]},
+            self._over_time(watched),
+            confidences(spec, outputs) if confidence else {},
+            self._over_time(sure),
         )
+
+    def _over_time(self, pieces: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        """What pieces of a run have by name, one after the other."""
+        names = pieces[0] if pieces else ()
+        return {n: torch.cat([piece[n] for piece in pieces])[: self._moments] for n in names}
 
 
 def split(learner: Learner, batch: Batch) -> Iterator[Batch]:
@@ -116,25 +144,38 @@ def split(learner: Learner, batch: Batch) -> Iterator[Batch]:
 def by_replica(net: Net, algorithm: str, parts: Sequence[Answers]) -> list[Predictions]:
     """The answers of each replica to all parts together."""
     spec = net.spec(algorithm)
-    outputs = {
-        f.name: np.concatenate([part.outputs[f.name].cpu().numpy() for part in parts], 1)
-        for f in spec.outputs
-    }
-    hints = {
-        name: _joined_over_time([part.hints[name].numpy() for part in parts])
-        for name in parts[0].hints
-    }
-    return [
-        Predictions(
-            without_permutations(spec, {name: x[replica] for name, x in outputs.items()})[1],
-            {name: x[:, replica] for name, x in hints.items()},
+    outputs = _joined([part.outputs for part in parts])
+    sure = _joined([part.output_confidence for part in parts])
+    hints = _joined_over_time([part.hints for part in parts])
+    hints_sure = _joined_over_time([part.hint_confidence for part in parts])
+    found = []
+    for replica in range(net.replicas):
+        own = {name: x[replica] for name, x in outputs.items()}
+        own_sure = {name: x[replica] for name, x in sure.items()}
+        found.append(
+            Predictions(
+                without_permutations(spec, own)[1],
+                {name: x[:, replica] for name, x in hints.items()},
+                confidence_without_permutations(spec, own_sure, own),
+                {name: x[:, replica] for name, x in hints_sure.items()},
+            )
         )
-        for replica in range(net.replicas)
-    ]
+    return found
 
 
-def _joined_over_time(parts: list[np.ndarray]) -> np.ndarray:
+def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
+    """Arrays (S, B, ...) side by side."""
+    return {
+        name: np.concatenate([part[name].cpu().numpy() for part in parts], 1) for name in parts[0]
+    }
+
+
+def _joined_over_time(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
     """Arrays (T, S, B, ...) of different lengths side by side, padded with zeros."""
+    return {name: _side_by_side([part[name].numpy() for part in parts]) for name in parts[0]}
+
+
+def _side_by_side(parts: list[np.ndarray]) -> np.ndarray:
     steps = max(len(part) for part in parts)
     padded = [np.pad(p, ((0, steps - len(p)), *((0, 0),) * (p.ndim - 1))) for p in parts]
     return np.concatenate(padded, 2)

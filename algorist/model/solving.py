@@ -136,7 +136,8 @@ def _solved(learner: Learner, name: str, tasks: Sequence[_Task], compare: bool) 
     """The solutions of problems of one size."""
     batch = Batch.joined([task.seen() for task in tasks])
     hints = learner.net.config.hints != "none"
-    predictions = predict(learner, name, batch, hints=hints)[best_replica(learner)]
+    predicted = predict(learner, name, batch, hints=hints, confidence=True)
+    predictions = predicted[best_replica(learner)]
     return [
         _solution(learner.net, name, task, _own(predictions, i, task), compare)
         for i, task in enumerate(tasks)
@@ -160,7 +161,12 @@ def _own(predictions: Predictions, i: int, task: _Task) -> Predictions:
         )
         for name, x in predictions.hints.items()
     }
-    return Predictions(outputs, hints)
+    sure = {name: x[i] for name, x in predictions.output_confidence.items()}
+    hints_sure = {
+        name: np.concatenate((np.full((1, *x.shape[2:]), np.nan), x[: steps - 1, i]))
+        for name, x in predictions.hint_confidence.items()
+    }
+    return Predictions(outputs, hints, sure, hints_sure)
 
 
 def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare: bool) -> Solution:
@@ -175,6 +181,7 @@ def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare:
         right=bool(right_answers(algorithm, truth.inputs, outputs, truth.outputs)[0]),
         outputs=_compacted(features, predicted.outputs),
         hints=got,
+        confidence={**predicted.output_confidence, **predicted.hint_confidence},
         steps=int(truth.lengths[0]),
         inputs=_compacted(features, inputs),
         names=names,

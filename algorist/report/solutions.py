@@ -70,15 +70,19 @@ def show_solution(
         _show_steps(terminal, algorithm, solution)
     _show_answers(terminal, solution, comparison)
     terminal.print()
-    same = _texts(solution.answer, solution) == _texts(comparison.answer, solution)
-    verdict = (
-        ("right" if same else "right: another answer than the algorithm's, and as good")
-        if solution.right
-        else "wrong"
-    )
-    terminal.print(f"The answer is {verdict}.")
+    terminal.print(verdict(solution))
     if comparison.shares:
-        terminal.print(_agreement(comparison.share, comparison.first_mistake), soft_wrap=True)
+        terminal.print(_agreement(comparison), soft_wrap=True)
+
+
+def verdict(solution: Solution) -> str:
+    """Whether the answer is right, in a sentence."""
+    if not solution.right:
+        return "The answer is wrong."
+    theirs = answer_texts(_compared(solution).answer, solution)
+    if answer_texts(solution.answer, solution) == theirs:
+        return "The answer is right."
+    return "The answer is right: another answer than the algorithm's, and as good."
 
 
 def _counted(count: int, what: str) -> str:
@@ -86,7 +90,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison) -> None:
-    ours, theirs = _texts(solution.answer, solution), _texts(comparison.answer, solution)
+    ours, theirs = (
+        answer_texts(solution.answer, solution),
+        answer_texts(comparison.answer, solution),
+    )
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     keys = list(dict.fromkeys([*ours, *theirs]))
     headings = ("node" if keys != [""] else "", "net", "algorithm")
@@ -103,7 +110,7 @@ def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison
     terminal.print(table)
 
 
-def _texts(answer: Any, solution: Solution) -> dict[str, str]:
+def answer_texts(answer: Any, solution: Solution) -> dict[str, str]:
     """An answer in pieces: one for each node, or a single one under the name ''."""
     if isinstance(answer, Mapping):
         return {str(node): _row(value) for node, value in answer.items()}
@@ -153,13 +160,22 @@ def _item(node: int, solution: Solution) -> str:
     return f"{node} ({described})" if described else str(node)
 
 
-def _agreement(share: float, mistake: Mistake | None) -> str:
+def _agreement(comparison: Comparison) -> str:
+    """How much of the hints is right, and what first went wrong."""
+    mistake = comparison.first_mistake
     if mistake is None:
         return "All hints are right."
+    return (
+        f"Hints are {100 * comparison.share:.1f} % right. First mistake: {mistake_text(mistake)}."
+    )
+
+
+def mistake_text(mistake: Mistake) -> str:
+    """A mistake in a few words."""
     about = f" of {'-'.join(map(str, mistake.where))}" if mistake.where else ""
     return (
-        f"Hints are {100 * share:.1f} % right. First mistake: step {mistake.step}, "
-        f"{mistake.hint}{about} is {_value(mistake.got)}, not {_value(mistake.expected)}."
+        f"step {mistake.step}, {mistake.hint}{about} is {_value(mistake.got)}, "
+        f"not {_value(mistake.expected)}"
     )
 
 

@@ -1,0 +1,180 @@
+"""Problems as people type or paste them into the page of `algorist view`.
+
+A form has a field for each option that `algorist run` has for the algorithm, and is read in the
+same way, so that what is refused is refused in the same words. No field can name a file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from algorist.algorithms import Algorithm
+from algorist.commands import inputs
+from algorist.commands.files import Pasted
+from algorist.commands.inputs import Inputs
+from algorist.errors import unknown
+
+
+@dataclass(frozen=True)
+class Field:
+    """A place for text, which has the name of an option."""
+
+    name: str
+    label: str
+    example: str
+    lines: int = 1
+    choices: tuple[str, ...] = ()
+
+
+_ROADS = "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4"
+_FIELDS = {
+    field.name: field
+    for field in (
+        Field("numbers", "Numbers", "5 2 9 1", 3),
+        Field("points", "Points: x,y", "0,0\n4,3\n0,3\n4,0", 6),
+        Field("intervals", "Activities: from,to", "1,4\n3,5\n0,6\n5,7", 6),
+        Field("tasks", "Tasks: deadline,weight", "4,70\n2,60\n4,50\n1,30", 6),
+        Field("target", "Look for", "5"),
+        Field("graph", "Edges: from,to,weight; or JSON", _ROADS, 8),
+        Field("source", "Start at", "home"),
+        Field("directed", "Edges are", "as usual", choices=("as usual", "directed", "undirected")),
+        Field("text", "Text: four letters at most", "abcabcab"),
+        Field("pattern", "Pattern", "cab"),
+        Field("x", "First string: four letters at most", "abcbdab"),
+        Field("y", "Second string", "bdcaba"),
+        Field("p", "How probable each key is", "0.15,0.1,0.05,0.1,0.2"),
+        Field("q", "How probable each gap is, one more", "0.05,0.1,0.05,0.05,0.05,0.1"),
+        Field("inputs", "All inputs by name, as JSON", "{}", 8),
+    )
+}
+_LISTED = ("numbers", "points", "intervals", "tasks")
+"""Fields whose text may stand in one line, as VALUEs do, or in many, as files have it."""
+
+
+def fields(algorithm: Algorithm) -> list[Field]:
+    """The fields of an algorithm's form."""
+    way = inputs.way_of(algorithm)
+    found = [_FIELDS[name] for name in way.options if name != "values"] or [_FIELDS["inputs"]]
+    return [_with_example(field, way.example) for field in found]
+
+
+def _with_example(field: Field, example: str) -> Field:
+    """Keys and dimensions differ from algorithm to algorithm, as the examples of the command do."""
+    words = example.split(" --")[0]
+    suits = field.name == "numbers" and not words.startswith("--")
+    return replace(field, example=words) if suits else field
+
+
+def read(algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
+    """The problem that a filled form gives."""
+    given = inputs.nothing()
+    known = [field.name for field in fields(algorithm)]
+    for name, text in texts.items():
+        if name not in known:
+            raise ValueError(f"{algorithm.name}: {unknown('field', name, known)}")
+        if not text.strip():
+            continue
+        if name in _LISTED and "\n" not in text.strip():
+            given.values = text.split()
+        elif name == "directed":
+            given.directed = {"directed": True, "undirected": False}.get(text)
+        elif _FIELDS[name].lines > 1:
+            setattr(given, name, Pasted(name, text))
+        else:
+            setattr(given, name, text.strip())
+    return inputs.problem(algorithm, given)
+
+
+def drawn(algorithm: Algorithm, n: int, seed: int) -> Inputs:
+    """A random problem, the same as that of `algorist run`."""
+    return inputs.drawn(algorithm, n, seed)
+
+
+def written(algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
+    """The texts that give a drawn problem, with numbers of a few digits."""
+    return {
+        field.name: _WRITERS.get(field.name, _as_json)(algorithm, problem)
+        for field in fields(algorithm)
+    }
+
+
+Writer = Callable[[Algorithm, Inputs], str]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _as_json(algorithm: Algorithm, problem: Inputs) -> str:
+    return json.dumps({name: np.asarray(value).tolist() for name, value in problem.items()})
+
+
+def _numbers(algorithm: Algorithm, problem: Inputs) -> str:
+    values = next(np.asarray(value) for value in problem.values() if np.ndim(value) == 1)
+    return " ".join(map(_number, values))
+
+
+def _pairs(first: str, second: str) -> Writer:
+    return lambda algorithm, problem: "\n".join(
+        f"{_number(a)},{_number(b)}" for a, b in zip(problem[first], problem[second], strict=True)
+    )
+
+
+def _edges(algorithm: Algorithm, problem: Inputs) -> str:
+    """Nodes in their order, each when the first of its edges, or it alone, is written down."""
+    A = np.asarray(problem["A"])
+    if not A.any():
+        return json.dumps({"nodes": list(range(len(A))), "edges": []})
+    return "\n".join(_edge_lines(A, weighted=bool((A.astype(bool) != A).any())))
+
+
+def _edge_lines(A: np.ndarray, *, weighted: bool) -> Iterator[str]:
+    symmetric = np.array_equal(A, A.T)
+    for new in range(len(A)):
+        pairs = [(new, old) for old in range(new + 1)]
+        if not symmetric:
+            pairs += [(old, new) for old in range(new)]
+        edges = [(u, v) for u, v in pairs if A[u, v] != 0]
+        if not edges:
+            yield str(new)
+        for u, v in edges:
+            yield f"{u} {v} {_number(A[u, v])}" if weighted else f"{u} {v}"
+
+
+def _word(second: bool) -> Writer:
+    def write(algorithm: Algorithm, problem: Inputs) -> str:
+        classes = np.asarray(problem["key"]).argmax(-1)
+        chosen = classes[(np.asarray(problem["string"]) > 0) == second]
+        return "".join("abcd"[letter] for letter in chosen)
+
+    return write
+
+
+def _list(name: str, *, short_by: int = 0) -> Writer:
+    return lambda algorithm, problem: ",".join(
+        map(_number, problem[name][: len(problem[name]) - short_by])
+    )
+
+
+_WRITERS: dict[str, Writer] = {
+    "numbers": _numbers,
+    "points": _pairs("x", "y"),
+    "intervals": _pairs("s", "f"),
+    "tasks": _pairs("d", "w"),
+    "target": lambda algorithm, problem: _number(float(problem["target"])),
+    "graph": _edges,
+    "source": lambda algorithm, problem: str(int(np.argmax(problem["s"]))),
+    "directed": lambda algorithm, problem: (
+        "undirected" if np.array_equal(problem["A"], np.transpose(problem["A"])) else "directed"
+    ),
+    "text": _word(False),
+    "pattern": _word(True),
+    "x": _word(False),
+    "y": _word(True),
+    "p": _list("p", short_by=1),
+    "q": _list("q"),
+}

@@ -1,0 +1,119 @@
+"""`algorist view`: watch net and algorithm side by side, in a browser."""
+
+from __future__ import annotations
+
+import errno
+import re
+import webbrowser
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import algorist
+from algorist.commands import Command, forms, inputs
+from algorist.commands.arguments import add_computing, add_model, loaded
+from algorist.report.terminal import Terminal
+
+if TYPE_CHECKING:
+    from algorist.viewer.app import App
+    from algorist.viewer.server import Server
+
+PORT = 8421
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what can be given."""
+    parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
+    parser.usage = (
+        "algorist view [OPTION ...]\n"
+        "       algorist view ALGORITHM [VALUE ...] --export FILE.html [OPTION ...]"
+    )
+    add_model(parser)
+    parser.add_argument(
+        "--export", metavar="FILE.html", help="write one problem's page to a file to share"
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help=f"where to listen (default: {PORT}, if it is free)"
+    )
+    parser.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="do not open a browser"
+    )
+    inputs.add_arguments(parser)
+    add_computing(parser)
+
+
+def run(arguments: Namespace, terminal: Terminal) -> None:
+    """Serve the page until Ctrl-C, or write it to a file."""
+    if arguments.export is None:
+        _check_no_problem(arguments)
+        _serve(_app(arguments), arguments, terminal)
+    else:
+        _export(arguments, terminal)
+
+
+def _app(arguments: Namespace) -> App:
+    from algorist.viewer.app import App
+
+    return App(loaded(arguments.model, arguments), forms, Path(arguments.model).stem)
+
+
+def _check_no_problem(arguments: Namespace) -> None:
+    """The served page has a form for problems."""
+    for name in vars(inputs.nothing()):
+        if getattr(arguments, name) not in (None, []):
+            what = arguments.values[0] if name == "values" else f"--{name}"
+            raise ValueError(f"{what}: got it without --export, which it is for")
+
+
+def _export(arguments: Namespace, terminal: Terminal) -> None:
+    from algorist.viewer.pages import page
+
+    if arguments.port is not None:
+        raise ValueError("--port: got it with --export, which serves nothing")
+    if not arguments.values:
+        raise ValueError("--export: got no algorithm, expected its name and a problem")
+    name, *arguments.values = arguments.values
+    algorithm = algorist.get(name)
+    problem = inputs.problem(algorithm, arguments)
+    trace = _app(arguments).trace(algorithm, problem)
+    path = Path(arguments.export)
+    path.write_text(page(trace).html, encoding="utf-8")
+    terminal.print(f"{trace['steps']} steps of {algorithm.name}, written to {path}")
+
+
+def _serve(app: App, arguments: Namespace, terminal: Terminal) -> None:
+    with _listening(app, arguments.port) as server:
+        terminal.print(f"watch at {server.address} (Ctrl-C ends it)")
+        if arguments.browser:
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            terminal.print("ended")
+
+
+def _listening(app: App, port: int | None) -> Server:
+    """A server at the port that was asked for, or else at the usual one or any that is free."""
+    from algorist.viewer.server import Server
+
+    if port is not None and not 0 <= port < 2**16:
+        raise ValueError(f"--port: got {port}, expected 0 to {2**16 - 1}")
+    try:
+        return Server(app, PORT if port is None else port)
+    except OSError as error:
+        if port is not None or error.errno != errno.EADDRINUSE:
+            raise ValueError(f"--port: got {port or PORT}, which is not free ({error})") from None
+        return Server(app)
+
+
+command = Command(
+    help="watch net and algorithm side by side, step by step, in a browser",
+    examples="""\
+algorist view
+algorist view --port 9000 --no-browser
+algorist view heapsort 5 2 9 1 --export heapsort.html
+algorist view dijkstra --graph roads.csv --source A --export roads.html
+algorist view bfs --random 12 --seed 1 --export bfs.html""",
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,196 @@
+"""The server of the page: for this machine alone, with a few answers and nothing else.
+
+It listens on the loopback interface, answers only those who ask for it by its own name (so that no
+page of another site can reach it under a name that leads here), reads no files on demand, and
+bounds what a request may hold and how long it may take to arrive.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import traceback
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from numba.core.errors import NumbaError
+
+from algorist.viewer.app import App
+from algorist.viewer.pages import Page, page
+
+LOOPBACK = "127.0.0.1"
+MOST_BYTES = 128 * 1024
+"""Of the body of a request."""
+READ_SECONDS = 10.0
+"""In which a request must have arrived."""
+MOST_CONNECTIONS = 32
+"""At the same time; further ones are closed."""
+
+Answer = tuple[HTTPStatus, str, bytes]
+"""Status, type and content."""
+
+
+class Server(ThreadingHTTPServer):
+    """Serves the page and what it asks for, until it is shut down."""
+
+    daemon_threads = True
+    request_queue_size = MOST_CONNECTIONS
+
+    def __init__(self, app: App, port: int = 0):
+        self.app, self.page = app, page()
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__((LOOPBACK, port), _Handler)
+        self.names = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
+
+    @property
+    def address(self) -> str:
+        """What to type into a browser."""
+        return f"http://{LOOPBACK}:{self.server_port}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give a connection a thread, if there are not too many."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: what goes wrong outside of an answer is a client that went away."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request, one answer, and the connection is closed (HTTP 1.0)."""
+
+    server: Server
+    server_version, sys_version = "algorist", ""
+    timeout = READ_SECONDS
+
+    def setup(self) -> None:
+        """Stop reading after a while, however slowly bytes keep coming."""
+        super().setup()
+        self._patience = threading.Timer(READ_SECONDS, _stop_reading, [self.connection])
+        self._patience.daemon = True
+        self._patience.start()
+
+    def finish(self) -> None:
+        """Send what is left."""
+        self._patience.cancel()
+        super().finish()
+
+    def do_GET(self) -> None:
+        """Answer with the page, or the list of algorithms."""
+        self._answer({"/": self._page, "/api/algorithms": self._algorithms})
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        """Answer with a problem solved."""
+        self._answer({"/api/solve": self._solved})
+
+    def _answer(self, ways: dict[str, Callable[[], Answer]]) -> None:
+        way = ways.get(self.path.split("?")[0])
+        if self.headers.get("Host") not in self.server.names:
+            self._send(_refusal(HTTPStatus.FORBIDDEN, "this server answers to its own name alone"))
+        elif way is None:
+            self._send(_refusal(HTTPStatus.NOT_FOUND, "there is nothing here"))
+        else:
+            self._send(self._answered(way))
+
+    def _answered(self, way: Callable[[], Answer]) -> Answer:
+        try:
+            return way()
+        except OSError:  # the client went away
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            kind = type(error).__name__
+            message = f"a mistake of the program, not yours ({kind}): see where it runs"
+            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+
+    def _page(self) -> Answer:
+        return HTTPStatus.OK, "text/html; charset=utf-8", self.server.page.html.encode()
+
+    def _algorithms(self) -> Answer:
+        return _json(HTTPStatus.OK, self.server.app.algorithms())
+
+    def _solved(self) -> Answer:
+        origin = self.headers.get("Origin")
+        if origin is not None and origin.removeprefix("http://") not in self.server.names:
+            return _refusal(HTTPStatus.FORBIDDEN, "this server answers its own page alone")
+        if self.headers.get_content_type() != "application/json":
+            return _refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdigit()):
+            return _refusal(HTTPStatus.LENGTH_REQUIRED, "expected the length of the request")
+        if len(length) > 9 or int(length) > MOST_BYTES:
+            message = f"got a request of {length[:9]} bytes, expected at most {MOST_BYTES}"
+            return _refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+        return self._solution(self.rfile.read(int(length)))
+
+    def _solution(self, body: bytes) -> Answer:
+        """A trace, or why there is none: that too is an answer, which browsers do not report."""
+        try:
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
+            return _refusal(HTTPStatus.BAD_REQUEST, "got a request that is no JSON")
+        try:
+            return _json(HTTPStatus.OK, self.server.app.solve(asked))
+        except (ValueError, MemoryError) as error:
+            return _refusal(HTTPStatus.OK, str(error) or "the problem is too large")
+        except NumbaError:
+            return _refusal(HTTPStatus.OK, "the algorithm cannot be compiled")
+
+    def _send(self, answer: Answer) -> None:
+        status, kind, content = answer
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in _headers(self.server.page).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no request, as the base class finds it, in the same form as all else."""
+        self._send(_refusal(HTTPStatus(code), "got what is no request"))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep quiet."""
+
+
+def _stop_reading(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RD)
+    except OSError:  # it is closed already
+        return
+
+
+def _refusal(status: HTTPStatus, message: str) -> Answer:
+    return _json(status, {"error": message})
+
+
+def _json(status: HTTPStatus, value: Any) -> Answer:
+    content = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    return status, "application/json", content
+
+
+def _headers(page: Page) -> dict[str, str]:
+    """What browsers shall not do: load anything from elsewhere, guess types, keep, be framed."""
+    return {
+        "Content-Security-Policy": f"{page.policy}; frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }

@@ -1,0 +1,126 @@
+// How each feature is drawn: its role follows from its location and kind, its colour from its turn.
+//
+//   arrow  a node's pointer             tag    one of the nodes
+//   fill   a node's mask or class       edge   a mask on a graph's edges
+//   shade  a node's number              cell   an entry of a matrix
+//                                       badge  a value of the whole graph
+
+import { isPointer } from "./trace.js";
+
+const COLOURS = {
+  arrow: ["blue", "purple", "green"],
+  fill: ["sky", "amber", "green", "purple"],
+  edge: ["blue", "green"],
+};
+
+export class Looks {
+  constructor(trace) {
+    this.trace = trace;
+    this.order = chainOf(trace);
+    this.roles = new Map();
+    this.colours = new Map();
+    const turns = {};
+    for (const feature of [...trace.hints, ...trace.outputs]) {
+      const role = roleOf(trace, feature);
+      this.roles.set(feature.name, role);
+      const palette = COLOURS[role];
+      if (!palette) continue;
+      const bases = (turns[role] ??= []); // a hint and the output of its name have one colour
+      if (!bases.includes(baseOf(feature))) bases.push(baseOf(feature));
+      this.colours.set(feature.name, palette[bases.indexOf(baseOf(feature)) % palette.length]);
+    }
+    this.visible = new Set(visibleAtFirst(trace, this));
+  }
+
+  role(feature) {
+    return this.roles.get(feature.name);
+  }
+
+  colour(feature) {
+    return this.colours.get(feature.name);
+  }
+
+  // The features of a moment that are drawn in one role, on one side.
+  drawn(moment, role, side = "algorithm") {
+    if (side === "net" && this.trace.silent && moment < this.trace.steps) return [];
+    return this.trace
+      .at(moment)
+      .filter((feature) => this.role(feature) === role && this.visible.has(feature.name));
+  }
+
+  // How many features a role has, at any one moment.
+  count(role) {
+    return Math.max(...[0, this.trace.answer].map((moment) => this.drawn(moment, role).length));
+  }
+
+  toggle(name) {
+    if (!this.visible.delete(name)) this.visible.add(name);
+  }
+}
+
+function roleOf(trace, feature) {
+  if (feature.location === "graph") return "badge";
+  if (feature.kind === "mask_one") return "tag";
+  if (feature.location === "edge") return onEdges(trace, feature) ? "edge" : "cell";
+  if (isPointer(feature)) return "arrow";
+  return feature.kind === "scalar" ? "shade" : "fill";
+}
+
+// Masks are drawn on a graph's edges, unless there are matrices that they belong to.
+function onEdges(trace, feature) {
+  const others = trace.hints.some((hint) => hint.location === "edge" && hint.kind !== "mask");
+  return feature.kind === "mask" && trace.has("A") && !others;
+}
+
+function baseOf(feature) {
+  return feature.name.replace(/_h$/, "");
+}
+
+// A pointer hint that at every step chains all nodes, each but the first to the one before it.
+function chainOf(trace) {
+  const arrays = !trace.has("A") && !trace.has("x") && !trace.has("string");
+  const chains = (hint) =>
+    trace.data.hints[hint.name].algorithm.every((pointers) => chainOrder(pointers).whole);
+  const found = trace.hints.find((hint) => isPointer(hint) && hint.predicted && chains(hint));
+  return (arrays && found) || null;
+}
+
+// The nodes in the order of a chain, those that it leaves out behind the others.
+export function chainOrder(pointers) {
+  const next = new Map();
+  let first = -1;
+  pointers.forEach((before, node) => {
+    if (before === node) first = first < 0 ? node : first;
+    else if (!next.has(before)) next.set(before, node);
+  });
+  const order = [];
+  const seen = new Set();
+  for (let node = first; node >= 0 && !seen.has(node); node = next.get(node)) {
+    seen.add(node);
+    order.push(node);
+  }
+  const chained = order.length;
+  pointers.forEach((_, node) => seen.has(node) || order.push(node));
+  return { order, chained, whole: chained === pointers.length };
+}
+
+// Of arrows, numbers at nodes and numbers in cells, one is enough to begin with. What never changes
+// or is known to the net is left out.
+function visibleAtFirst(trace, looks) {
+  const taken = new Set();
+  const isShown = (hint) => {
+    const role = looks.role(hint);
+    const known = !hint.predicted && !trace.silent;
+    if (hint === looks.order || (role === "arrow" && known)) return false;
+    if (role === "edge" && trace.constant(hint)) return false;
+    const group = role === "cell" && hint.kind === "scalar" ? "number" : role;
+    if (!["arrow", "shade", "number"].includes(group)) return true;
+    return !taken.has(group) && taken.add(group);
+  };
+  const isOrder = (output) => looks.order && output.kind === "should_be_permutation";
+  const shown = [
+    ...trace.hints.filter(isShown),
+    ...trace.outputs.filter((output) => !isOrder(output)),
+  ];
+  return shown.map((feature) => feature.name);
+}

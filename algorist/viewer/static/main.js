@@ -1,0 +1,58 @@
+// The page: a problem on one side, what net and algorithm make of it on the other.
+
+import { byId } from "./dom.js";
+import { Details } from "./details.js";
+import { Looks } from "./looks.js";
+import { Player } from "./player.js";
+import { Problem } from "./problem.js";
+import { Stage } from "./stage.js";
+import { summary } from "./summary.js";
+import { followTheme } from "./theme.js";
+import { Trace } from "./trace.js";
+
+let stage = null;
+
+const player = new Player(draw, lookAtIt);
+const details = new Details(
+  (moment) => player.go(moment),
+  () => stage.draw(player.moment),
+);
+
+function draw(moment) {
+  stage.draw(moment);
+  details.draw(moment);
+  if (!player.timer) byId("live").textContent = stage.said("net", moment);
+}
+
+// On a phone the pictures may be far below the form.
+function lookAtIt() {
+  if (matchMedia("(max-width: 640px)").matches) byId("stage").scrollIntoView();
+}
+
+function show(data) {
+  const trace = new Trace(data);
+  const looks = new Looks(trace);
+  stage = new Stage(trace, looks);
+  byId("summary").replaceChildren(...summary(trace, (moment) => player.go(moment)));
+  byId("stage").replaceChildren(...stage.parts);
+  details.load(trace, looks);
+  player.load(trace);
+  document.body.classList.add("ready");
+}
+
+async function start() {
+  followTheme(byId("theme"));
+  byId("player").append(...player.parts);
+  byId("details").append(...details.parts);
+  const exported = JSON.parse(byId("trace").textContent);
+  if (exported) {
+    byId("model").textContent = "a trace to share";
+    return show(exported);
+  }
+  const problem = new Problem(show);
+  byId("problem").append(...problem.parts);
+  byId("problem").hidden = false;
+  byId("model").textContent = `net: ${await problem.load()}`;
+}
+
+start().catch((error) => (byId("model").textContent = error.message));

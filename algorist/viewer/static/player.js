@@ -1,0 +1,126 @@
+// Play, pause, step and scrub, by mouse, touch and keyboard.
+
+import { element, shape } from "./dom.js";
+import { Timeline } from "./timeline.js";
+
+const ICONS = {
+  first: "M5 4h2.4v16H5zM20 4v16L8.6 12z",
+  back: "M17 4v16L6 12z",
+  play: "M7 4v16l13-8z",
+  pause: "M6 4h4.2v16H6zM13.8 4H18v16h-4.2z",
+  next: "M7 4v16l11-8z",
+  last: "M16.6 4H19v16h-2.4zM4 4v16l11.4-8z",
+};
+const SPEEDS = { "½×": 0.5, "1×": 1, "2×": 2, "4×": 4, "8×": 8, "20×": 20 };
+const BEAT = 800;
+
+export class Player {
+  constructor(show, started) {
+    Object.assign(this, { show, started });
+    this.moment = 0;
+    this.timer = null;
+    this.timeline = new Timeline((moment) => this.go(moment));
+    this.button = icon("play", "Play (space)", () => this.toggle());
+    this.button.classList.add("main");
+    this.label = element("output", { class: "step" });
+    this.speed = element(
+      "select",
+      { "aria-label": "Speed", id: "speed" },
+      Object.keys(SPEEDS).map((name) => element("option", { selected: name === "1×" }, name)),
+    );
+    const controls = element(
+      "div",
+      { class: "controls" },
+      icon("first", "First step (Home)", () => this.go(0)),
+      icon("back", "Step back (←)", () => this.go(this.moment - 1)),
+      this.button,
+      icon("next", "Step forward (→)", () => this.go(this.moment + 1)),
+      icon("last", "Answer (End)", () => this.go(Infinity)),
+      this.speed,
+      this.label,
+    );
+    this.parts = [this.timeline.root, controls];
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  load(trace) {
+    this.pause();
+    this.trace = trace;
+    this.timeline.show(trace);
+    this.go(0, { keepPlaying: true });
+  }
+
+  go(moment, { keepPlaying = false } = {}) {
+    if (!this.trace) return;
+    if (!keepPlaying) this.pause();
+    this.moment = Math.min(Math.max(moment, 0), this.trace.answer);
+    const text =
+      this.moment === this.trace.answer
+        ? "answer"
+        : `step ${this.moment} / ${this.trace.steps - 1}`;
+    this.label.textContent = text;
+    this.timeline.set(this.moment, text);
+    this.show(this.moment);
+  }
+
+  toggle() {
+    if (this.timer) return this.pause();
+    if (!this.trace) return;
+    if (this.moment === this.trace.answer) this.go(0);
+    this.started();
+    this.look("pause", "Pause (space)");
+    this.beat();
+  }
+
+  beat() {
+    this.timer = setTimeout(() => {
+      this.go(this.moment + 1, { keepPlaying: true });
+      if (this.moment < this.trace.answer) this.beat();
+      else this.pause();
+    }, BEAT / SPEEDS[this.speed.value]);
+  }
+
+  pause() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.look("play", "Play (space)");
+  }
+
+  look(name, label) {
+    this.button.setAttribute("aria-label", label);
+    this.button.title = label;
+    this.button.querySelector("path").setAttribute("d", ICONS[name]);
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.closest?.("input:not([type=checkbox]), textarea, select");
+    const pressing = event.key === " " && event.target.closest?.("button, a, summary, input");
+    if (typing || pressing || !this.trace) return;
+    const far = event.shiftKey ? 10 : 1;
+    const moves = {
+      " ": () => this.toggle(),
+      ArrowLeft: () => this.go(this.moment - far),
+      ArrowRight: () => this.go(this.moment + far),
+      Home: () => this.go(0),
+      End: () => this.go(Infinity),
+      m: () => this.trace.data.mistake && this.go(this.trace.data.mistake.step),
+    };
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    moves[event.key]();
+  }
+}
+
+function icon(name, label, act) {
+  const picture = shape(
+    "svg",
+    { viewBox: "0 0 24 24", "aria-hidden": "true" },
+    shape("path", { d: ICONS[name] }),
+  );
+  return element(
+    "button",
+    { type: "button", class: "icon", "aria-label": label, title: label, onclick: act },
+    picture,
+  );
+}

@@ -1,0 +1,174 @@
+// Choose an algorithm, and draw a problem or type one in.
+
+import { element } from "./dom.js";
+
+const FIRST = { algorithm: "dijkstra", n: 9, seed: 4 };
+
+export class Problem {
+  constructor(solve) {
+    this.solve = solve;
+    this.error = element("p", { class: "error", role: "alert" });
+    this.choice = element("select", { id: "algorithm" });
+    this.choice.addEventListener("change", () => this.chosen());
+    const look = { type: "number", inputmode: "numeric" };
+    this.n = element("input", { ...look, id: "n", min: 1, value: FIRST.n });
+    this.seed = element("input", { ...look, id: "seed", min: 0, value: FIRST.seed });
+    this.fields = element("div", { class: "fields" });
+    this.draw = element("button", { type: "submit", class: "primary" }, "Draw");
+    this.submit = element("button", { type: "submit", class: "primary" }, "Solve");
+    this.parts = [
+      element("label", { class: "choice" }, element("span", {}, "Algorithm"), this.choice),
+      this.random(),
+      this.own(),
+      this.error,
+    ];
+  }
+
+  random() {
+    return element(
+      "form",
+      { class: "random", novalidate: true, onsubmit: (event) => this.drawn(event) },
+      labelled("Nodes", this.n),
+      labelled("Seed", this.seed),
+      this.draw,
+      quiet("Another", "another random problem", () => this.another()),
+    );
+  }
+
+  own() {
+    const example = quiet("Example", "put an example here", () => this.fill({}));
+    return element(
+      "details",
+      { class: "own", open: matchMedia("(min-width: 960px)").matches },
+      element("summary", {}, "Your own problem"),
+      element(
+        "form",
+        { novalidate: true, onsubmit: (event) => this.typed(event) },
+        this.fields,
+        element("div", { class: "row" }, this.submit, example),
+      ),
+    );
+  }
+
+  async load() {
+    const found = await ask("api/algorithms");
+    this.known = new Map(found.algorithms.map((algorithm) => [algorithm.name, algorithm]));
+    this.n.max = found.most_nodes;
+    const families = Map.groupBy(found.algorithms, (algorithm) => algorithm.family);
+    const groups = [...families].map(([family, members]) => {
+      const options = members.map(({ name }) => element("option", { value: name }, name));
+      return element("optgroup", { label: family.replaceAll("_", " ") }, options);
+    });
+    this.choice.replaceChildren(...groups);
+    const wanted = location.hash.slice(1) || FIRST.algorithm;
+    if (this.known.has(wanted)) this.choice.value = wanted;
+    addEventListener("hashchange", () => this.followed());
+    this.chosen();
+    return found.model;
+  }
+
+  followed() {
+    const wanted = location.hash.slice(1);
+    if (!this.known.has(wanted) || wanted === this.choice.value) return;
+    this.choice.value = wanted;
+    this.chosen();
+  }
+
+  chosen() {
+    history.replaceState(null, "", `#${this.choice.value}`);
+    this.fields.replaceChildren(...this.known.get(this.choice.value).fields.map(field));
+    this.drawn();
+  }
+
+  drawn(event) {
+    event?.preventDefault();
+    this.ask({ random: { n: number(this.n), seed: number(this.seed) } });
+  }
+
+  another() {
+    this.seed.value = Math.floor(Math.random() * 10000);
+    this.drawn();
+  }
+
+  typed(event) {
+    event.preventDefault();
+    const fields = {};
+    for (const box of this.boxes()) fields[box.name] = box.value;
+    this.ask({ fields });
+  }
+
+  boxes() {
+    return this.fields.querySelectorAll("input, textarea, select");
+  }
+
+  // Put texts into the fields; where there is none, the example.
+  fill(texts) {
+    for (const box of this.boxes()) box.value = texts[box.name] ?? box.dataset.example;
+  }
+
+  async ask(problem) {
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    this.busy(true);
+    try {
+      const trace = await ask("api/solve", { algorithm: this.choice.value, ...problem });
+      if (turn !== this.turn) return;
+      this.error.textContent = "";
+      if (trace.fields) this.fill(trace.fields);
+      this.solve(trace);
+    } catch (error) {
+      if (turn === this.turn) this.error.textContent = error.message;
+    } finally {
+      if (turn === this.turn) this.busy(false);
+    }
+  }
+
+  busy(is) {
+    for (const button of [this.draw, this.submit]) button.disabled = is;
+    document.body.classList.toggle("busy", is);
+  }
+}
+
+// What is no whole number is sent as it is, for the server to say what is wrong with it.
+function number(input) {
+  return input.value !== "" && Number.isInteger(Number(input.value))
+    ? Number(input.value)
+    : input.value;
+}
+
+function quiet(text, title, onclick) {
+  return element("button", { type: "button", class: "quiet", title, onclick }, text);
+}
+
+function labelled(text, input) {
+  return element("label", { class: "number" }, element("span", {}, text), input);
+}
+
+function field({ name, label, example, lines, choices }) {
+  const look = { id: `field-${name}`, name, "data-example": example };
+  const text = {
+    placeholder: example,
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+  };
+  const options = choices.map((choice) => element("option", {}, choice));
+  const box = options.length
+    ? element("select", look, options)
+    : lines > 1
+      ? element("textarea", { ...look, ...text, rows: lines })
+      : element("input", { ...look, ...text });
+  return element("label", { for: look.id, class: "field" }, element("span", {}, label), box);
+}
+
+async function ask(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  let answer;
+  try {
+    answer = await fetch(path, body && { method: "POST", headers, body: JSON.stringify(body) });
+  } catch {
+    throw new Error("The server does not answer: is `algorist view` still running?");
+  }
+  const found = await answer.json();
+  if (found.error) throw new Error(found.error);
+  return found;
+}

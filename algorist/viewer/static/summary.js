@@ -1,0 +1,90 @@
+// The answer: whether it is right, what it is, and where the net first went wrong.
+
+import { element } from "./dom.js";
+
+const MAY_BREAK = "\u200b";
+
+export function summary(trace, go) {
+  const { answer, share, mistake, algorithm, family, description } = trace.data;
+  const hints =
+    share === null ? null : `${Math.floor(share * 1000) / 10} % of the hints are right.`;
+  return [
+    element(
+      "div",
+      { class: "about" },
+      element("h1", { "data-name": algorithm }, algorithm.replaceAll("_", `_${MAY_BREAK}`)),
+      element("p", { class: "family" }, `${family.replaceAll("_", " ")} · ${size(trace)}`),
+      element("p", { class: "description" }, description),
+    ),
+    element(
+      "div",
+      { class: `verdict ${answer.right ? "right" : "wrong"}` },
+      element("span", { class: "sign", "aria-hidden": "true" }, answer.right ? "✓" : "×"),
+      element(
+        "div",
+        {},
+        element("p", { class: "said" }, answer.verdict),
+        element("p", {}, hints ?? ""),
+        element("p", {}, mistake ? ["First mistake: ", link(mistake, go)] : faultless(trace)),
+      ),
+    ),
+    bothAnswers(answer),
+  ];
+}
+
+function size({ nodes, steps }) {
+  return `${nodes} ${nodes === 1 ? "node" : "nodes"} · ${steps} ${steps === 1 ? "step" : "steps"}`;
+}
+
+function link({ step, text }, go) {
+  const look = { type: "button", class: "link", title: "go there (m)", onclick: () => go(step) };
+  return element("button", look, text);
+}
+
+function faultless({ silent }) {
+  return silent ? "This net predicts no hints." : "No mistake on the way.";
+}
+
+// Short answers one above the other, long ones by node.
+function bothAnswers({ net, algorithm, right }) {
+  const truth = new Map(algorithm);
+  const brief = net.length <= 2 && [...net, ...algorithm].every(([, text]) => text.length <= 60);
+  const open = brief && matchMedia("(min-width: 641px)").matches;
+  const single = net.length === 1 && net[0][0] === "";
+  const headings = single ? ["net", "algorithm"] : ["node", "net", "algorithm"];
+  const row = (name, ours, theirs) =>
+    element(
+      "tr",
+      { class: right || ours === theirs ? "" : "differs" },
+      single ? null : element("th", { scope: "row" }, name),
+      element("td", {}, ours),
+      element("td", {}, theirs ?? "–"),
+    );
+  return element(
+    "details",
+    { class: "answers", open },
+    element("summary", {}, "Both answers"),
+    element(
+      "div",
+      { class: "scroll" },
+      element(
+        "table",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            headings.map((name) => element("th", { scope: "col" }, name)),
+          ),
+        ),
+        element(
+          "tbody",
+          {},
+          net.map(([name, ours]) => row(name, ours, truth.get(name))),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,122 @@
+// A trace: what net and algorithm hold of each feature at each moment.
+//
+// The moments are the steps, 0 to steps - 1, which show hints, and after them the answer, which
+// shows outputs. Sides are "net" and "algorithm".
+
+export class Trace {
+  constructor(data) {
+    this.data = data;
+    this.nodes = data.nodes;
+    this.steps = data.steps;
+    this.answer = data.steps;
+    this.features = data.features;
+    this.inputs = data.features.filter((feature) => feature.stage === "input");
+    this.hints = data.features.filter((feature) => feature.stage === "hint");
+    this.outputs = data.features.filter((feature) => feature.stage === "output");
+    this.silent = !this.hints.some((hint) => hint.predicted); // the net only answers
+    for (const hint of Object.values(data.hints)) {
+      for (const what of ["net", "algorithm", "confidence"]) {
+        if (hint[what]) hint[what] = repeated(hint[what]);
+      }
+    }
+    this.largest = new Map();
+    this.mistakes = new Map();
+  }
+
+  input(name) {
+    return this.data.inputs[name];
+  }
+
+  has(name) {
+    return name in this.data.inputs;
+  }
+
+  // The letters of two strings: the user's, or some for the classes.
+  get letters() {
+    const own = this.data.names.every((name) => name.length === 1 && !/\d/.test(name));
+    return own ? this.data.names : this.input("key").map((letter) => "abcd"[letter]);
+  }
+
+  at(moment) {
+    return moment < this.steps ? this.hints : this.outputs;
+  }
+
+  values(side, feature, moment) {
+    if (feature.stage === "output") return this.data.outputs[feature.name][side];
+    const hint = this.data.hints[feature.name];
+    return (hint[side] ?? hint.algorithm)[moment];
+  }
+
+  // Which values of the net are wrong, by their places.
+  wrong(side, feature, moment) {
+    const key = `${side} ${feature.name} ${moment}`;
+    if (!this.mistakes.has(key)) {
+      const { wrong = [] } = this.data.hints[feature.name] ?? this.data.outputs[feature.name];
+      const places = feature.stage === "output" ? wrong : wrong[moment];
+      this.mistakes.set(key, new Set(side === "net" ? places : []));
+    }
+    return this.mistakes.get(key);
+  }
+
+  // How sure the net is of each value, in percent; null where it does not say or is not asked.
+  confidence(side, feature, moment) {
+    if (side === "algorithm") return null;
+    if (feature.stage === "output") return this.data.outputs[feature.name].confidence ?? null;
+    return (moment > 0 && this.data.hints[feature.name].confidence?.[moment]) || null;
+  }
+
+  // Whether a hint is the same at every step.
+  constant(hint) {
+    const moments = this.data.hints[hint.name].algorithm;
+    return moments.every((moment) => moment === moments[0]);
+  }
+
+  // The share of a hint's values that is right at each step.
+  shares(feature) {
+    return this.data.hints[feature.name]?.shares ?? null;
+  }
+
+  // A number as a share of the largest true one of its feature.
+  share(feature, value) {
+    if (!this.largest.has(feature.name)) {
+      const { algorithm } = this.data.hints[feature.name] ?? this.data.outputs[feature.name];
+      const moments = feature.stage === "output" ? [algorithm] : algorithm;
+      this.largest.set(feature.name, Math.max(...moments.map(largestOf), 1e-12));
+    }
+    return Math.min(Math.abs(value ?? 0) / this.largest.get(feature.name), 1);
+  }
+
+  // A value as people read it.
+  text(feature, value) {
+    if (value === null) return "–";
+    if (feature.kind === "scalar") return short(value);
+    if (value < 0) return "–";
+    if (feature.kind === "mask") return value ? "yes" : "no";
+    return feature.kind === "categorical" ? String(value) : this.data.names[value];
+  }
+}
+
+export function short(value) {
+  if (value === null) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 10000 || size < 0.001)) return value.toExponential(0);
+  return String(Number(value.toPrecision(size >= 100 ? 3 : 2)));
+}
+
+export function mean(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+export function isPointer(feature) {
+  return feature.kind === "pointer" || feature.kind === "should_be_permutation";
+}
+
+function largestOf(values) {
+  return Math.max(...values.map((value) => Math.abs(value ?? 0)));
+}
+
+// A moment that equals the one before it is not written down.
+function repeated(moments) {
+  let last = null;
+  return moments.map((moment) => (last = moment ?? last));
+}

@@ -1,0 +1,144 @@
+"""Solutions as plain data: all that the page draws, served and exported alike.
+
+Arrays are flat, matrices row by row, and have one number a value, as in a `Solution`. Over time
+they are lists of moments, of which one that equals the moment before is None.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from algorist.algorithms import Algorithm
+from algorist.model.solution import Comparison, Solution, wrong_values
+from algorist.report.solutions import answer_texts, mistake_text, verdict
+from algorist.spec import MASKED, Feature, Kind
+from algorist.viewer.meanings import meaning
+
+_DIGITS = 4
+_LONGEST_NAME = 40
+
+
+def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
+    """A solution, with its comparison, as JSON has it."""
+    comparison = solution.comparison
+    if comparison is None:
+        raise ValueError("solution: got one without a comparison, expected run(..., compare=True)")
+    nodes = len(solution.inputs["pos"])
+    names = range(nodes) if solution.names is None else solution.names
+    spec = algorithm.spec
+    return {
+        "algorithm": algorithm.name,
+        "family": algorithm.family,
+        "description": algorithm.description,
+        "nodes": nodes,
+        "steps": solution.steps,
+        "names": [str(name)[:_LONGEST_NAME] for name in names],
+        "features": [_feature(algorithm, feature, solution) for feature in spec],
+        "inputs": {f.name: _flat(f, solution.inputs[f.name]) for f in spec.inputs},
+        "hints": {f.name: _hint(f, solution, comparison) for f in spec.hints},
+        "outputs": {f.name: _output(f, solution, comparison) for f in spec.outputs},
+        "share": _number(comparison.share),
+        "shares": _mean_shares(comparison),
+        "answer": {
+            "right": solution.right,
+            "verdict": verdict(solution),
+            "net": list(answer_texts(solution.answer, solution).items()),
+            "algorithm": list(answer_texts(comparison.answer, solution).items()),
+        },
+        "mistake": _mistake(comparison),
+    }
+
+
+def _feature(algorithm: Algorithm, feature: Feature, solution: Solution) -> dict[str, Any]:
+    predicted = feature.name in solution.hints or feature.name in solution.outputs
+    return {
+        "name": feature.name,
+        "stage": feature.stage,
+        "location": feature.location,
+        "kind": feature.kind,
+        "classes": feature.classes,
+        "meaning": meaning(algorithm, feature),
+        "predicted": predicted,
+    }
+
+
+def _hint(feature: Feature, solution: Solution, comparison: Comparison) -> dict[str, Any]:
+    name = feature.name
+    hint: dict[str, Any] = {"algorithm": _moments(feature, comparison.hints[name])}
+    if name not in solution.hints:
+        return hint
+    hint["net"] = _moments(feature, _counted(feature, solution.hints[name], comparison.hints[name]))
+    hint["wrong"] = [np.flatnonzero(wrong).tolist() for wrong in comparison.wrong[name]]
+    hint["shares"] = [_number(share) for share in comparison.shares[name]]
+    if name in solution.confidence:
+        percents = np.nan_to_num(100 * solution.confidence[name], nan=100)  # given, hence sure
+        hint["confidence"] = _unrepeated([_whole(moment) for moment in percents])
+    return hint
+
+
+def _output(feature: Feature, solution: Solution, comparison: Comparison) -> dict[str, Any]:
+    name = feature.name
+    got, truth = solution.outputs[name], comparison.outputs[name]
+    wrong = wrong_values(feature, got, truth) & (not solution.right)
+    output = {
+        "algorithm": _flat(feature, truth),
+        "net": _flat(feature, _counted(feature, got, truth)),
+        "wrong": np.flatnonzero(wrong).tolist(),
+    }
+    if name in solution.confidence:
+        output["confidence"] = _whole(100 * solution.confidence[name])
+    return output
+
+
+def _counted(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The net's values, but for those that do not count: they are as in the truth."""
+    masked = feature.kind in (Kind.MASK, Kind.CATEGORICAL)
+    return np.where(truth == MASKED, MASKED, got) if masked else got
+
+
+def _moments(feature: Feature, array: np.ndarray) -> list[Any]:
+    return _unrepeated([_flat(feature, moment) for moment in array])
+
+
+def _unrepeated(moments: list[Any]) -> list[Any]:
+    """The moments, each that equals the one before it as None."""
+    repeated = [False, *(a == b for a, b in pairwise(moments))]
+    return [None if same else moment for moment, same in zip(moments, repeated, strict=True)]
+
+
+def _flat(feature: Feature, array: np.ndarray) -> list[Any]:
+    return _rounded(array) if feature.kind == Kind.SCALAR else _whole(array)
+
+
+def _whole(array: np.ndarray) -> list[int]:
+    return np.atleast_1d(np.rint(array)).astype(int).ravel().tolist()
+
+
+def _rounded(array: np.ndarray) -> list[float | None]:
+    """Numbers of a few digits; None for what is none."""
+    return [_number(x) for x in np.atleast_1d(array).ravel().tolist()]
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+
+
+def _mean_shares(comparison: Comparison) -> list[float | None]:
+    """The share of right values at each step, the mean over the hints."""
+    if not comparison.shares:
+        return []
+    over_time = np.array(list(comparison.shares.values()))  # (hints, steps)
+    known = ~np.isnan(over_time)
+    sums = np.where(known, over_time, 0).sum(0)
+    return [_number(s / k) if k else None for s, k in zip(sums, known.sum(0), strict=True)]
+
+
+def _mistake(comparison: Comparison) -> dict[str, Any] | None:
+    mistake = comparison.first_mistake
+    if mistake is None:
+        return None
+    return {"step": mistake.step, "hint": mistake.hint, "text": mistake_text(mistake)}

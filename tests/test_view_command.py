@@ -1,0 +1,156 @@
+"""`algorist view`: it serves, or writes one file, and refuses the rest in a line."""
+
+import http.client
+import json
+import re
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+import small
+
+import algorist
+from algorist.cli import _parser, main
+from algorist.commands import view
+from algorist.model.learner import Convention, Learner
+from algorist.viewer.server import Server
+
+pytestmark = pytest.mark.usefixtures("piped")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    learner = Learner.new(["heapsort", "dijkstra"], small.model(), Convention())
+    file = tmp_path_factory.mktemp("model") / "small.safetensors"
+    learner.save(file)
+    return str(file)
+
+
+@pytest.fixture
+def run(model, monkeypatch, tmp_path, capsys):
+    """Run the command in a folder of its own: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(view.webbrowser, "open", lambda url: pytest.fail(f"opened {url}"))
+
+    def ran(*words):
+        code = main(["view", *words, "--model", model, "--device", "cpu"])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return ran
+
+
+def embedded(html):
+    (text,) = re.findall(r'<script type="application/json" id="trace">(.*?)</script>', html)
+    return json.loads(text)
+
+
+def test_a_trace_is_written_to_a_file(run, tmp_path):
+    code, out, err = run("heapsort", "5", "2", "9", "1", "--export", "sort.html")
+    trace = embedded((tmp_path / "sort.html").read_text())
+    steps = algorist.get("heapsort").trace(key=[5, 2, 9, 1]).steps
+    assert (code, err) == (0, "")
+    assert out == f"{steps} steps of heapsort, written to sort.html\n"
+    assert (trace["algorithm"], trace["steps"]) == ("heapsort", steps)
+    assert trace["inputs"]["key"] == [5, 2, 9, 1]
+
+
+def test_words_may_stand_behind_options(run, tmp_path):
+    (tmp_path / "roads.csv").write_text("home,sea,3\n")
+    graph = ["--graph", "roads.csv", "--source", "sea"]
+    assert run("--export", "roads.html", *graph, "dijkstra")[0] == 0
+    assert embedded((tmp_path / "roads.html").read_text())["names"] == ["home", "sea"]
+
+
+def test_the_file_needs_nothing_else(run, tmp_path):
+    run("heapsort", "--random", "5", "--export", "sort.html")
+    html = (tmp_path / "sort.html").read_text()
+    assert "connect-src 'none'" in html
+    assert not re.search(r'(?:src|href)="(?!data:|#)', html)
+    assert "import " not in html.split('<script type="module">')[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("heapsort 1 2", "heapsort: got it without --export, which it is for"),
+        ("--random 5", "--random: got it without --export, which it is for"),
+        ("--export a.html", "--export: got no algorithm, expected its name and a problem"),
+        ("heapsort --export a.html", "heapsort: got no problem, expected for example"),
+        ("heapsort 1 x --export a.html", "VALUE: got 'x', expected a finite number"),
+        ("heapsorts 1 --export a.html", "unknown algorithm 'heapsorts': did you mean 'heapsort'?"),
+        ("bfs --random 5 --export a.html", "bfs"),
+        ("heapsort --random 65 --export a.html", "got 65 nodes, expected at most 64"),
+        ("heapsort 1 2 --export no/a.html", "no/a.html"),
+        ("heapsort 1 2 --export a.html --port 1", "--port: got it with --export"),
+        ("--port 99999999", "--port: got 99999999, expected 0 to 65535"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(run, tmp_path, words, message):
+    code, out, err = run(*words.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("algorist: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "a.html").exists()
+
+
+def test_a_port_that_is_taken_is_refused_if_it_was_asked_for(run):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, _, err = run("--port", str(port), "--no-browser")
+    assert code == 2
+    assert f"--port: got {port}, which is not free" in err
+
+
+def test_the_usual_port_gives_way(run, monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        monkeypatch.setattr(view, "PORT", taken.getsockname()[1])
+        monkeypatch.setattr(Server, "serve_forever", lambda self: None)
+        code, out, _ = run("--no-browser")
+    assert code == 0
+    assert f":{view.PORT}/" not in out
+
+
+def test_it_serves_until_it_is_interrupted(run, monkeypatch):
+    answers, opened = [], []
+
+    def visited(self):
+        """Serve a visitor, then Ctrl-C."""
+        thread = threading.Thread(target=super(Server, self).serve_forever, args=(0.02,))
+        thread.start()
+        connection = http.client.HTTPConnection("127.0.0.1", self.server_port, timeout=10)
+        connection.request("GET", "/api/algorithms")
+        answers.append(json.loads(connection.getresponse().read()))
+        self.shutdown()
+        thread.join()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "serve_forever", visited)
+    monkeypatch.setattr(view.webbrowser, "open", opened.append)
+    code, out, err = run("--port", "0")
+    (address,) = re.findall(r"watch at (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)", out)
+    assert (code, err, opened) == (0, "", [address])
+    assert answers[0]["model"] == "small"
+    assert [a["name"] for a in answers[0]["algorithms"]] == ["dijkstra", "heapsort"]
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/viewer.md"])
+def test_commands_in_the_documentation_are_understood(file):
+    text = (Path(__file__).parent.parent / file).read_text()
+    commands = re.findall(r"^algorist (view .+?)(?:  +#.*)?$", text, re.M)
+    assert commands
+    for command in commands:
+        arguments = _parser(command.split()).parse_args(command.split())
+        assert bool(arguments.export) == bool(arguments.values)
+
+
+def test_the_help_has_examples(capsys):
+    with pytest.raises(SystemExit):
+        main(["view", "--help"])
+    assert "algorist view heapsort 5 2 9 1 --model" in capsys.readouterr().out

@@ -1,0 +1,346 @@
+"""The page of `algorist view` in a real browser."""
+
+import re
+import shutil
+import threading
+
+import pytest
+import small
+
+import algorist
+from algorist.commands import forms
+from algorist.commands.arguments import of_family
+from algorist.model.learner import Convention, Learner
+from algorist.viewer.app import App
+from algorist.viewer.pages import page as made_page
+from algorist.viewer.server import Server
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+if BROWSER is None:
+    pytest.skip(f"no browser found: {', '.join(BROWSERS)}", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+
+OPTIONS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
+FAMILIES = sorted({algorist.get(name).family for name in algorist.algorithms()})
+SIDES = ("net", "algorithm")
+ROADS = "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4"
+
+
+@pytest.fixture(scope="module")
+def app():
+    learner = Learner.new(algorist.algorithms(), small.model(), Convention())
+    small.lively(learner.net)
+    return App(learner, forms, "small")
+
+
+@pytest.fixture(scope="module")
+def address(app):
+    with Server(app) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.address
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=BROWSER, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Open pages, which must not have complained about anything when the test is over."""
+    contexts, complaints = [], []
+
+    def opened(url, *, viewport=LAPTOP, scheme="light", offline=False):
+        context = browser.new_context(
+            viewport=viewport, color_scheme=scheme, offline=offline, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+        )
+        page.goto(url)
+        ready(page)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def ready(page):
+    page.wait_for_selector("body.ready:not(.busy)")
+
+
+def choose(page, name, n=6, seed=3):
+    """Draw a problem and wait for its trace."""
+    page.fill("#n", str(n))
+    page.fill("#seed", str(seed))
+    with page.expect_response("**/api/solve"):
+        if page.input_value("#algorithm") == name:
+            page.click("text=Draw")
+        else:
+            page.select_option("#algorithm", name)
+    page.wait_for_selector(f"body:not(.busy) h1[data-name={name}]")
+
+
+def moment(page):
+    return int(page.get_attribute(".track", "aria-valuenow"))
+
+
+def last(page):
+    return int(page.get_attribute(".track", "aria-valuemax"))
+
+
+def overflow(page):
+    return page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+
+
+def press(page, *keys):
+    page.evaluate("document.activeElement.blur()")
+    for key in keys:
+        page.keyboard.press(key)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_opens_plays_and_scrubs(opened, address, family):
+    page = opened(f"{address}#{of_family(family)[0]}")
+    page.select_option("#speed", "20×")
+    for name in of_family(family):
+        choose(page, name)
+        assert moment(page) == 0
+        assert page.locator("#side-net svg.picture").count() >= 1
+        page.click("button[aria-label^=Play]")
+        page.wait_for_selector(".track:not([aria-valuenow='0'])")
+        press(page, "Home", "ArrowRight")
+        assert moment(page) == 1
+        assert page.get_attribute("button.main", "aria-label") == "Play (space)"
+        press(page, "End")
+        assert moment(page) == last(page)
+        assert page.inner_text(".step") == "answer"
+        press(page, "ArrowLeft")
+        assert moment(page) == last(page) - 1
+        box = page.locator(".track").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
+        assert moment(page) == pytest.approx(last(page) / 2, abs=0.51)
+        pictures = page.locator("#side-algorithm svg.picture")
+        assert all("NaN" not in pictures.nth(i).inner_html() for i in range(pictures.count()))
+        assert page.locator("#side-algorithm .wrong").count() == 0
+    assert overflow(page) <= 0
+
+
+def test_playing_ends_at_the_answer(opened, address):
+    page = opened(f"{address}#minimum")
+    choose(page, "minimum", n=4)
+    page.select_option("#speed", "20×")
+    press(page, " ")
+    page.wait_for_selector(".step:text-is('answer')")
+    assert page.get_attribute("button.main", "aria-label") == "Play (space)"
+    press(page, " ")  # from the beginning
+    page.wait_for_selector(".step:not(:text-is('answer'))")
+    press(page, " ")
+    paused = moment(page)
+    page.wait_for_timeout(150)
+    assert moment(page) == paused
+
+
+def test_the_curve_can_be_dragged(opened, address):
+    page = opened(f"{address}#heapsort")
+    box = page.locator(".track").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 20, steps=4)
+    page.mouse.up()
+    assert moment(page) == pytest.approx(0.75 * last(page), abs=0.51)
+
+
+def test_a_pasted_graph_is_solved(opened, address, app):
+    page = opened(f"{address}#dijkstra")
+    page.fill("#field-graph", ROADS)
+    page.select_option("#field-directed", "as usual")
+    page.fill("#field-source", "home")
+    page.click("text=Solve")
+    page.wait_for_selector("#side-net title:has-text('node shop')", state="attached")
+    shown = page.locator(".answers tbody tr").all_inner_texts()
+    (true_answer,) = [
+        app.solve(
+            {"algorithm": "dijkstra", "fields": {"graph": ROADS, "source": "home"}}
+        )["answer"]["algorithm"]
+    ]  # fmt: skip
+    rows = [row.split() for row in shown] if shown[0] else []
+    if not rows:  # the table is folded away
+        page.click("text=Both answers")
+        rows = [row.split() for row in page.locator(".answers tbody tr").all_inner_texts()]
+    assert [(row[0], row[-1]) for row in rows] == list(map(tuple, true_answer))
+    assert page.inner_text(".error") == ""
+    assert page.locator("#side-net .node").count() == 4
+
+
+def test_the_algorithm_sorts_before_your_eyes(opened, address):
+    page = opened(f"{address}#heapsort")
+    page.fill("#field-numbers", "5 2 9 1 7")
+    page.click("text=Solve")
+    page.wait_for_selector("text=5 nodes")
+    press(page, "End")
+    bars = page.eval_on_selector_all(
+        "#side-algorithm .bar",
+        """bars => bars
+             .map(bar => [new DOMMatrix(getComputedStyle(bar).transform).e,
+                          bar.querySelector('.back').height])
+             .sort((a, b) => a[0] - b[0]).map(([x, height]) => height.baseVal.value)""",
+    )
+    assert len(bars) == 5
+    assert bars == sorted(bars)
+
+
+def test_mistakes_are_marked_on_the_net_alone_and_can_be_visited(opened, address):
+    page = opened(f"{address}#heapsort")
+    choose(page, "heapsort", n=8)
+    page.click(".verdict .link")
+    step = moment(page)
+    assert f"step {step}," in page.inner_text(".verdict .link")
+    assert page.locator("#side-net .wrong").count() > 0
+    assert page.locator("#side-algorithm .wrong").count() == 0
+    assert page.locator(".features .value.wrong").count() > 0
+    press(page, "Home", "m")
+    assert moment(page) == step
+
+
+def test_features_can_be_hidden(opened, address):
+    page = opened(f"{address}#bfs")
+    choose(page, "bfs", n=9, seed=4)
+    press(page, "End")
+    assert page.locator("#side-algorithm .arrow.blue").count() > 0
+    page.get_by_label("pi").first.uncheck()
+    assert page.locator("#side-algorithm .arrow.blue").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "fill", "message"),
+    [
+        ("heapsort", {"#field-numbers": "5 x"}, "VALUE: got 'x', expected a finite number"),
+        (
+            "dijkstra",
+            {"#field-graph": "a,b,-1", "#field-source": "a"},
+            "A: got the negative weight -1, expected no weight below 0",
+        ),
+        ("heapsort", {"#field-numbers": "1 " * 65}, "got 65 nodes, expected at most 64"),
+    ],
+)
+def test_bad_input_shows_a_friendly_message(opened, address, name, fill, message):
+    page = opened(f"{address}#{name}")
+    for field, text in fill.items():
+        page.fill(field, text)
+    page.click("text=Solve")
+    page.wait_for_selector(".error:not(:empty)")
+    assert message in page.inner_text(".error")
+    assert page.is_visible(f"h1[data-name={name}]")  # what was there stays
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(LAPTOP, "dark"), (PHONE, "light")])
+def test_it_fits_screens_large_and_small_light_and_dark(opened, address, viewport, scheme):
+    page = opened(f"{address}#dijkstra", viewport=viewport, scheme=scheme)
+    for name in ("strongly_connected_components", "matrix_chain_order", "kmp_matcher"):
+        choose(page, name, n=10)
+        press(page, "ArrowRight", "ArrowRight")
+        for width in (320, 768, viewport["width"]):
+            page.set_viewport_size({**viewport, "width": width})
+            assert overflow(page) <= 0, (name, width)
+    net, algorithm = (page.locator(f"#side-{side}").bounding_box() for side in SIDES)
+    assert (net["y"] == algorithm["y"]) == (viewport == LAPTOP)
+    red, *_ = background(page)
+    assert (red < 100) == (scheme == "dark")
+    page.click("#theme")
+    red, *_ = background(page)
+    assert (red < 100) == (scheme == "light")
+
+
+def background(page):
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return [float(number) for number in re.findall(r"[\d.]+", colour)]
+
+
+def test_sixty_four_nodes_are_drawn(opened, address):
+    page = opened(f"{address}#dijkstra")
+    choose(page, "dijkstra", n=64)
+    press(page, *["ArrowRight"] * 3)
+    assert page.locator("#side-net .node").count() == 64
+    assert overflow(page) <= 0
+
+
+def test_an_exported_trace_needs_no_network(opened, app, tmp_path):
+    found = app.trace(algorist.get("dijkstra"), {"A": {"<b>": {"</script>": 2}}, "s": "<b>"})
+    file = tmp_path / "trace.html"
+    file.write_text(made_page(found).html, encoding="utf-8")
+    page = opened(file.as_uri(), offline=True, viewport=PHONE)
+    assert page.title() == "dijkstra · algorist"
+    assert not page.is_visible("#problem")
+    assert page.locator("#side-net .node").count() == 2
+    assert "</script>" in page.locator("#side-net .node title").nth(1).text_content()
+    press(page, "ArrowRight", "End")
+    assert page.inner_text(".step") == "answer"
+    assert overflow(page) <= 0
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_algorithms_of_plugins_are_drawn(opened, tmp_path):
+    algorist.load_plugin("examples/euclid.py")
+    learner = Learner.new(["euclid"], small.model(), Convention())
+    found = App(learner, forms, "euclid").trace(algorist.get("euclid"), {"value": [12, 18, 9]})
+    file = tmp_path / "trace.html"
+    file.write_text(made_page(found).html, encoding="utf-8")
+    page = opened(file.as_uri())
+    assert page.locator("#side-algorithm .bar").count() == 3
+    press(page, "ArrowRight")
+    assert page.locator("#side-algorithm .tag").all_text_contents() == ["smaller", "larger"]
+
+
+def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(opened, tmp_path):
+    learner = Learner.new(["bfs", "floyd_warshall"], small.model(hints="none"), Convention())
+    app = App(learner, forms, "silent")
+    for name, given in (("bfs", {"s": 0}), ("floyd_warshall", {})):
+        found = app.trace(algorist.get(name), {"A": [[0, 1, 0], [1, 0, 1], [0, 1, 0]], **given})
+        file = tmp_path / f"{name}.html"
+        file.write_text(made_page(found).html, encoding="utf-8")
+        page = opened(file.as_uri())
+        assert "This net predicts no hints." in page.inner_text(".verdict")
+        press(page, "ArrowRight")
+        drawn = [
+            page.locator(f"#side-{side} .known, #side-{side} .arrow").count() for side in SIDES
+        ]
+        assert drawn[0] == 0 < drawn[1]
+        press(page, "End")
+        assert page.locator("#side-algorithm .known, #side-algorithm .arrow").count() > 0
+
+
+def test_what_people_need_to_find_their_way_has_names(opened, address):
+    page = opened(address)
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('button, select, input, textarea, [role=slider]')]
+             .filter(each => each.checkVisibility())
+             .filter(each => !(each.ariaLabel || each.labels?.length
+                               || each.tagName === 'BUTTON' && each.textContent.trim()))
+             .map(each => each.outerHTML)"""
+    )
+    assert unnamed == []
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the pictures"
+    press(page, "ArrowRight")
+    assert page.inner_text("#live").startswith("The net at step 1: ")
+    assert page.get_attribute(".track", "aria-valuetext").startswith("step 1 / ")
