@@ -92,7 +92,7 @@ def put(
     Slopes are (1, slots, S, E, ...), their slots are added up; None for none. Ends whose weight is
     zero have none; no two others lie at the same place.
     """
-    S, B, E = *stacks[0].shape[2:4], weights.shape[1]
+    (S, E), B = weights.shape, stacks[0].shape[3]
     sizes = [x.shape[4:].numel() for x in stacks]
     read = [x if slope is None else slope for x, slope in zip(stacks, slopes, strict=True)]
     parts = [0 if slope is None else slope.shape[1] for slope in slopes]
