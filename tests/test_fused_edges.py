@@ -60,7 +60,7 @@ class Problem:
         self.widening = Widening(draw(S, T, H), draw(S, H)) if triplets else None
         self.wide = blank(S, B, n, n, H) if triplets else None
         self.d_decoded, self.d_maxima = blank_like(self.decoded), blank_like(self.maxima)
-        self.d_wide = blank_like(self.wide)
+        self.d_widen = blank(S, B, tiles(n).blocks(n), T + 1, H) if triplets else None
 
     def watch(self, *more):
         watch(self.decoded, self.raw, self.maxima, *(self.widening or ()), *more)
@@ -81,8 +81,9 @@ class Problem:
         if self.widening is not None:
             widen, bias = self.widening
             close(self.d_maxima, self.maxima.grad)
-            close(torch.einsum("sbijt,sbijh->sth", self.maxima, self.d_wide), widen.grad)
-            close(self.d_wide.sum((1, 2, 3)), bias.grad)
+            of_widening = self.d_widen.sum((1, 2))
+            close(of_widening[:, :-1], widen.grad)
+            close(of_widening[:, -1], bias.grad)
 
 
 @by_case
@@ -96,8 +97,8 @@ def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, coun
         values, problem.wide,
     )  # fmt: skip
     edge_values_backward(
-        slopes, COLUMN, edge, triplet, problem.widening, problem.wide, problem.d_decoded,
-        problem.d_wide, problem.d_raw, problem.d_maxima, precision="ieee",
+        slopes, COLUMN, edge, triplet, problem.widening, problem.maxima, problem.wide,
+        problem.d_decoded, problem.d_widen, problem.d_raw, problem.d_maxima, precision="ieee",
     )  # fmt: skip
     problem.watch(edge, triplet)
     ends = problem.decoded[..., COLUMN:-SPARE].chunk(2, -1)
@@ -149,9 +150,9 @@ class Pointers(Problem):
 
     def run_backward(self):
         cube_backward(
-            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.wide,
+            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
             self.kept_pairs, self.d_decoded, self.d_target, self.d_pointee, self.d_pair,
-            self.d_score, self.d_wide, self.d_raw, self.d_maxima, precision="ieee",
+            self.d_score, self.d_widen, self.d_raw, self.d_maxima, precision="ieee",
         )  # fmt: skip
 
     def complete(self):

@@ -67,14 +67,14 @@ def test_several_inputs_lie_side_by_side_and_the_first_columns_may_be_left_out(c
 
 def test_products_side_by_side_share_inputs_or_have_their_own():
     P, S = 3, 2
-    slopes, wide, own = some(K, P, S, B, N, N, H), some(K, S, B, N, N, H), some(K, P, S, B, N, N)
+    slopes, wide, own = some(K, P, S, B, N, N, H), some(K, S, B, N, N, H), some(K, P, S, B, N, N, 1)
     shared = some(K, S, B, N, N, F)
     got = made(slopes, shared, [wide], each=True)
     close(got[:, :, :F], einsum("ksbija,kpsbijc->spac", shared, slopes))
     close(got[:, :, F:-1], einsum("ksbija,kpsbijc->spac", wide, slopes))
     close(got[:, :, -1], slopes.sum((0, 3, 4, 5)).transpose(0, 1))
-    got = made(slopes, own.unsqueeze(-1), each=True, turned=True)
-    close(got[:, :, 0], einsum("kpsbji,kpsbijc->spc", own, slopes))
+    got = made(slopes, own, each=True)
+    close(got[:, :, :1], einsum("kpsbija,kpsbijc->spac", own, slopes))
 
 
 def test_several_stacks_of_slopes_are_added_up():
@@ -83,6 +83,12 @@ def test_several_stacks_of_slopes_are_added_up():
     got = made([first, second], narrow)
     close(got[:, :-1], einsum("ksbna,ksbnc->sac", narrow, first + second))
     close(got[:, -1], (first + second).sum((0, 2, 3)))
+
+
+def test_stacks_that_are_only_summed_may_have_different_rows():
+    first, second = some(K, 2, B, N, H), some(K, 2, B, 3, H)
+    got = made([first, second])
+    close(got[:, 0], first.sum((0, 2, 3)) + second.sum((0, 2, 3)))
 
 
 def test_rows_of_the_narrow_input_may_lie_apart():

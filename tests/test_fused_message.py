@@ -53,15 +53,17 @@ class Messages:
         blocks = tiles(n).blocks(n)
         d_state, d_raw = unwritten(*self.state.shape), unwritten(*self.raw.shape)
         d_sender = unwritten(S, B, blocks, n, H)
-        rows = [unwritten(S, B, n, n, H) for _ in range(3)]
+        d_edge = unwritten(S, B, blocks, *self.edge.shape[1:])
+        rows = [unwritten(S, B, n, n, H) for _ in range(2)]
         message.message_backward(
-            d_messages, *self.kept, self.edge, self.first, self.second, d_state, self.columns[0],
-            d_sender, d_raw, *rows, precision=precision,
+            d_messages, *self.kept, self.raw, self.edge, self.first, self.second, d_state,
+            self.columns[0], d_sender, d_raw, d_edge, *rows, precision=precision,
         )  # fmt: skip
         d_receiver = d_state[..., SPARE : SPARE + H]
         assert d_state.isnan().sum() == d_state.numel() - d_receiver.numel()
         slopes = {"receiver": d_receiver, "sender": d_sender.sum(2), "raw": d_raw}
-        return slopes | dict(zip(("result", "hidden", "built"), rows, strict=True))
+        slopes |= {"edge": d_edge.sum((1, 2))}
+        return slopes | dict(zip(("result", "hidden"), rows, strict=True))
 
     def twin(self) -> tuple[Tensor, dict[str, Tensor]]:
         """The plain operation, and what it reads."""
@@ -87,13 +89,12 @@ def assert_messages_agree(case: Messages) -> None:
     d_messages = draw(*expected.shape)
     slopes = dict(zip(read, torch.autograd.grad(expected, read.values(), d_messages), strict=True))
     got = case.run_backward(d_messages)
-    for name in ("receiver", "sender", "raw"):
+    for name in ("receiver", "sender", "raw", "edge"):
         assert_close(got[name], slopes[name])
 
     def weight_slope(values: Tensor, slopes: Tensor) -> Tensor:
         return values.flatten(1, 3).mT @ slopes.flatten(1, 3)
 
-    assert_close(weight_slope(case.raw, got["built"]), slopes["edge"])
     assert_close(weight_slope(case.built, got["hidden"]), slopes["first"])
     assert_close(weight_slope(case.inner, got["result"]), slopes["second"])
     assert_close(got["hidden"].sum((1, 2, 3)), slopes["bias"])

@@ -12,6 +12,7 @@ from algorist.kernels.affine import Affine
 from algorist.kernels.fused.points import (
     Pointing,
     Widening,
+    blocks_of_pairs,
     pair_values,
     pair_values_backward,
     points,
@@ -86,15 +87,20 @@ class Problem:
         P, S, B, n, _ = self.scores.shape
         d_decoded = blank(*self.decoded.shape)
         points_backward(self.slopes, self.decoded, COLUMN, self.maps, self.larger, d_decoded)
+        blocks = blocks_of_pairs(n)
+        widening = (
+            None if self.maxima is None else blank(S, B, blocks, self.maxima.shape[-1] + 1, H)
+        )
         results = {
+            "d_score": blank(P, S, B, blocks, H),
             "d_excess": blank(P, S, B, n, n, H),
-            "d_wide": blank(S, B, n, n, H),
+            "d_widen": widening,
             "d_raw": blank(*self.raw.shape),
             "d_maxima": None if self.maxima is None else blank(*self.maxima.shape),
         }
         pair_values_backward(
-            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.wide, self.larger,
-            **results, precision="ieee",
+            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
+            self.larger, **results, precision="ieee",
         )  # fmt: skip
         return {**results, "d_decoded": d_decoded}
 
@@ -148,10 +154,11 @@ def _check_weights(problem, got):
     edge, score, bias, triplet, _ = problem.maps
     sums = torch.einsum
     close(sums("sbijf,psbijh->spfh", problem.raw, got["d_excess"]), edge.grad)
-    close(sums("psbji,psbijh->sph", problem.slopes, problem.larger), score.grad)
+    close(got["d_score"].sum((2, 3)).transpose(0, 1), score.grad)
     close(problem.slopes.sum((2, 3, 4)).T, bias.grad)
     if triplet is not None:
         widen, widen_bias = problem.widening
         close(sums("sbijh,psbijc->sphc", problem.wide, got["d_excess"]), triplet.grad)
-        close(sums("sbijt,sbijh->sth", problem.maxima, got["d_wide"]), widen.grad)
-        close(got["d_wide"].sum((1, 2, 3)), widen_bias.grad)
+        of_widening = got["d_widen"].sum((1, 2))
+        close(of_widening[:, :-1], widen.grad)
+        close(of_widening[:, -1], widen_bias.grad)

@@ -108,9 +108,10 @@ class Decoding:
             name: part.gradients(wanted) for name, part in self.parts.items()
         }
         widen = None
-        if self.of_pairs and self.moments.maxima is not None:
-            slopes = [part.d_wide for part in self.of_pairs.values()]
-            widen = affine(wanted.want(slopes, self.moments.maxima))
+        slopes = [x for x in (part.d_widen for part in self.of_pairs.values()) if x is not None]
+        if slopes:
+            sums = wanted.want([x.flatten(-2) for x in slopes])
+            widen = affine(sums.unflatten(-1, slopes[0].shape[-2:])[:, 0])
         return DecodeMaps(
             nodes=self.nodes.gradients(wanted) if self.nodes else None,
             node_values=self.node_values,

@@ -39,18 +39,24 @@ def _widened(
 
 @triton.jit
 def _spread_to_triplets(
-    d_third, wide, widen, d_wide, d_maxima, pair, there,
+    d_third, maxima, wide, widen, d_widen, d_maxima, pair, there,
     H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Cut the slopes of widened triplets where these are zero, and take them on to the maxima."""
-    TP: tl.constexpr = T if T > 16 else 16
+    """Cut the slopes of widened triplets where these are zero, and take them on to the maxima.
+
+    What they make of the weights that widen, and of the bias below them, is added up over the rows.
+    """
+    TP: tl.constexpr = 2 * T if T >= 16 else 16
     channel, feature = tl.arange(0, H), tl.arange(0, TP)
     place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
     d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
-    tl.store(d_wide + place, d_third, there[:, None])
     weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
     slope = dot(weight, tl.trans(d_third), PRECISION)
     tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
+    numbers = tl.load(maxima + pair * T + feature[:, None], there & exists, 0.0)
+    numbers = tl.where((feature == T)[:, None], 1.0, numbers)
+    of_widening = dot(numbers, d_third, PRECISION)
+    tl.store(d_widen + feature[:, None] * H + channel, of_widening, (feature <= T)[:, None])
 
 
 @triton.jit
@@ -100,8 +106,8 @@ def _values(
 
 @triton.jit(do_not_specialize=COUNTS)
 def _values_backward(
-    d_values, wide, edge, triplet, widen,  # inputs
-    d_decoded, d_wide, d_raw, d_maxima,  # results
+    d_values, maxima, wide, edge, triplet, widen,  # inputs
+    d_decoded, d_widen, d_raw, d_maxima,  # results
     column, width, B, n, F, C,
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -131,11 +137,14 @@ def _values_backward(
     at = pair[:, None] * F + number
     tl.store(d_raw + at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
+        maxima += sample * n * n * T
         wide += sample * n * n * H
-        d_wide += sample * n * n * H
         d_maxima += sample * n * n * T
         widen += replica * T * H
-        _spread_to_triplets(d_third, wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION)
+        d_widen += (sample * tl.num_programs(1) + block) * (T + 1) * H
+        _spread_to_triplets(
+            d_third, maxima, wide, widen, d_widen, d_maxima, pair, there, H, T, PRECISION
+        )
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -189,8 +198,8 @@ def _cube(
 
 @triton.jit(do_not_specialize=COUNTS)
 def _cube_backward(
-    d_cube, decoded, pairs, wide, edge, triplet, score, widen,  # inputs
-    d_decoded, d_target, d_pointee, d_pair, d_score, d_wide, d_raw, d_maxima,  # results
+    d_cube, decoded, pairs, maxima, wide, edge, triplet, score, widen,  # inputs
+    d_decoded, d_target, d_pointee, d_pair, d_score, d_widen, d_raw, d_maxima,  # results
     column, width, B, n, F, Q,
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -247,12 +256,13 @@ def _cube_backward(
     at_number = pair[:, None] * F + number
     tl.store(d_raw + at_number, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
+        maxima += sample * n * n * T
         wide += sample * n * n * H
-        d_wide += sample * n * n * H
         d_maxima += sample * n * n * T
         widen += sample // B * T * H
+        d_widen += (sample * blocks + block) * (T + 1) * H
         _spread_to_triplets(
-            tl.trans(d_turned), wide, widen, d_wide, d_maxima, pair, there, H, T, PRECISION
+            tl.trans(d_turned), maxima, wide, widen, d_widen, d_maxima, pair, there, H, T, PRECISION
         )
 
 
@@ -283,9 +293,10 @@ def edge_values_backward(
     edge: Tensor,
     triplet: Tensor | None,
     widening: Widening | None,
+    maxima: Tensor | None,
     wide: Tensor | None,  # (S, B, n, n, h), as the forward pass of any decoder wrote it
     d_decoded: Tensor,  # (S, B, n, width), all columns of the values are written
-    d_wide: Tensor | None,  # (S, B, n, n, h), of what is cut at zero: maxima W + b
+    d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), as in `pair_values_backward`
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)
     *,
@@ -295,8 +306,8 @@ def edge_values_backward(
     S, B, n, width = d_decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
     _values_backward[(S * B, cut.blocks(n))](
-        d_values, wide, edge, triplet, widening and widening.weight,
-        d_decoded, d_wide, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
+        d_values, maxima, wide, edge, triplet, widening and widening.weight,
+        d_decoded, d_widen, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
         H=_channels(widening), T=features(d_maxima), FP=padded(F),
         R=cut.receivers, N=cut.senders, PRECISION=precision, num_warps=8,
         **following(S * B * n),
@@ -339,6 +350,7 @@ def cube_backward(
     column: int,
     maps: Pointing,
     widening: Widening | None,
+    maxima: Tensor | None,
     wide: Tensor | None,
     pairs: Tensor,
     d_decoded: Tensor,  # (S, B, n, width), the columns of the sources are written
@@ -346,7 +358,7 @@ def cube_backward(
     d_pointee: Tensor,  # (Q, S, B, blocks, n, h), likewise
     d_pair: Tensor,  # (Q, S, B, n, n, h)
     d_score: Tensor,  # (Q, S, B, blocks, h), to be added up over samples and blocks
-    d_wide: Tensor | None,  # (S, B, n, n, h), of what is cut at zero: maxima W + b
+    d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), likewise
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)
     *,
@@ -356,9 +368,9 @@ def cube_backward(
     S, B, n, width = decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
     _cube_backward[(S * B, cut.blocks(n))](
-        d_scores, decoded, pairs, wide, maps.edge, maps.triplet, maps.score,
+        d_scores, decoded, pairs, maxima, wide, maps.edge, maps.triplet, maps.score,
         widening and widening.weight,
-        d_decoded, d_target, d_pointee, d_pair, d_score, d_wide, d_raw, d_maxima,
+        d_decoded, d_target, d_pointee, d_pair, d_score, d_widen, d_raw, d_maxima,
         column, width, B, n, F, len(d_scores),
         H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
         PRECISION=precision, num_warps=8,

@@ -47,7 +47,6 @@ class _Place(NamedTuple):
     features: int  # of the narrow input; -1 where neither these nor sums are wanted
     narrow_stride: int  # from row to row
     narrow_each: int  # P where the narrow input has that axis, else 1
-    nodes: int  # n where the narrow input has pairs the other way round, else 1
     height: int  # rows of the result
     top: int  # the first of them that belongs to the wide input
     width: int = 0  # columns of the wide input, 0 for none
@@ -127,9 +126,9 @@ def _products(
     P, stride = number(places[2], starts, job), number(places[3], starts, job)
     first, columns = number(places[4], starts, job), number(places[5], starts, job)
     F, step = number(places[6], starts, job), number(places[7], starts, job)
-    narrow_P, n = number(places[8], starts, job), number(places[9], starts, job)
-    height, top = number(places[10], starts, job), number(places[11], starts, job)
-    width, part = number(places[12], starts, job), number(places[13], starts, job)
+    narrow_P, height = number(places[8], starts, job), number(places[9], starts, job)
+    top, width = number(places[10], starts, job), number(places[11], starts, job)
+    part = number(places[12], starts, job)
     unit = job - number(starts, starts, job)
 
     # Programs of the same rows follow each other.
@@ -158,10 +157,8 @@ def _products(
         k = tile // in_step
         start = (tile - k * in_step) * ROWS
         there = row < rows - start
-        pair = (start + row) % (n * n)
-        line = start + row - pair + pair % n * n + pair // n
         base = ((k * narrow_P + p % narrow_P) * S + replica).to(tl.int64) * rows * step
-        place = base + line[:, None] * step + feature
+        place = base + (start + row)[:, None] * step + feature
         numbers = tl.load(narrow + place, there[:, None] & (feature < F), 0.0)
         numbers = tl.where(feature == F, 1.0, numbers)
         if WIDE > 0:
@@ -223,34 +220,33 @@ class Gradients:
         *,
         column: int = 0,
         each: bool = False,
-        turned: bool = False,
     ) -> Tensor:
         """[narrow, wide, 1] x slopes, summed over all rows: (S, height, b), filled by `make`.
 
         Slopes are (K, S, rows..., b), and so are the inputs, which lie side by side in the rows of
         the result; its last row holds the sums of the slopes. The products of several stacks of
-        slopes are added up.
+        slopes are added up; without inputs, these may have different rows.
 
         column: the first that is wanted of the slopes.
         each: slopes are (K, P, S, rows..., b), and perhaps the narrow input; (S, P, height, b).
-        turned: rows are pairs of nodes, those of the narrow input are the other way round.
         """
         for x in wide:
             if x.shape[-1] % 4:
                 raise ValueError(f"wide: got {x.shape[-1]} columns, expected a multiple of 4")
         stacks = [slopes] if isinstance(slopes, Tensor) else slopes
         first = stacks[0]
-        P, (S, *rows, end) = (first.shape[1], first.shape[2:]) if each else (1, first.shape[1:])
+        P, (S, *_, end) = (first.shape[1], first.shape[2:]) if each else (1, first.shape[1:])
         features, stride = (0, 0) if narrow is None else (narrow.shape[-1], narrow.stride(-2))
         height = features + sum(x.shape[-1] for x in wide) + 1
-        place = _Place(
-            rows=prod(rows), steps=len(first), each=P, stride=first.stride(-2), first=column,
-            columns=end - column, features=features, narrow_stride=stride,
-            narrow_each=1 if narrow is None or narrow.ndim < first.ndim else P,
-            nodes=rows[-1] if turned else 1, height=height, top=features,
-        )  # fmt: skip
+        empty = narrow is None or not narrow.numel()
         for stack in stacks:
-            empty = narrow is None or not narrow.numel()
+            place = _Place(
+                rows=prod(stack.shape[2 + each : -1]), steps=len(stack), each=P,
+                stride=stack.stride(-2), first=column, columns=end - column, features=features,
+                narrow_stride=stride,
+                narrow_each=1 if narrow is None or narrow.ndim < stack.ndim else P,
+                height=height, top=features,
+            )  # fmt: skip
             job = _Job(stack, stack if empty else narrow, stack, place)
             self._stacks.append((len(self._results), list(job.cut(wide))))
         self._results.append(first.new_empty(S, P, height, end - column))

@@ -122,8 +122,8 @@ def message(
 
 @triton.jit
 def _message_backward(
-    d_messages, winner, built, inner, edge, first, second,  # inputs
-    d_state, d_sender, d_raw, d_result, d_hidden, d_built,  # results
+    d_messages, winner, built, inner, raw, edge, first, second,  # inputs
+    d_state, d_sender, d_raw, d_edge, d_result, d_hidden,  # results
     B, n, in_stride, out_stride,
     RECEIVER: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr, FP: tl.constexpr,
     H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
@@ -153,19 +153,24 @@ def _message_backward(
         tl.store(d_hidden + rows + at_part, hidden, there)
         total += dot(hidden, tl.load(first + part[:, None] * out_stride), PRECISION)
     total = tl.where(tl.load(built + rows + place, there, 0.0) > 0, total, 0.0)
-    tl.store(d_built + rows + place, total, there)
     cube = tl.reshape(total, (R, N, H))
-    to, frm = block * R + tl.arange(0, R), tl.arange(0, N)
-    place = (node + to)[:, None] * STRIDE + RECEIVER + channel
-    tl.store(d_state + place, tl.sum(cube, 1), (to < n)[:, None])
-    place = ((sample * tl.num_programs(1) + block) * n + frm)[:, None] * H + channel
-    tl.store(d_sender + place, tl.sum(cube, 0), (frm < n)[:, None])
+    tile = sample * tl.num_programs(1) + block
+    nodes, senders = block * R + tl.arange(0, R), tl.arange(0, N)
+    place = (node + nodes)[:, None] * STRIDE + RECEIVER + channel
+    tl.store(d_state + place, tl.sum(cube, 1), (nodes < n)[:, None])
+    place = (tile * n + senders)[:, None] * H + channel
+    tl.store(d_sender + place, tl.sum(cube, 0), (senders < n)[:, None])
     if F > 0:
         number = tl.arange(0, FP)
         known = (number < F)[None, :]
         weight = edge + replica * F * H + number[None, :] * H + channel[:, None]
         numbers = dot(total, tl.load(weight, known, 0.0), PRECISION)
         tl.store(d_raw + node * n * F + pair * F + number, numbers, there & known)
+        known = (number < F)[:, None]
+        exists = ((to < n) & (frm < n))[None, :]
+        turned = raw + node * n * F + (frm * n + to)[None, :] * F + number[:, None]
+        of_edge = dot(tl.load(turned, known & exists, 0.0), total, PRECISION)
+        tl.store(d_edge + (tile * F + number)[:, None] * H + channel, of_edge, known)
 
 
 def message_backward(
@@ -173,6 +178,7 @@ def message_backward(
     winner: Tensor,
     built: Tensor,
     inner: Tensor,
+    raw: Tensor,
     edge: Tensor,
     first: Tensor,  # (S, h in, h out): quickest where the outputs lie side by side
     second: Tensor,  # likewise
@@ -180,9 +186,9 @@ def message_backward(
     column: int,  # where these begin
     d_sender: Tensor,  # (S, B, blocks, n, h): the reader adds the blocks
     d_raw: Tensor,  # (S, B, n, n, F)
-    d_result: Tensor,  # (S, B, n, n, h), as are the next: of the second layer's results,
-    d_hidden: Tensor,  # of the first layer's results,
-    d_built: Tensor,  # and of what it reads, all before the ReLU
+    d_edge: Tensor,  # (S, B, blocks, F, h), to be added up over samples and blocks
+    d_result: Tensor,  # (S, B, n, n, h), as is the next: of the second layer's results,
+    d_hidden: Tensor,  # and of the first layer's results, before the ReLU
     *,
     precision: str,
 ) -> None:
@@ -190,8 +196,8 @@ def message_backward(
     S, B, n, h = d_messages.shape
     cut = tiles(n)
     _message_backward[(S * B, cut.blocks(n))](
-        d_messages, winner, built, inner, edge, first, second,
-        d_state, d_sender, d_raw, d_result, d_hidden, d_built, B, n, *_strides(first, second),
+        d_messages, winner, built, inner, raw, edge, first, second,
+        d_state, d_sender, d_raw, d_edge, d_result, d_hidden, B, n, *_strides(first, second),
         RECEIVER=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], FP=padded(d_raw.shape[-1]),
         PRECISION=precision, **_resources(S * B, n, h), **following(S * B * n),
     )  # fmt: skip

@@ -70,15 +70,27 @@ class OfPairs(ABC):
     def turn(self, slots: Slots, slopes: Tensor) -> None:
         """Make ready for the way back."""
         self.slopes = slopes
-        self.d_wide = torch.empty_like(self.shared.wide)
         self.d_raw, self.d_maxima = slots.take("raw"), slots.take_if("maxima")
+        self.d_widen: Tensor | None = None
+        if self.moments.maxima is not None:
+            K, S, B, n, h = self.moments.before.shape
+            weights = self.moments.maxima.shape[-1] + 1  # and the bias
+            self.d_widen = self.slopes.new_empty(K, S, B, self.blocks(n), weights, h)
+
+    def blocks(self, n: int) -> int:
+        """Into how many blocks the way back cuts the pairs of n nodes."""
+        return tiles(n).blocks(n)
 
     def _partial(self, count: int, column: int, stride: int) -> Tensor:
-        n = self.moments.before.shape[-2]
-        return self.projection.partial(count, column, stride, tiles(n).blocks(n))
+        blocks = self.blocks(self.moments.before.shape[-2])
+        return self.projection.partial(count, column, stride, blocks)
+
+    def _triplets(self, k: int) -> tuple[Tensor | None, Tensor | None]:
+        """The maxima of step k, and these widened."""
+        return at_step(self.moments.maxima, k), at_step(self.shared.wide, k)
 
     def _slopes(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
-        return at_step(self.d_wide, k), self.d_raw[k], at_step(self.d_maxima, k)
+        return at_step(self.d_widen, k), self.d_raw[k], at_step(self.d_maxima, k)
 
     def _of_sums(
         self, wanted: Gradients, slopes: Tensor, *, each: bool
@@ -122,6 +134,12 @@ class Points(OfPairs):
         """Make ready for the way back."""
         super().turn(slots, slopes)
         self.d_excess = torch.empty_like(self.larger)
+        K, P, S, B, n, _, h = self.larger.shape
+        self.d_score = self.larger.new_empty(K, P, S, B, self.blocks(n), h)
+
+    def blocks(self, n: int) -> int:
+        """Into how many blocks the way back cuts the pairs of n nodes."""
+        return points.blocks_of_pairs(n)
 
     def backward(self, k: int) -> None:
         """The slopes of what nodes said in step k."""
@@ -134,17 +152,16 @@ class Points(OfPairs):
         """The slopes of what edges and triplets said in step k."""
         points.pair_values_backward(
             self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
-            at_step(self.shared.wide, k), self.larger[k], self.d_excess[k], *self._slopes(k),
-            precision=self.precision,
+            *self._triplets(k), self.larger[k], self.d_score[k], self.d_excess[k],
+            *self._slopes(k), precision=self.precision,
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> Pointing:
         """Of the maps."""
         edge, triplet = self._of_sums(wanted, self.d_excess, each=True)
-        slopes = self.slopes.unsqueeze(-1)  # of (source, target): all else is (target, source)
-        score = wanted.want(self.larger, slopes, each=True, turned=True)
-        bias = wanted.want(slopes, each=True)
-        return Pointing(edge, triplet, score=score[:, :, :1].mT, bias=bias[..., 0])
+        score = wanted.want(self.d_score, each=True)
+        bias = wanted.want(self.slopes.unsqueeze(-1), each=True)
+        return Pointing(edge, triplet, score=score.mT, bias=bias[..., 0])
 
 
 class Edges(OfPairs):
@@ -163,7 +180,7 @@ class Edges(OfPairs):
     def backward(self, k: int) -> None:
         """The slopes of what step k read."""
         edges.edge_values_backward(
-            self.slopes[k], self.column, *self.maps, self.widen, at_step(self.shared.wide, k),
+            self.slopes[k], self.column, *self.maps, self.widen, *self._triplets(k),
             self.projection.slopes[k], *self._slopes(k), precision=self.precision,
         )  # fmt: skip
 
@@ -198,13 +215,13 @@ class Cubes(OfPairs):
         self.d_target = self._partial(Q, self.column + h, 3 * h)
         self.d_pointee = self._partial(Q, self.column + 2 * h, 3 * h)
         self.d_pair = torch.empty_like(self.pairs)
-        self.d_score = self.out.new_empty(K, Q, S, B, tiles(n).blocks(n), h)
+        self.d_score = self.out.new_empty(K, Q, S, B, self.blocks(n), h)
 
     def backward(self, k: int) -> None:
         """The slopes of what step k read."""
         edges.cube_backward(
             self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
-            at_step(self.shared.wide, k), self.pairs[k], self.projection.slopes[k], self.d_target,
+            *self._triplets(k), self.pairs[k], self.projection.slopes[k], self.d_target,
             self.d_pointee, self.d_pair[k], self.d_score[k], *self._slopes(k),
             precision=self.precision,
         )  # fmt: skip

@@ -131,8 +131,8 @@ def _score_backward(
 
 @triton.jit(do_not_specialize=COUNTS)
 def _pairs_backward(
-    d_points, decoded, larger, wide, edge, triplet, score, widen,  # inputs
-    d_excess, d_wide, d_raw, d_maxima,  # results
+    d_points, decoded, larger, maxima, wide, edge, triplet, score, widen,  # inputs
+    d_score, d_widen, d_excess, d_raw, d_maxima,  # results
     column, width, B, n, F, P,
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, TP: tl.constexpr, M: tl.constexpr,
     C: tl.constexpr, PRECISION: tl.constexpr,
@@ -155,6 +155,8 @@ def _pairs_backward(
         value = tl.load(larger + place, there[:, None], 0.0)
         slope = tl.where(value > tl.load(other, there[:, None], 0.0), both, 0.0)
         tl.store(d_excess + place, slope, there[:, None])
+        tile = slot * tl.num_programs(1) + tl.program_id(1)
+        tl.store(d_score + tile * H + part, tl.sum(down[:, None] * value, 0))
         weight = edge + pointer * F * H + number[None, :] * H + part[:, None]
         d_numbers += dot(slope, tl.load(weight, (number < F)[None, :], 0.0), PRECISION)
         if T > 0:
@@ -165,13 +167,18 @@ def _pairs_backward(
     if T > 0:
         at = sample * n * n * H + pair[:, None] * H + channel
         d_third = tl.where(tl.load(wide + at, there[:, None], 0.0) > 0, d_third, 0.0)
-        tl.store(d_wide + at, d_third, there[:, None])
         feature = tl.arange(0, TP)
         known = (feature < T)[None, :]
         weight = widen + sample // B * T * H + feature[None, :] * H + channel[:, None]
         slope = dot(d_third, tl.load(weight, known, 0.0), PRECISION)
         at_maxima = sample * n * n * T + pair[:, None] * T + feature
         tl.store(d_maxima + at_maxima, slope, there[:, None] & known)
+        turned = maxima + sample * n * n * T + pair[None, :] * T + feature[:, None]
+        numbers = tl.load(turned, there[None, :] & (feature < T)[:, None], 0.0)
+        numbers = tl.where((feature == T)[:, None], 1.0, numbers)
+        of_widening = dot(numbers, d_third, PRECISION)
+        d_widen += (sample * tl.num_programs(1) + tl.program_id(1)) * (T + 1) * H
+        tl.store(d_widen + feature[:, None] * H + channel, of_widening, (feature <= T)[:, None])
 
 
 def pair_values(
@@ -187,7 +194,7 @@ def pair_values(
     """What edges and triplets say about each pair (target, source), whatever its nodes say."""
     P, S, B, n, _, h = values.shape
     T = features(maxima)
-    _pairs[(S * B, triton.cdiv(n * n, ROWS))](
+    _pairs[(S * B, blocks_of_pairs(n))](
         raw, maxima, maps.edge, maps.turned, *(widening or (None, None)), values, wide,
         B, n, raw.shape[-1], P,
         H=h, T=T, TP=padded(T), M=ROWS, C=min(h, 32), KEEP_WIDE=wide is not None,
@@ -239,25 +246,32 @@ def pair_values_backward(
     column: int,
     maps: Pointing,
     widening: Widening | None,
+    maxima: Tensor | None,
     wide: Tensor | None,
     larger: Tensor,
+    d_score: Tensor,  # (P, S, B, blocks, h), to be added up over samples and blocks
     d_excess: Tensor,  # (P, S, B, n, n, h), the slopes of target + edge + triplets
-    d_wide: Tensor | None,  # (S, B, n, n, h), of what is cut at zero: maxima W + b
+    d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), of weights and bias, to be added up too
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)
     *,
     precision: str,
 ) -> None:
-    """The slopes of all that `pair_values` read, from those of the scores."""
+    """The slopes of all that `pair_values` read, and of the scores' weights."""
     P, S, B, n, _, h = larger.shape
     F, T = d_raw.shape[-1], features(d_maxima)
-    _pairs_backward[(S * B, triton.cdiv(n * n, ROWS))](
-        d_scores, decoded, larger, wide, maps.edge, maps.triplet, maps.score,
-        widening and widening.weight, d_excess, d_wide, d_raw, d_maxima,
+    _pairs_backward[(S * B, blocks_of_pairs(n))](
+        d_scores, decoded, larger, maxima, wide, maps.edge, maps.triplet, maps.score,
+        widening and widening.weight, d_score, d_widen, d_excess, d_raw, d_maxima,
         column, decoded.shape[-1], B, n, F, P,
-        H=h, T=T, FP=padded(F), TP=padded(T), M=ROWS, C=min(h, 32), PRECISION=precision,
+        H=h, T=T, FP=padded(F), TP=padded(T + 1), M=ROWS, C=min(h, 32), PRECISION=precision,
         num_warps=4, num_stages=2,
     )  # fmt: skip
+
+
+def blocks_of_pairs(n: int) -> int:
+    """How many blocks the pairs of n nodes are cut into."""
+    return triton.cdiv(n * n, ROWS)
 
 
 def features(maxima: Tensor | None) -> int:

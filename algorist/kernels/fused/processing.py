@@ -95,11 +95,12 @@ class Processing:
         """Make ready for the way back."""
         n = self.moments.before.shape[-2]
         self.state.turn(slots)
-        self.d_sender = self.state.partial(1, self.sender_column, 0, tiles(n).blocks(n))
+        blocks = tiles(n).blocks(n)
+        self.d_sender = self.state.partial(1, self.sender_column, 0, blocks)
         self.d_message = torch.empty_like(self.messages[0])
-        self.d_result, self.d_hidden, self.d_built = (
-            torch.empty_like(self.built) for _ in range(3)
-        )
+        self.d_result, self.d_hidden = (torch.empty_like(self.built) for _ in range(2))
+        K, S, B = self.messages.shape[:3]
+        self.d_edge = self.messages.new_empty(K, S, B, blocks, *self.maps.edge.shape[1:])
         # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
         self.d_door, self.d_scale, self.d_offset = (
             torch.empty_like(self.messages) for _ in range(3)
@@ -123,9 +124,9 @@ class Processing:
             self.d_door[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
         message.message_backward(
-            self.d_message, self.winner[k], self.built[k], self.inner[k], maps.edge,
-            maps.first.weight, maps.second, slopes, 0, self.d_sender[0], self.d_raw[k],
-            self.d_result[k], self.d_hidden[k], self.d_built[k], precision=self.precision,
+            self.d_message, self.winner[k], self.built[k], self.inner[k], self.moments.raw[k],
+            maps.edge, maps.first.weight, maps.second, slopes, 0, self.d_sender[0], self.d_raw[k],
+            self.d_edge[k], self.d_result[k], self.d_hidden[k], precision=self.precision,
         )  # fmt: skip
 
     def connect_triplets_backward(self, k: int) -> None:
@@ -149,7 +150,7 @@ class Processing:
         heard = want(self.state.slopes, wide=[self.messages], column=self.keep_column)
         return ProcessMaps(
             state=self.state.gradients(wanted),
-            edge=want(self.d_built, raw)[:, :-1],
+            edge=want(self.d_edge.flatten(-2)).view_as(maps.edge),
             first=affine(want(self.d_hidden, wide=[self.built])),
             second=want(self.d_result, wide=[self.inner])[:, :-1],
             triplet=triplet,
