@@ -13,6 +13,8 @@ from torch import Tensor
 
 from algorist.kernels.fused.tiling import dot, follow, following, padded, tiles
 
+_COUNTS = ["B", "n"]
+"""One compilation serves all values of these."""
 ALONE = 132
 """Up to so many programs have a multiprocessor each for themselves, and all of its memory."""
 
@@ -39,7 +41,7 @@ def _strides(first: Tensor, second: Tensor) -> tuple[int, int]:
     return strides
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _message(
     state, raw, heard, edge, first, bias, second,  # inputs
     messages, winner, built, inner,  # results
@@ -120,7 +122,7 @@ def message(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _message_backward(
     d_messages, winner, built, inner, raw, edge, first, second,  # inputs
     d_state, d_sender, d_raw, d_edge, d_result, d_hidden,  # results
@@ -203,7 +205,7 @@ def message_backward(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "F"])
 def _connect(raw, thresholds, connected, n, F, PAIRS: tl.constexpr):
     sample = tl.program_id(0).to(tl.int64)
     pair = tl.program_id(1) * PAIRS + tl.arange(0, PAIRS)

@@ -18,6 +18,8 @@ from algorist.kernels.maps import Update
 _TALL, _WIDE, _DEEP, _STAGES = 32, 64, 32, 4
 """The rows and columns of a tile of a projection, how many products are summed at a time, and how
 many tiles are on their way."""
+_COUNTS = ["rows", "B", "n", "F", "C", "CG"]
+"""One compilation of a projection or a pooling serves all values of these."""
 _ROWS = 16
 """The rows of a tile that holds all channels: the fewest that the matrix units take."""
 
@@ -26,7 +28,7 @@ Partial = tuple[Tensor, int, int]
 the first p begin, and how many columns further those of each next p do."""
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _project(
     x, before, after, weight, out,
     rows, F, C,
@@ -79,7 +81,7 @@ def _unit(*columns: int) -> int:
     return 1 if any(column % 4 for column in columns) else 4
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _project_backward(
     slopes, weight, partials, places, d_x, d_before, d_after,
     rows, B, n, F, C,
@@ -331,7 +333,7 @@ def _largest(values, node, best, winner):
     return tl.maximum(best, more), tl.where(more > best, first, winner)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _pool(
     x, before, after, encoder, weight, graph_weight, out, pooled, winners,
     B, n, F, CG,
@@ -406,7 +408,7 @@ def pool(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _pool_backward(
     d_out, winners, encoder, weight, graph_weight, d_x, d_before, d_after, d_encoded,
     B, n, F, CG,

@@ -15,6 +15,8 @@ from algorist.kernels.fused.tiling import padded
 
 FEATURES = 1024
 """The triplet features that a warp looks at at once."""
+_COUNTS = ["B", "n"]
+"""One compilation serves all values of these."""
 _WON = 2048
 """The sums of features that a program of the way back collects at once."""
 
@@ -26,7 +28,7 @@ def _resources(n: int, T: int) -> dict[str, int]:
     return {"T": T, "N": N, "M": max(1, FEATURES * warps // (N * T)), "num_warps": warps}
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _triplet_max(
     state, raw, edge,  # inputs
     maxima, winner,  # results
@@ -93,7 +95,7 @@ def _added(slots, place, there, size, SLOTS: tl.constexpr):
     return total
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _triplet_max_backward(
     d_maxima, winner, edge,  # inputs
     d_state, d_edges, d_raw,  # results
