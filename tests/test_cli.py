@@ -168,7 +168,11 @@ def test_list_as_json_tells_everything(capsys):
     rows = json.loads(printed(capsys, "list", "--json", "--no-steps"))
     assert [row["name"] for row in rows] == algorist.algorithms()
     row = next(row for row in rows if row["name"] == "dijkstra")
-    assert row["hints"]["u"] == {"location": "node", "kind": "mask_one"}
+    assert row["hints"]["u"] == {
+        "location": "node",
+        "kind": "mask_one",
+        "meaning": "the node that was settled last",
+    }
     assert row["options"] == {"p": [0.5], "low": 0.0, "high": 1.0}
     assert "steps" not in row
 

@@ -186,17 +186,13 @@ def test_bars_of_a_sort_stand_in_the_order_of_the_step():
 
 
 @pytest.mark.usefixtures("making")
-def test_a_table_of_features_is_the_spec_and_every_feature_is_explained():
+def test_a_table_of_features_is_the_spec_with_meanings():
     import features
 
-    meanings = {"reach_h": "reached", "pi_h": "whence", "pi": "whence", "s": "the source"}
-    rows = features.table("bfs", meanings, {}).splitlines()
-    assert "| hint | `reach_h` | `node.mask` | reached |" in rows
+    rows = features.table("bfs").splitlines()
+    assert "| hint | `reach_h` | `node.mask` | the nodes reached so far |" in rows
     assert sum(row.startswith(("| input", "| hint", "| output")) for row in rows) == 7
-    with pytest.raises(ValueError, match="reach_h is not explained"):
-        features.table("bfs", {"pi_h": "whence"}, {"pi": "whence", "s": "the source"})
-    with pytest.raises(ValueError, match="there is no wrong"):
-        features.table("bfs", {**meanings, "wrong": "?"}, {})
+    assert rows[-1] == "Options of random problems: `p` (0.5)."
 
 
 @pytest.mark.usefixtures("making")

@@ -13,7 +13,6 @@ from algorist.model.learner import Convention, Learner
 from algorist.spec import MASKED, Kind
 from algorist.viewer import app as room
 from algorist.viewer.app import App
-from algorist.viewer.meanings import _MEANINGS, meaning
 from algorist.viewer.traces import trace
 
 NAMES = algorist.algorithms()
@@ -102,22 +101,6 @@ def test_the_first_mistake_and_the_answers_are_those_of_the_terminal(app):
     assert dict(found["answer"]["algorithm"]) == {"": "1 2 5 9"}
     assert found["mistake"]["text"].startswith(f"step {found['mistake']['step']}, ")
     assert found["answer"]["verdict"].startswith("The answer is ")
-
-
-def test_every_feature_has_a_meaning():
-    assert sorted(_MEANINGS) == NAMES
-    for name in NAMES:
-        algorithm = algorist.get(name)
-        for feature in algorithm.spec:
-            assert len(meaning(algorithm, feature)) > 3, (name, feature.name)
-
-
-@pytest.mark.usefixtures("own_registry")
-def test_features_of_plugins_are_described_by_their_types():
-    algorist.load_plugin("examples/euclid.py")
-    euclid = algorist.get("euclid")
-    assert meaning(euclid, euclid.spec["rest"]) == "a number for each node"
-    assert meaning(euclid, euclid.spec["larger"]) == "one of the nodes"
 
 
 # Forms

@@ -22,7 +22,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-steps", action="store_true", help="leave out the steps: nothing is run or compiled"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with every feature")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, with every feature and what it means"
+    )
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from algorist.algorithms import Algorithm
+from algorist.algorithms.meanings import meaning
 from algorist.spec import Feature
 
 SIZES = (16, 64)
@@ -33,17 +34,18 @@ def described(algorithm: Algorithm) -> dict[str, Any]:
         "name": algorithm.name,
         "family": algorithm.family,
         "description": algorithm.description,
-        "inputs": _types(algorithm.spec.inputs),
-        "hints": _types(algorithm.spec.hints),
-        "outputs": _types(algorithm.spec.outputs),
+        "inputs": _features(algorithm, algorithm.spec.inputs),
+        "hints": _features(algorithm, algorithm.spec.hints),
+        "outputs": _features(algorithm, algorithm.spec.outputs),
         "options": dict(algorithm.sampler.options),
     }
 
 
-def _types(features: Iterable[Feature]) -> dict[str, Any]:
+def _features(algorithm: Algorithm, features: Iterable[Feature]) -> dict[str, Any]:
     return {
         feature.name: {"location": feature.location, "kind": feature.kind}
         | ({"classes": feature.classes} if feature.classes else {})
+        | {"meaning": meaning(algorithm, feature)}
         for feature in features
     }
 

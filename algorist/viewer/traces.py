@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
+from algorist.algorithms.meanings import meaning
 from algorist.model.solution import Comparison, Solution, wrong_values
 from algorist.report.solutions import answer_texts, mistake_text, verdict
 from algorist.spec import MASKED, Feature, Kind
-from algorist.viewer.meanings import meaning
 
 _DIGITS = 4
 _LONGEST_NAME = 40

@@ -3,8 +3,7 @@
 A page asks for it by a fenced block:
 
     ```picture bfs            a run of an algorithm, drawn
-    ```features bfs           its features, from the spec; the lines say what each means
-    ```meanings               such lines for all features of the page; nothing is shown
+    ```features bfs           its features, from the spec, and what each means
     ```file examples/euclid.py
                               a file of the repository, whole
     ```improvements           the paper's improvements, from the recipes
@@ -14,6 +13,7 @@ A page asks for it by a fenced block:
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,33 +26,26 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 _ROOT = Path(__file__).parents[2]
-_ASKED = re.compile(
-    r"^```(picture|features|meanings|file|improvements|commands)\b *(\S*)\n([\s\S]*?)^```$",
-    re.MULTILINE,
-)
+
+
+def _file(name: str) -> str:
+    return f'```python title="{name}"\n{(_ROOT / name).read_text()}```'
+
+
+_MAKERS: dict[str, Callable[[str], str]] = {
+    "picture": pictures.html,
+    "features": features.table,
+    "file": _file,
+    "improvements": lambda _: improvements.table(),
+    "commands": lambda _: commands.reference(),
+}
+"""What makes each of them, given the name behind it."""
+_ASKED = re.compile(rf"^```({'|'.join(_MAKERS)})\b *(\S*)\n```$", re.MULTILINE)
 
 
 def filled(markdown: str) -> str:
     """A page with everything made that it asks for."""
-    of_page: dict[str, str] = {}
-
-    def made(asked: re.Match[str]) -> str:
-        what, name, text = asked.groups()
-        match what:
-            case "picture":
-                return pictures.html(name)
-            case "features":
-                return features.table(name, features.meanings(text), of_page)
-            case "file":
-                return f'```python title="{name}"\n{(_ROOT / name).read_text()}```'
-            case "improvements":
-                return improvements.table()
-            case "commands":
-                return commands.reference()
-        of_page.update(features.meanings(text))
-        return ""
-
-    return _ASKED.sub(made, markdown)
+    return _ASKED.sub(lambda asked: _MAKERS[asked[1]](asked[2]), markdown)
 
 
 def on_files(files: Any, config: Any) -> Any:
