@@ -153,4 +153,4 @@ def test_commands_in_the_documentation_are_understood(file):
 def test_the_help_has_examples(capsys):
     with pytest.raises(SystemExit):
         main(["view", "--help"])
-    assert "algorist view heapsort 5 2 9 1 --model" in capsys.readouterr().out
+    assert "algorist view heapsort 5 2 9 1 --export" in capsys.readouterr().out

@@ -139,7 +139,7 @@ PICTURES: dict[str, Picture] = {
         Bars(
             (
                 Tone("done", before("i", "pred_h"), "before i: in place"),
-                Tone("busy", at("j"), "j: the key that rises"),
+                Tone("busy", at("j"), "j: the larger of the two just compared"),
             ),
             order="pred_h",
             tags=("i", "j"),
