@@ -20,6 +20,7 @@ from algorist.report.numbers import percent
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
 from algorist.training.logs import TensorBoard
+from algorist.training.parallel import expect_alone
 from algorist.training.run import Run
 from algorist.training.slots import Slot
 from algorist.training.trainer import DivergedError
@@ -27,6 +28,7 @@ from algorist.training.trainer import DivergedError
 
 def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     """Train and test all that is left of an experiment; returns the exit code."""
+    expect_alone()
     name, how = arguments.name, computing(arguments)
     results, left = _left(plan, name, arguments)
     results.expect_recipes_of(plan.trained_for(name))
