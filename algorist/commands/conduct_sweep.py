@@ -1,0 +1,183 @@
+"""A sweep at the command line: what is left of it is done, told and written down."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from algorist.commands.arguments import computing
+from algorist.commands.conduct import FAILED as FAILURE
+from algorist.commands.conduct import Interrupt
+from algorist.commands.conduct_experiment import pack_jobs, score
+from algorist.data.preparing import cores
+from algorist.experiments.cluster import Cluster
+from algorist.experiments.grid import SWEEP
+from algorist.experiments.plan import Part
+from algorist.experiments.processes import Processes, Workplace
+from algorist.experiments.results import Results
+from algorist.experiments.sweep import Failures, Sweep
+from algorist.experiments.work import Job, data_prepared, jobs
+from algorist.experiments.worker import DONE, FAILED, Assignment, Reply
+from algorist.plugins import loaded_plugins
+from algorist.report.numbers import percent
+from algorist.report.terminal import Terminal
+
+_CORES, _CORES_WITH_GPU = 1, 4
+
+
+def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Terminal) -> int:
+    """Train and test all that is left of a sweep; returns the exit code."""
+    results, left = _left(parts, arguments)
+    results.expect_recipes_of(parts)
+    _say_what_is_repeated(parts, terminal)
+    if not left:
+        _show(results, parts, terminal)
+        terminal.print(f"all is done, see {results.file}", soft_wrap=True)
+        return 0
+    failures = Failures(Path(arguments.out) / "failures.json")
+    with Interrupt(quiet=terminal.is_terminal) as interrupt:
+        replies = _replies(left, results, failures, interrupt, arguments, terminal)
+    done = sum(reply.state == DONE for reply in replies.values())
+    if done == len(left):
+        _show(results, parts, terminal)
+    terminal.print(f"{done} of {len(left)} runs are done, see {results.file}", soft_wrap=True)
+    if done < len(left):
+        terminal.print("to go on: the same command again")
+    failed = {job.title: reply for job, reply in replies.items() if reply.state == FAILED}
+    for title, reply in failed.items():
+        print(f"algorist: error: {title}: {reply.message}", file=sys.stderr)
+    if failed:
+        print(f"algorist: error: {len(failed)} failed, see {failures.file}", file=sys.stderr)
+        return FAILURE
+    return interrupt.exit_code if interrupt.came() else 0
+
+
+def pack_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Terminal) -> int:
+    """Write all runs that have begun and are not done in few bytes, to go on elsewhere."""
+    _, left = _left(parts, arguments)
+    return pack_jobs(left, arguments.pack, "algorist sweep", terminal)
+
+
+def _left(parts: Sequence[Part], arguments: Namespace) -> tuple[Results, list[Job]]:
+    """The results of a sweep, and what is left to do."""
+    results = Results(arguments.out, SWEEP)
+    trained = [part for part in parts if not part.is_repeated]
+    left = jobs(
+        trained,
+        arguments.seeds,
+        arguments.samples,
+        results,
+        _runs(arguments),
+        apart=not arguments.lockstep,
+    )
+    return results, list(left)
+
+
+def _runs(arguments: Namespace) -> Path:
+    return Path(arguments.runs or Path(arguments.out) / "runs")
+
+
+def _replies(
+    left: Sequence[Job],
+    results: Results,
+    failures: Failures,
+    interrupt: Interrupt,
+    arguments: Namespace,
+    terminal: Terminal,
+) -> dict[Job, Reply]:
+    """Do all jobs, and write down at once what becomes of each."""
+    end = time.monotonic() + (arguments.stop_after or float("inf"))
+    _runs(arguments).mkdir(parents=True, exist_ok=True)
+    workplace, how, cores_each = _workplace(arguments, len(left))
+    terminal.print(f"{len(left)} runs to go, {workplace.places} at once")
+    if arguments.ray is None:
+        with data_prepared(left):
+            pass
+    assignments = {job: _assignment(job, how, cores_each, arguments) for job in left}
+    sweep = Sweep(workplace, assignments, arguments.retries)
+    replies: dict[Job, Reply] = {}
+    for job, reply in sweep.outcomes(lambda: interrupt.came() or time.monotonic() >= end):
+        replies[job] = reply
+        if reply.state == DONE:
+            results.add(reply.results())
+        failures.note(job, reply)
+        text = score(results, job, terminal) if reply.state == DONE else reply.message
+        failed = "failed: " if reply.state == FAILED else ""
+        terminal.print(f"{len(replies)}/{len(left)}  {job.title}  {failed}{text}", soft_wrap=True)
+    return replies
+
+
+def _assignment(
+    job: Job, how: Mapping[str, Any], cores_each: int, arguments: Namespace
+) -> Assignment:
+    return Assignment.of(
+        job,
+        _runs(arguments),
+        samples=arguments.samples,
+        computing=how,
+        cores=cores_each,
+        plugins=tuple(loaded_plugins()),
+    )
+
+
+def _workplace(arguments: Namespace, count: int) -> tuple[Workplace, Mapping[str, Any], int]:
+    """Where the runs are done, how they are computed, and on how many cores each."""
+    cluster = Cluster(arguments.ray) if arguments.ray is not None else None
+    how = _computing(arguments, cluster)
+    on_gpu = how["device"].startswith("cuda")
+    each = arguments.cores or (_CORES_WITH_GPU if on_gpu else _CORES)
+    if on_gpu and not how["workers"]:
+        how["workers"] = each
+    if cluster is not None:
+        cluster.reserve(each, 1 / arguments.per_gpu if on_gpu else 0, arguments.at_once)
+        return cluster, how, each
+    devices = [how["device"]]
+    if how["device"] == "cuda":
+        devices = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+    room = len(devices) * arguments.per_gpu if on_gpu else max(1, cores() // each)
+    return Processes(min(arguments.at_once or room, count), devices), how, each
+
+
+def _computing(arguments: Namespace, cluster: Cluster | None) -> dict[str, Any]:
+    """How runs are computed: on a cluster, `auto` is what its machines have, not this one."""
+    given = Namespace(**vars(arguments))
+    if cluster is not None:
+        given.device = "cpu"
+    how = asdict(computing(given))
+    if cluster is not None:
+        own = "cuda" if cluster.has_gpus else "cpu"
+        how["device"] = own if arguments.device == "auto" else arguments.device
+    return how
+
+
+def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:
+    for part in parts:
+        if part.is_repeated:
+            terminal.print(
+                f"{part.name.part}: trained in the same way as {part.source.part}, and only there",
+                soft_wrap=True,
+            )
+
+
+def _show(results: Results, parts: Sequence[Part], terminal: Terminal) -> None:
+    """The scores of all parts, over their seeds."""
+    table = Table("part", "algorithm", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("seeds", "test %"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    scores: dict[tuple[str, str], list[float]] = {}
+    for row in results.rows:
+        scores.setdefault((row.part, row.algorithm), []).append(row.score / 100)
+    for part in parts:
+        for algorithm in part.config.algorithms:
+            own = scores.get((part.source.part, algorithm), [])
+            shown = percent(own, 1, terminal.plus_minus)
+            table.add_row(part.name.part, algorithm, str(len(own)), shown)
+    terminal.print(table)
