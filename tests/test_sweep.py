@@ -17,7 +17,6 @@ import pytest
 from algorist.cli import main
 from algorist.commands import sweep as command
 from algorist.experiments.results import read
-from algorist.training import checkpoint
 from algorist.training.recipes import recipe
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -248,12 +247,19 @@ def test_results_of_other_settings_are_refused(capsys, done):
     assert "sweep.csv: got 4 rows of other settings" in capsys.readouterr().err
 
 
-def test_seeds_in_lockstep_are_one_run_which_can_be_packed(capsys, tmp_path):
-    words = ["--lockstep", "--stop-after", "0.001s"]
-    assert sweep(tmp_path, *words, names=["bfs"]) == 0
-    assert "1 runs to go" in capsys.readouterr().out
-    assert sweep(tmp_path, "--pack", str(tmp_path / "packed"), names=["bfs"]) == 0
-    assert "nothing to pack" in capsys.readouterr().out
+def test_seeds_in_lockstep_are_one_run_that_can_be_stopped_packed_and_taken_elsewhere(
+    capsys, tmp_path
+):
+    here, there, packed = (tmp_path / name for name in ("here", "there", "packed"))
+    assert sweep(here, "--lockstep", "--stop-after", "0.001s", names=["bfs"]) == 0
+    out = capsys.readouterr().out
+    assert "1 runs to go" in out
+    assert "generalist/bfs (seeds 0-1)  saved at step 1" in out
+    assert sweep(here, "--pack", str(packed), names=["bfs"]) == 0
+    assert f"--runs {packed}" in capsys.readouterr().out
+    assert sweep(there, "--runs", str(packed), names=["bfs"]) == 0
+    assert [row.seed for row in rows_of(there)] == [0, 1]
+    assert not (there / "runs").exists()
 
 
 # A cluster

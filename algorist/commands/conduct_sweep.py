@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.table import Table
@@ -43,8 +43,10 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
         terminal.print(f"all is done, see {results.file}", soft_wrap=True)
         return 0
     failures = Failures(Path(arguments.out) / "failures.json")
+    means = _means(arguments, len(left))  # before signals are handled, since Ray handles some too
     with Interrupt(quiet=terminal.is_terminal) as interrupt:
-        replies = _replies(left, results, failures, interrupt, arguments, terminal)
+        stopping = _stopping(interrupt, arguments)
+        replies = _replies(left, means, results, failures, stopping, arguments, terminal)
     done = sum(reply.state == DONE for reply in replies.values())
     if done == len(left):
         _show(results, parts, terminal)
@@ -85,26 +87,30 @@ def _runs(arguments: Namespace) -> Path:
     return Path(arguments.runs or Path(arguments.out) / "runs")
 
 
+def _stopping(interrupt: Interrupt, arguments: Namespace) -> Callable[[], bool]:
+    end = time.monotonic() + (arguments.stop_after or float("inf"))
+    return lambda: interrupt.came() or time.monotonic() >= end
+
+
 def _replies(
     left: Sequence[Job],
+    means: _Means,
     results: Results,
     failures: Failures,
-    interrupt: Interrupt,
+    stopping: Callable[[], bool],
     arguments: Namespace,
     terminal: Terminal,
 ) -> dict[Job, Reply]:
     """Do all jobs, and write down at once what becomes of each."""
-    end = time.monotonic() + (arguments.stop_after or float("inf"))
+    terminal.print(f"{len(left)} runs to go, {means.workplace.places} at once")
     _runs(arguments).mkdir(parents=True, exist_ok=True)
-    workplace, how, cores_each = _workplace(arguments, len(left))
-    terminal.print(f"{len(left)} runs to go, {workplace.places} at once")
     if arguments.ray is None:
         with data_prepared(left):
             pass
-    assignments = {job: _assignment(job, how, cores_each, arguments) for job in left}
-    sweep = Sweep(workplace, assignments, arguments.retries)
+    assignments = {job: _assignment(job, means, arguments) for job in left}
+    sweep = Sweep(means.workplace, assignments, arguments.retries)
     replies: dict[Job, Reply] = {}
-    for job, reply in sweep.outcomes(lambda: interrupt.came() or time.monotonic() >= end):
+    for job, reply in sweep.outcomes(stopping):
         replies[job] = reply
         if reply.state == DONE:
             results.add(reply.results())
@@ -115,21 +121,28 @@ def _replies(
     return replies
 
 
-def _assignment(
-    job: Job, how: Mapping[str, Any], cores_each: int, arguments: Namespace
-) -> Assignment:
+class _Means(NamedTuple):
+    """By what runs are done."""
+
+    workplace: Workplace
+    computing: Mapping[str, Any]
+    cores: int
+    """Of each run."""
+
+
+def _assignment(job: Job, means: _Means, arguments: Namespace) -> Assignment:
     return Assignment.of(
         job,
         _runs(arguments),
         samples=arguments.samples,
-        computing=how,
-        cores=cores_each,
+        computing=means.computing,
+        cores=means.cores,
         plugins=tuple(loaded_plugins()),
     )
 
 
-def _workplace(arguments: Namespace, count: int) -> tuple[Workplace, Mapping[str, Any], int]:
-    """Where the runs are done, how they are computed, and on how many cores each."""
+def _means(arguments: Namespace, count: int) -> _Means:
+    """By what so many runs are done, here or on a cluster."""
     cluster = Cluster(arguments.ray) if arguments.ray is not None else None
     how = _computing(arguments, cluster)
     on_gpu = how["device"].startswith("cuda")
@@ -138,12 +151,17 @@ def _workplace(arguments: Namespace, count: int) -> tuple[Workplace, Mapping[str
         how["workers"] = each
     if cluster is not None:
         cluster.reserve(each, 1 / arguments.per_gpu if on_gpu else 0, arguments.at_once)
-        return cluster, how, each
-    devices = [how["device"]]
-    if how["device"] == "cuda":
-        devices = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+        return _Means(cluster, how, each)
+    devices = _devices(how["device"])
     room = len(devices) * arguments.per_gpu if on_gpu else max(1, cores() // each)
-    return Processes(min(arguments.at_once or room, count), devices), how, each
+    return _Means(Processes(min(arguments.at_once or room, count), devices), how, each)
+
+
+def _devices(device: str) -> list[str]:
+    """The devices that `cuda` stands for, or a certain one."""
+    if device != "cuda":
+        return [device]
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
 
 
 def _computing(arguments: Namespace, cluster: Cluster | None) -> dict[str, Any]:

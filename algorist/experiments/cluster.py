@@ -6,6 +6,7 @@ does it on a single machine. Runs are written to storage that all machines share
 
 from __future__ import annotations
 
+import socket
 from threading import Event, Lock
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,9 @@ from algorist.experiments.worker import Assignment, Reply
 
 DIED = "died"
 """The state of a run whose process has ended without an answer, as a host tells it."""
+
+_PATIENCE = 5.0
+"""Seconds in which the head of a cluster should be heard of."""
 
 
 class Host:
@@ -48,8 +52,9 @@ class Cluster:
         """Reach a cluster, by an address as Ray has them."""
         self._ray, self._address = import_ray(), address
         try:
+            _expect_listener(address)
             self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise ValueError(f"--ray: cannot reach {address} ({error})") from error
         self._resources: dict[str, float] = self._ray.cluster_resources()
         self.places = 0
@@ -100,6 +105,13 @@ class Cluster:
     def close(self) -> None:
         """End whatever is still at work."""
         self._ray.shutdown()
+
+
+def _expect_listener(address: str) -> None:
+    """Complain at once if nobody listens there: Ray itself would try for many minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
 
 
 def import_ray() -> ModuleType:
