@@ -45,8 +45,8 @@ class Window:
     """(K, S, B): where teacher forcing gives the net the true hints."""
     noise: Tensor | None = None
     """(S, E, n, n): Gumbel noise for permutations."""
-    shares: Mapping[str, Tensor] | None = None
-    """(S,) for each feature: how much of its loss this window is, where it is only some lanes of
+    shares: Values | None = None
+    """(S,) of each feature: how much of its loss this window is, where it is only some lanes of
     another. None: all of it."""
 
     @property

@@ -18,6 +18,7 @@ from torch import Tensor, distributed, nn
 
 from algorist.model.computing import Computing
 from algorist.model.objective import amounts
+from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import Spec
 
@@ -47,7 +48,7 @@ class Share:
         share = window.lanes(*self.lanes(window.follows.shape[-1]))
         own, all_of_it = amounts(spec, share), amounts(spec, window)
         shares = {name: own[name] / all_of_it[name].clamp(min=_ALMOST_NOTHING) for name in own}
-        return replace(share, shares=shares)
+        return replace(share, shares=Values.side_by_side(shares))
 
     def cut(self, carried: Tensor) -> Tensor:
         """The lanes of this share, of a tensor (S, B, ...)."""
