@@ -29,10 +29,10 @@ def in_double(window):
     return window.map(lambda x: x.double() if x.is_floating_point() else x)
 
 
-def learnt(net, algorithm, window):
+def learnt(net, algorithm, window, prepared=in_double):
     """The losses of a window and the gradients of a net, by name."""
     net.zero_grad()
-    window = in_double(window)
+    window = prepared(window)
     losses = objective.losses(net.specs[algorithm], net.rollout(algorithm, window), window)
     objective.total(losses).sum().backward()
     gradients = {name: p.grad for name, p in net.named_parameters() if p.grad is not None}
@@ -57,6 +57,22 @@ def test_shares_add_up_to_the_losses_and_gradients_of_the_batch(algorithm):
     for name, value in expected.items():
         got = sum(part[name] for part in parts)
         assert (got - value).abs().max() <= 1e-6 * value.abs().max().clamp(min=1.0), name
+
+
+def test_fused_kernels_know_of_shares():
+    pytest.importorskip("triton")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    config = small.training("bfs", batch_size=3, sizes=(4,), chunk=2)
+    window = Feed(config, "bfs").portion(3).window
+    net = small.lively(small.net("bfs")).to(device)
+    net.kernels, net.precision = "fused", "fp32"
+    shares = [Share(number, 2).taken(net.specs["bfs"], window) for number in range(2)]
+    expected, *parts = (
+        learnt(net, "bfs", each, lambda window: window.to(device)) for each in (window, *shares)
+    )
+    for name, value in expected.items():
+        got = sum(part[name] for part in parts)
+        torch.testing.assert_close(got, value, rtol=1e-3, atol=1e-4, msg=name)
 
 
 def test_every_lane_is_in_one_share_whatever_their_number():

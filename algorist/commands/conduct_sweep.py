@@ -28,6 +28,7 @@ from algorist.experiments.work import Job, data_prepared, jobs
 from algorist.experiments.worker import DONE, FAILED, Assignment, Reply
 from algorist.plugins import loaded_plugins
 from algorist.report.numbers import percent
+from algorist.report.sweeping import ProgressOfSweep
 from algorist.report.terminal import Terminal
 
 _CORES, _CORES_WITH_GPU = 1, 4
@@ -110,15 +111,20 @@ def _replies(
     assignments = {job: _assignment(job, means, arguments) for job in left}
     sweep = Sweep(means.workplace, assignments, arguments.retries)
     replies: dict[Job, Reply] = {}
-    for job, reply in sweep.outcomes(stopping):
-        replies[job] = reply
-        if reply.state == DONE:
-            results.add(reply.results())
-        failures.note(job, reply)
-        text = score(results, job, terminal) if reply.state == DONE else reply.message
-        failed = "failed: " if reply.state == FAILED else ""
-        terminal.print(f"{len(replies)}/{len(left)}  {job.title}  {failed}{text}", soft_wrap=True)
+    with ProgressOfSweep(terminal, len(left), stopping) as progress:
+        for job, reply in sweep.outcomes(stopping, progress.watch):
+            replies[job] = reply
+            if reply.state == DONE:
+                results.add(reply.results())
+            failures.note(job, reply)
+            progress.end(job, _outcome(job, reply, results, terminal))
     return replies
+
+
+def _outcome(job: Job, reply: Reply, results: Results, terminal: Terminal) -> str:
+    if reply.state == DONE:
+        return score(results, job, terminal)
+    return f"failed: {reply.message}" if reply.state == FAILED else reply.message
 
 
 class _Means(NamedTuple):

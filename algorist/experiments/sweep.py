@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
@@ -26,17 +26,26 @@ class Sweep:
         """A run whose process dies is tried again, so many times."""
         self._workplace, self._assignments, self._retries = workplace, assignments, retries
         self._stopping = Event()
+        self._running: dict[Job, None] = {}
         self._places: SimpleQueue[int] = SimpleQueue()
         for place in range(workplace.places):
             self._places.put(place)
 
-    def outcomes(self, should_stop: Callable[[], bool]) -> Iterator[tuple[Job, Reply]]:
-        """What becomes of the runs, in the order in which they end."""
+    def outcomes(
+        self,
+        should_stop: Callable[[], bool],
+        watch: Callable[[Sequence[Job]], None] = lambda running: None,
+    ) -> Iterator[tuple[Job, Reply]]:
+        """What becomes of the runs, in the order in which they end.
+
+        Every now and then it is asked whether to stop, and told which runs are at work.
+        """
         pool = ThreadPoolExecutor(self._workplace.places)
         waiting = {pool.submit(self._done, job): job for job in self._assignments}
         try:
             while waiting:
                 ended = wait(waiting, _GLANCE, FIRST_COMPLETED).done
+                watch(list(self._running))
                 if should_stop() and not self._stopping.is_set():
                     self._stopping.set()
                     self._workplace.stop()
@@ -50,9 +59,11 @@ class Sweep:
     def _done(self, job: Job) -> Reply:
         """What becomes of a run."""
         place = self._places.get()
+        self._running[job] = None
         try:
             return self._tried(place, self._assignments[job])
         finally:
+            del self._running[job]
             self._places.put(place)
 
     def _tried(self, place: int, assignment: Assignment) -> Reply:

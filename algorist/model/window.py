@@ -72,17 +72,19 @@ class Window:
         def of_ends(tensor: Tensor) -> Tensor:
             return tensor[replicas, chosen]
 
+        def of_batches(tensor: Tensor) -> Tensor:
+            return tensor[:, start:stop].contiguous()
+
         def of_steps(tensor: Tensor) -> Tensor:
-            return tensor[:, :, start:stop]
+            return tensor[:, :, start:stop].contiguous()  # as kernels expect it
 
         at_step, lanes = self.ends
         here = (lanes >= start) & (lanes < stop) & (self.end_weights > 0)
         chosen, weights = _first_columns(here)
         replicas = torch.arange(len(here)).unsqueeze(1)
-        all_begin = self.is_first is None
         return replace(
             self,
-            inputs=self.inputs.map(lambda x: x[:, start:stop] if all_begin else of_steps(x)),
+            inputs=self.inputs.map(of_batches if self.is_first is None else of_steps),
             hints=self.hints.map(of_steps),
             outputs=self.outputs.map(of_ends),
             follows=of_steps(self.follows),
