@@ -14,9 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from algorist import __version__
 from algorist.cli import main
 from algorist.commands import sweep as command
+from algorist.experiments.assignments import FAILED, Assignment
+from algorist.experiments.processes import Process
 from algorist.experiments.results import read
+from algorist.experiments.work import Job
 from algorist.training.recipes import recipe
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -133,7 +137,7 @@ def worker_of(folder):
             words = (process / "cmdline").read_text().split("\0")
         except OSError:
             continue
-        if "algorist.experiments.worker" in words and any(str(folder) in word for word in words):
+        if "algorist.commands.worker" in words and any(str(folder) in word for word in words):
             return int(process.name)
     return None
 
@@ -240,6 +244,24 @@ def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):
     assert "to go on: the same command again" in out
     assert main(words) == 0
     assert rows_of(tmp_path) == rows_of(done)[2:]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": "0.0.1"}, "expected 0.0.1"),
+        ({"runs": "/nowhere"}, "expected storage that all machines share"),
+    ],
+)
+def test_a_machine_that_is_not_like_the_others_is_told(done, change, message):
+    part = next(iter(parts("bfs").values()))
+    job = Job(part, (0,), done / "runs" / "bfs")
+    assignment = Assignment.of(
+        job, done / "runs", samples=2, computing={}, cores=1, plugins=(), version=__version__
+    )
+    reply = Process(replace(assignment, **change)).reply()
+    assert reply.state == FAILED
+    assert message in reply.message
 
 
 def test_results_of_other_settings_are_refused(capsys, done):

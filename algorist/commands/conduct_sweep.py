@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import torch
 from rich.table import Table
 
+import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED as FAILURE
 from algorist.commands.conduct import Interrupt
 from algorist.commands.conduct_experiment import pack_jobs, score
 from algorist.data.preparing import cores
+from algorist.experiments.assignments import DONE, FAILED, Assignment, Reply
 from algorist.experiments.cluster import Cluster
 from algorist.experiments.grid import SWEEP
 from algorist.experiments.plan import Part
@@ -25,7 +27,6 @@ from algorist.experiments.processes import Processes, Workplace
 from algorist.experiments.results import Results
 from algorist.experiments.sweep import Failures, Sweep
 from algorist.experiments.work import Job, data_prepared, jobs
-from algorist.experiments.worker import DONE, FAILED, Assignment, Reply
 from algorist.plugins import loaded_plugins
 from algorist.report.numbers import percent
 from algorist.report.sweeping import ProgressOfSweep
@@ -144,6 +145,7 @@ def _assignment(job: Job, means: _Means, arguments: Namespace) -> Assignment:
         computing=means.computing,
         cores=means.cores,
         plugins=tuple(loaded_plugins()),
+        version=algorist.__version__,
     )
 
 

@@ -11,8 +11,8 @@ from threading import Event, Lock
 from types import ModuleType
 from typing import Any
 
+from algorist.experiments.assignments import Assignment, Reply
 from algorist.experiments.processes import DiedError, Process
-from algorist.experiments.worker import Assignment, Reply
 
 DIED = "died"
 """The state of a run whose process has ended without an answer, as a host tells it."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
 
+from algorist.experiments.assignments import DONE, FAILED, STOPPED, Assignment, Reply
 from algorist.experiments.processes import DiedError, Workplace
 from algorist.experiments.work import Job
-from algorist.experiments.worker import DONE, FAILED, STOPPED, Assignment, Reply
 from algorist.training.run import replace_text
 
 _GLANCE = 0.2

@@ -1,29 +1,19 @@
-"""A process that does one run: it is told what to do in a line of JSON and answers with another.
-
-Every run of a sweep has such a process, whoever starts it, on this machine or on another. A further
-line means that it is to save and stop. When its input ends, there is nobody left who waits: it ends
-at once, so that no two processes ever write to one run.
-"""
+"""What a process is told about a run that it is to do, what it does, and what it answers."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-import algorist
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import Results, Row
 from algorist.experiments.work import Examiner, Job
 from algorist.model.computing import Computing
 from algorist.training.config import Config
-from algorist.training.slots import attempted
 
 DONE, STOPPED, FAILED = "done", "stopped", "failed"
 
@@ -43,8 +33,9 @@ class Assignment:
     samples: int | None
     computing: Mapping[str, Any]
     cores: int
-    plugins: tuple[str, ...] = ()
-    version: str = algorist.__version__
+    plugins: tuple[str, ...]
+    version: str
+    """Of this library."""
 
     @classmethod
     def of(cls, job: Job, runs: Path, **others: Any) -> Assignment:
@@ -103,7 +94,7 @@ class Reply:
 
 def do(assignment: Assignment, should_stop: Callable[[], bool] = lambda: False) -> Reply:
     """Train a run and test it, from wherever it stands."""
-    _check(assignment)
+    _expect_shared(Path(assignment.runs))
     job, computing = assignment.job(), Computing(**assignment.computing)
     # Beside the run, so that what was tested before the process died is not tested again.
     results = Results(job.folder, job.part.name.experiment)
@@ -116,57 +107,10 @@ def do(assignment: Assignment, should_stop: Callable[[], bool] = lambda: False) 
     return Reply(DONE, rows=[asdict(row) for row in results.rows])
 
 
-def _check(assignment: Assignment) -> None:
-    """Complain about a machine that is not like the one that the run was assigned on."""
-    if assignment.version != algorist.__version__:
+def _expect_shared(runs: Path) -> None:
+    """Complain about a machine that would keep the run to itself."""
+    if not runs.is_dir():
         raise ValueError(
-            f"algorist: got version {algorist.__version__} on {os.uname().nodename}, "
-            f"expected {assignment.version}"
+            f"{runs}: there is no such folder on {os.uname().nodename}, expected storage that all "
+            "machines share"
         )
-    if not Path(assignment.runs).is_dir():
-        raise ValueError(
-            f"{assignment.runs}: there is no such folder on {os.uname().nodename}, expected "
-            "storage that all machines share"
-        )
-
-
-def main() -> None:
-    """Do what the first line of the input says, and answer."""
-    # Whatever else is printed must not be taken for the answer.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    assignment = Assignment.from_json(sys.stdin.readline())
-    stopping = threading.Event()
-    threading.Thread(target=_listen, args=(sys.stdin, stopping), daemon=True).start()
-    print(_reply(assignment, stopping.is_set).to_json(), file=answers, flush=True)
-    os._exit(0)  # whose threads are still at work does not matter
-
-
-def _listen(lines: TextIO, stopping: threading.Event) -> None:
-    """Wait for a word to stop, or for the end of whoever may say it."""
-    for _ in lines:
-        stopping.set()
-    os._exit(1)
-
-
-def _reply(assignment: Assignment, should_stop: Callable[[], bool]) -> Reply:
-    """What comes of an assignment, errors included."""
-    import torch
-
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(assignment.cores)
-
-    def work() -> Reply:
-        for file in assignment.plugins:
-            algorist.load_plugin(file)
-        return do(assignment, should_stop)
-
-    outcome = attempted(0, work)
-    if outcome.error is None:
-        return outcome.value
-    message = str(outcome.error) or type(outcome.error).__name__
-    return Reply(FAILED, message, outcome.trace)
-
-
-if __name__ == "__main__":
-    main()
