@@ -17,10 +17,13 @@ import pytest
 from algorist import __version__
 from algorist.cli import main
 from algorist.commands import sweep as command
+from algorist.experiments import processes
 from algorist.experiments.assignments import FAILED, Assignment
-from algorist.experiments.processes import Process
+from algorist.experiments.processes import Process, Processes
 from algorist.experiments.results import read
 from algorist.experiments.work import Job
+from algorist.report.sweeping import ProgressOfSweep
+from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -246,6 +249,45 @@ def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):
     assert rows_of(tmp_path) == rows_of(done)[2:]
 
 
+def assigned(folder):
+    """A job below a folder, and what its process is told."""
+    job = Job(parts("bfs")["generalist/bfs"], (0,), folder / "runs" / "bfs")
+    others = {"samples": 2, "cores": 1, "plugins": (), "version": __version__}
+    return job, Assignment.of(job, folder / "runs", computing={"device": "cuda"}, **others)
+
+
+def test_runs_take_turns_on_the_gpus(monkeypatch, tmp_path):
+    class Told:
+        def __init__(self, assignment):
+            self.assignment = assignment
+
+        def reply(self):
+            return self.assignment.computing["device"]
+
+    monkeypatch.setattr(processes, "Process", Told)
+    _, assignment = assigned(tmp_path)
+    workplace = Processes(3, ["cuda:0", "cuda:1"])
+    assert [workplace.do(place, assignment) for place in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+
+
+def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    job, _ = assigned(tmp_path)
+    job.folder.mkdir(parents=True)
+    with ProgressOfSweep(Terminal(), 3, lambda: True) as progress:
+        progress.watch([job])
+        report = {"step": 500, "score": [0.25]}
+        (job.folder / "metrics.jsonl").write_text(f"{json.dumps(report)}\n")
+        progress.watch([])
+        progress.watch([job])
+    last = capsys.readouterr().out.splitlines()[-4:]
+    assert "generalist/bfs (seed 0)" in last[0]
+    assert "step 500/10000  validation 25.0 %" in last[0]
+    assert "2 to come" in last[1]
+    assert "saving" in last[2]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -254,11 +296,7 @@ def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):
     ],
 )
 def test_a_machine_that_is_not_like_the_others_is_told(done, change, message):
-    part = next(iter(parts("bfs").values()))
-    job = Job(part, (0,), done / "runs" / "bfs")
-    assignment = Assignment.of(
-        job, done / "runs", samples=2, computing={}, cores=1, plugins=(), version=__version__
-    )
+    _, assignment = assigned(done)
     reply = Process(replace(assignment, **change)).reply()
     assert reply.state == FAILED
     assert message in reply.message

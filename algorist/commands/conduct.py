@@ -67,6 +67,8 @@ def company(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computin
     how = computing(arguments)
     with together(how.device) as peers:
         terminal.quiet = not peers.is_first
+        if how.graphs and how.on_gpu and not peers.placed(how).graphs:
+            terminal.print("several processes: steps are not captured as CUDA graphs")
         yield how, peers
 
 
