@@ -62,7 +62,7 @@ def test_shares_add_up_to_the_losses_and_gradients_of_the_batch(algorithm):
 def test_fused_kernels_know_of_shares():
     pytest.importorskip("triton")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    config = small.training("bfs", batch_size=3, sizes=(4,), chunk=2)
+    config = small.training("bfs", batch_size=2, sizes=(4,), chunk=2)
     window = Feed(config, "bfs").portion(3).window
     net = small.lively(small.net("bfs")).to(device)
     net.kernels, net.precision = "fused", "fp32"
