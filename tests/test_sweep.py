@@ -157,7 +157,7 @@ def at_work(folder, act):
     acted = []
 
     def watch():
-        end = time.monotonic() + 60
+        end = time.monotonic() + 150
         while time.monotonic() < end and not acted:
             worker = worker_of(folder)
             if worker and step_of(folder) >= 3:
