@@ -24,6 +24,7 @@ from algorist.commands.reproduce import command as reproduce_command
 from algorist.commands.resume import command as resume_command
 from algorist.commands.run import command as run_command
 from algorist.commands.sample import command as sample_command
+from algorist.commands.sweep import command as sweep_command
 from algorist.commands.train import command as train_command
 from algorist.commands.view import command as view_command
 from algorist.report.terminal import Terminal
@@ -37,6 +38,7 @@ COMMANDS: dict[str, Command] = {
     "run": run_command,
     "view": view_command,
     "reproduce": reproduce_command,
+    "sweep": sweep_command,
     "report": report_command,
     "export": export_command,
     "pack": pack_command,

@@ -8,6 +8,9 @@ import sys
 import traceback
 from pathlib import Path
 
+_PREFIX = "algorist_plugin_"
+"""Of the names of modules that are plug-ins."""
+
 
 def load_plugin(path: str | Path) -> None:
     """Run a Python file that calls `algorist.register`; a file that was loaded already is not.
@@ -18,7 +21,7 @@ def load_plugin(path: str | Path) -> None:
     file = Path(path).resolve()
     if not file.is_file():
         raise ValueError(f"plug-in: got {str(path)!r}, expected a Python file that exists")
-    name = f"algorist_plugin_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    name = f"{_PREFIX}{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     if name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(name, file)
@@ -31,6 +34,12 @@ def load_plugin(path: str | Path) -> None:
     except Exception as error:
         del sys.modules[name]
         raise ValueError(f"plug-in {path}{_line(error, file)}: {_reason(error)}") from error
+
+
+def loaded_plugins() -> list[str]:
+    """The files that were loaded, for processes that are to know the same algorithms."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(_PREFIX)]
+    return [str(module.__file__) for module in modules]
 
 
 def _line(error: Exception, file: Path) -> str:

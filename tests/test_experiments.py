@@ -270,7 +270,7 @@ def test_tests_can_be_stopped_between_algorithms(tmp_path):
 
     (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
     results = Results(tmp_path, "generalist")
-    (job,) = jobs([part], 1, 2, results, tmp_path / "runs")
+    (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
     run = job.run(Computing())
     run.train()
     examiner = Examiner(results, 2, "1")
@@ -278,7 +278,7 @@ def test_tests_can_be_stopped_between_algorithms(tmp_path):
     assert [row.algorithm for row in read(results.file)] == ["activity_selector"]
     assert examiner.examine(job, run.trainer)
     assert [row.algorithm for row in read(results.file)] == ["activity_selector", "bfs"]
-    assert not list(jobs([part], 1, 2, results, tmp_path / "runs"))
+    assert not list(jobs([part], range(1), 2, results, tmp_path / "runs"))
 
 
 def test_a_run_that_is_trained_and_not_tested_is_only_tested(done, tmp_path, lessons, capsys):
@@ -326,7 +326,7 @@ def test_few_samples_do_not_count_as_all(done, tmp_path):
     assert not results.has(part, "activity_selector", 0, 3)
     assert not results.has(part, "activity_selector", 0, None)
     assert not results.has(replace(part, recipe="other"), "activity_selector", 0, 2)
-    assert len(list(jobs([part], 2, None, results, tmp_path))) == 1
+    assert len(list(jobs([part], range(2), None, results, tmp_path))) == 1
 
 
 def test_a_packed_run_from_elsewhere_is_gone_on_with(capsys, done, tmp_path, lessons):

@@ -8,12 +8,17 @@ import sys
 import threading
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from algorist.commands.arguments import computing
+from algorist.model.computing import Computing
 from algorist.report.progress import STOPPING, Progress
 from algorist.report.terminal import Terminal
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
+from algorist.training.parallel import Alone, together
 from algorist.training.run import Log, Run
 from algorist.training.trainer import DivergedError
 
@@ -56,8 +61,21 @@ def check_logs(arguments: Namespace) -> None:
         import_wandb()
 
 
+@contextmanager
+def company(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computing, Alone]]:
+    """How a run is computed, and who else trains it (torchrun); only the first of them prints."""
+    how = computing(arguments)
+    with together(how.device) as peers:
+        terminal.quiet = not peers.is_first
+        if how.graphs and how.on_gpu and not peers.placed(how).graphs:
+            terminal.print("several processes: steps are not captured as CUDA graphs")
+        yield how, peers
+
+
 def open_logs(run: Run, arguments: Namespace) -> list[Log]:
     """Where the metrics of a run go."""
+    if not run.trainer.peers.is_first:
+        return []
     logs: list[Log] = [TensorBoard(run)]
     if arguments.wandb:
         logs.append(WeightsAndBiases(run, arguments.wandb))

@@ -17,6 +17,7 @@ from algorist.report.numbers import percent
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
 from algorist.training.each import Each
+from algorist.training.parallel import expect_alone
 from algorist.training.slots import Outcome, Slot, Slots, number_of_slots
 from algorist.training.trainer import DivergedError
 
@@ -26,6 +27,7 @@ _EXPECTED = (DivergedError, ValueError, OSError, MemoryError)
 
 def check_at_once(arguments: Namespace) -> None:
     """Complain about what cannot be done at once before a run begins."""
+    expect_alone()
     count = number_of_slots(arguments.at_once, computing(arguments))
     if arguments.wandb and count > 1:
         raise ValueError(

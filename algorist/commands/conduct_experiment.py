@@ -5,28 +5,25 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct_each import conduct_in_slots
-from algorist.data.preparing import prepared
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
-from algorist.experiments.work import Examiner, Job, jobs
+from algorist.experiments.work import Examiner, Job, data_prepared, jobs
 from algorist.report.experiments import Standing
 from algorist.report.numbers import percent
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
-from algorist.training.logs import TensorBoard
-from algorist.training.run import Run
+from algorist.training.parallel import expect_alone
 from algorist.training.slots import Slot
-from algorist.training.trainer import DivergedError
 
 
 def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     """Train and test all that is left of an experiment; returns the exit code."""
+    expect_alone()
     name, how = arguments.name, computing(arguments)
     results, left = _left(plan, name, arguments)
     results.expect_recipes_of(plan.trained_for(name))
@@ -42,16 +39,18 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
     ) -> bool:
         job = by_title[title]
         run = job.run(how, slot)
-        if not _trained(job, run, title, progress, stopping):
+        with progress.watching(title, run.trainer) as observe:
+            trained = job.train(run, stopping, observe)
+        if not trained:
             progress.end(title, f"saved at step {run.trainer.step}")
             return False
         if not examiner.examine(job, run.trainer, stopping):
             progress.end(title, "trained, to be tested")
             return False
-        progress.end(title, _score(results, job, terminal))
+        progress.end(title, score(results, job, terminal))
         return True
 
-    conducted = conduct_in_slots(list(by_title), {}, _prepared(left), work, arguments, terminal)
+    conducted = conduct_in_slots(list(by_title), {}, data_prepared(left), work, arguments, terminal)
     done = f"{len(conducted.done)} of {len(left)} runs are done"
     terminal.print(f"{done}, see {results.file}" if conducted.done else done, soft_wrap=True)
     if len(conducted.done) < len(left):
@@ -59,32 +58,7 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
     return conducted.exit_code()
 
 
-def _prepared(left: Iterable[Job]) -> AbstractContextManager:
-    """Prepares what the algorithms of some jobs need for training and for tests."""
-    configs = [job.part.config for job in left]
-    tasks = sorted({task for config in configs for task in config.algorithms})
-    return prepared(tasks, sorted({"test", *(s for c in configs for s in c.data.splits)}))
-
-
-def _trained(
-    job: Job, run: Run, title: str, progress: ProgressOfEach, stopping: Callable[[], bool]
-) -> bool:
-    """Train a run; whether its last step is reached."""
-    if run.trainer.step == run.trainer.config.schedule.steps:
-        return True
-    with progress.watching(title, run.trainer) as observe:
-        try:
-            return run.train(
-                logs=[TensorBoard(run)],
-                observe=observe,
-                should_stop=stopping,
-            )
-        except DivergedError as error:
-            job.diverged(error)
-            raise
-
-
-def _score(results: Results, job: Job, terminal: Terminal) -> str:
+def score(results: Results, job: Job, terminal: Terminal) -> str:
     """What a run scored, over all its algorithms."""
     part = job.part.name.part
     scores: dict[int, list[float]] = {seed: [] for seed in job.seeds}
@@ -99,7 +73,7 @@ def _left(plan: Plan, experiment: str, arguments: Namespace) -> tuple[Results, l
     """The results of an experiment, and what is left to do."""
     parts = plan.trained_for(experiment)
     results = Results(arguments.out, experiment)
-    left = jobs(parts, arguments.seeds, arguments.samples, results, Path(arguments.runs))
+    left = jobs(parts, range(arguments.seeds), arguments.samples, results, Path(arguments.runs))
     return results, list(left)
 
 
@@ -133,12 +107,17 @@ def standing(plan: Plan, experiment: str, arguments: Namespace) -> Standing:
 def pack_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     """Write all runs that have begun and are not done in few bytes, to go on elsewhere."""
     _, left = _left(plan, arguments.name, arguments)
+    return pack_jobs(left, arguments.pack, f"algorist reproduce {arguments.name}", terminal)
+
+
+def pack_jobs(left: Iterable[Job], folder: str, command: str, terminal: Terminal) -> int:
+    """Write the runs of some jobs in few bytes, for a command to go on with them elsewhere."""
     begun = [job for job in left if job.has_begun]
     for job in begun:
-        written = job.pack(Path(arguments.pack))
+        written = job.pack(Path(folder))
         terminal.print(f"{job.title}: written to {written}", soft_wrap=True)
     if begun:
-        go_on = f"algorist reproduce {arguments.name} --runs {arguments.pack}"
+        go_on = f"{command} --runs {folder}"
         terminal.print(f"to go on elsewhere: {go_on}, with the same settings", soft_wrap=True)
     else:
         terminal.print("there is nothing to pack: no run has begun that is not done")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, computing
+from algorist.commands.arguments import add_at_once, add_computing
 from algorist.report.terminal import Terminal
 
 
@@ -23,7 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Go on where the newest checkpoint stands."""
-    from algorist.commands.conduct import check_logs, conduct
+    from algorist.commands.conduct import check_logs, company, conduct
     from algorist.training.each import is_each
     from algorist.training.run import Run
 
@@ -32,8 +32,9 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         return run_each(arguments, terminal)
     if arguments.at_once is not None:
         raise ValueError(f"--at-once: it is for several runs, but {arguments.folder} has only one")
-    resumed = Run.resume(arguments.folder, computing(arguments), arguments.steps)
-    return conduct(resumed, arguments, terminal)
+    with company(arguments, terminal) as (how, peers):
+        resumed = Run.resume(arguments.folder, how, arguments.steps, peers=peers)
+        return conduct(resumed, arguments, terminal)
 
 
 def run_each(arguments: Namespace, terminal: Terminal) -> int:
@@ -50,7 +51,8 @@ command = Command(
     examples="""\
 algorist resume runs/bfs
 algorist resume runs/bfs --steps 20000 --stop-after 9m
-algorist resume runs/specialists --at-once 4""",
+algorist resume runs/specialists --at-once 4
+torchrun --nproc-per-node 2 -m algorist resume runs/wide""",
     add_arguments=add_arguments,
     run=run,
 )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from algorist.commands.arguments import names
+from algorist.errors import unknown
 from algorist.training.config import Config
 from algorist.training.recipes import IMPROVEMENTS, RECIPES, recipe, without
 
@@ -48,6 +49,16 @@ class Setting:
         flag = f"--{self.name.replace('_', '-')}"
         group.add_argument(flag, dest=self.place, default=SUPPRESS, help=text, **read)
 
+    def read(self, text: str) -> Any:
+        """Its value as written in a list of values."""
+        try:
+            if self.kind is bool:
+                return {"yes": True, "no": False}[text]
+            return _reader(self.kind)(text)
+        except (ValueError, KeyError, ArgumentTypeError):
+            expected = "yes or no" if self.kind is bool else f"such as {_EXAMPLES[self.kind]}"
+            raise ValueError(f"{self.name}: got {text!r}, expected a value {expected}") from None
+
 
 def sections() -> dict[str, type]:
     """The dataclasses that a configuration is made of."""
@@ -61,6 +72,15 @@ def settings(section: str) -> Iterator[Setting]:
     kinds, texts = typing.get_type_hints(cls), field_texts(cls)
     for f in fields(cls):
         yield Setting(section, f.name, kinds[f.name], texts[f.name])
+
+
+def setting(name: str) -> Setting:
+    """The setting of that name, which may be written as the option is."""
+    found = {own.name: own for section in sections() for own in settings(section)}
+    plain = name.rpartition(".")[2].replace("-", "_")
+    if plain not in found or name.rpartition(".")[0] not in ("", found[plain].section):
+        raise ValueError(unknown("setting", name, found))
+    return found[plain]
 
 
 def field_texts(cls: type) -> dict[str, str]:
@@ -85,6 +105,11 @@ def add_recipe(parser: ArgumentParser) -> None:
         default="generalist",
         help=f"where all settings start: {' or '.join(RECIPES)} (default: generalist)",
     )
+    add_without(parser)
+
+
+def add_without(parser: ArgumentParser) -> None:
+    """Declare which improvements are taken away."""
     parser.add_argument(
         "--without",
         type=names,
@@ -167,6 +192,7 @@ def whole_numbers(text: str) -> tuple[int, ...]:
         raise ArgumentTypeError(message) from None
 
 
+_EXAMPLES = {int: "64", float: "0.001", str: "mpnn", tuple[int, ...]: "4,7"}
 _METAVARS = {int: "N", float: "X", str: "NAME", tuple[int, ...]: "N,N"}
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, add_tasks, computing, tasks
+from algorist.commands.arguments import add_at_once, add_computing, add_tasks, tasks
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def named_tasks(arguments: Namespace) -> list[str]:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Start a run and see it through."""
-    from algorist.commands.conduct import check_logs, conduct
+    from algorist.commands.conduct import check_logs, company, conduct
     from algorist.training.run import Run
 
     check_logs(arguments)
@@ -74,8 +74,9 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         return run_each(arguments, terminal)
     if arguments.at_once is not None:
         raise ValueError("--at-once: it is for several runs, expected --each too")
-    started = Run.start(arguments.out, configuration(arguments), computing(arguments))
-    return conduct(started, arguments, terminal)
+    with company(arguments, terminal) as (how, peers):
+        started = Run.start(arguments.out, configuration(arguments), how, peers=peers)
+        return conduct(started, arguments, terminal)
 
 
 def run_each(arguments: Namespace, terminal: Terminal) -> int:
@@ -102,7 +103,8 @@ algorist train --family sorting --out runs/sorting --chunk 8
 algorist train --family sorting --each --out runs/specialists --at-once 3
 algorist train dfs --out runs/plain --without gating,triplets --no-layer-norm
 algorist train dijkstra --out runs/transfer --processor-from runs/bfs --freeze-processor
-algorist train --all --out runs/generalist --seeds 0,1,2 --device cuda --stop-after 9m""",
+algorist train --all --out runs/generalist --seeds 0,1,2 --device cuda --stop-after 9m
+torchrun --nproc-per-node 2 -m algorist train bfs --out runs/wide --hidden 512 --batch-size 256""",
     add_arguments=add_arguments,
     run=run,
 )

@@ -184,6 +184,16 @@ class Part:
         return self.source != self.name
 
 
+def parts_of(named: Iterable[tuple[Name, Config]]) -> dict[Name, Part]:
+    """Parts by name; of those that are trained in the same way, the first is their source."""
+    found: dict[Name, Part] = {}
+    first: dict[str, Name] = {}
+    for name, config in named:
+        own = recipe_of(config)
+        found[name] = Part(name, config, own, first.setdefault(own, name))
+    return found
+
+
 class Plan:
     """All parts of all experiments, for some algorithms and with some settings changed."""
 
@@ -194,17 +204,11 @@ class Plan:
         for name in self.algorithms:
             if name not in ALGORITHMS:
                 raise ValueError(unknown("algorithm of the paper", name, ALGORITHMS))
-        self.parts: Mapping[Name, Part] = self._parts(change)
-
-    def _parts(self, change: Change) -> dict[Name, Part]:
-        found: dict[Name, Part] = {}
-        first: dict[str, Name] = {}
-        for experiment, described in EXPERIMENTS.items():
-            for part, config in described.parts(self.algorithms):
-                name, changed = Name(experiment, part), change(config)
-                own = recipe_of(changed)
-                found[name] = Part(name, changed, own, first.setdefault(own, name))
-        return found
+        self.parts: Mapping[Name, Part] = parts_of(
+            (Name(experiment, part), change(config))
+            for experiment, described in EXPERIMENTS.items()
+            for part, config in described.parts(self.algorithms)
+        )
 
     def of(self, experiment: str) -> list[Part]:
         """The parts of an experiment."""

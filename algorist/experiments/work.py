@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from algorist.data import official
+from algorist.data.preparing import prepared
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Part
@@ -21,9 +24,10 @@ from algorist.model.computing import Computing, device_name
 from algorist.training import run as runs_of
 from algorist.training.config import Config
 from algorist.training.engine import CAPTURES
+from algorist.training.logs import TensorBoard
 from algorist.training.run import Run, replace_text
 from algorist.training.slots import Slot
-from algorist.training.trainer import DivergedError, Trainer
+from algorist.training.trainer import DivergedError, Report, Trainer
 
 _DIVERGED = "diverged.txt"
 
@@ -53,6 +57,21 @@ class Job:
             return Run.resume(self.folder, computing, slot=slot)
         return Run.start(self.folder, replace(self.part.config, seeds=self.seeds), computing, slot)
 
+    def train(
+        self,
+        run: Run,
+        should_stop: Callable[[], bool],
+        observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+    ) -> bool:
+        """Train the run; whether its last step is reached."""
+        if run.trainer.step == run.trainer.config.schedule.steps:
+            return True
+        try:
+            return run.train(logs=[TensorBoard(run)], observe=observe, should_stop=should_stop)
+        except DivergedError as error:
+            self._diverged(error)
+            raise
+
     def _expect_no_divergence(self) -> None:
         note = self.folder / _DIVERGED
         if note.exists():
@@ -60,7 +79,7 @@ class Job:
                 f"{note.read_text().strip()} (to train it again, remove {self.folder})"
             )
 
-    def diverged(self, error: DivergedError) -> None:
+    def _diverged(self, error: DivergedError) -> None:
         """Note that there is no point in going on."""
         replace_text(self.folder / _DIVERGED, f"{error}\n")
 
@@ -73,18 +92,34 @@ class Job:
 
 
 def jobs(
-    parts: Iterable[Part], seeds: int, samples: int | None, results: Results, folder: Path
+    parts: Iterable[Part],
+    seeds: Sequence[int],
+    samples: int | None,
+    results: Results,
+    folder: Path,
+    *,
+    apart: bool = False,
 ) -> Iterator[Job]:
-    """What is left to do for some parts: runs that there are go on, for other seeds one begins."""
+    """What is left to do for some parts: runs that there are go on, for other seeds one begins.
+
+    With `apart`, one begins for each seed.
+    """
     for part in parts:
-        left = results.lacks(part, range(seeds), samples)
+        left = results.lacks(part, seeds, samples)
         for run, config in _runs(folder, part):
             if set(config.seeds) & set(left):
                 yield Job(part, config.seeds, run)
                 left = [seed for seed in left if seed not in config.seeds]
-        if left:
-            own = f"{part.recipe}-seeds-{_range(left)}"
-            yield Job(part, tuple(left), _folder(folder, part) / own)
+        for group in [[seed] for seed in left] if apart else filter(None, [left]):
+            own = f"{part.recipe}-seeds-{_range(group)}"
+            yield Job(part, tuple(group), _folder(folder, part) / own)
+
+
+def data_prepared(left: Iterable[Job]) -> AbstractContextManager:
+    """Prepares what the algorithms of some jobs need for training and for tests."""
+    configs = [job.part.config for job in left]
+    tasks = sorted({task for config in configs for task in config.algorithms})
+    return prepared(tasks, sorted({"test", *(s for c in configs for s in c.data.splits)}))
 
 
 def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:

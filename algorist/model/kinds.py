@@ -39,8 +39,10 @@ class Meaning:
     """A truth, on n nodes, in the form of predictions."""
     feedback: Callable[[Tensor, bool], Tensor]
     """A prediction as the next step reads it, softly or hard."""
-    loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-    """The loss of each entry of a prediction against a truth, and how much each counts."""
+    loss: Callable[[Tensor, Tensor], Tensor]
+    """The loss of each entry of a prediction against a truth."""
+    counts: Callable[[Tensor], Tensor]
+    """How much each entry of a truth counts."""
     confidence: Callable[[Tensor], Tensor] | None
     """How probable the net holds what it predicts, one number a value; None: it does not say."""
 
@@ -84,30 +86,41 @@ def _sure_of_permutation(prediction: Tensor) -> Tensor:
     return log_sinkhorn(prediction, FINAL_SINKHORN_STEPS).amax(-1).exp()
 
 
-def _squared_error(prediction: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
-    loss = (prediction - truth) ** 2
-    return loss, torch.ones_like(loss)
+def _squared_error(prediction: Tensor, truth: Tensor) -> Tensor:
+    return (prediction - truth) ** 2
 
 
-def _binary_cross_entropy(prediction: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
-    loss = F.binary_cross_entropy_with_logits(prediction, truth.float(), reduction="none")
-    return loss, (truth != MASKED).float()
+def _binary_cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
+    return F.binary_cross_entropy_with_logits(prediction, truth.float(), reduction="none")
 
 
-def _cross_entropy(prediction: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
-    loss = -(truth.clamp(min=0) * prediction.log_softmax(-1)).sum(-1)
-    return loss, (truth == 1).any(-1).float()
+def _cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
+    return -(truth.clamp(min=0) * prediction.log_softmax(-1)).sum(-1)
 
 
-def _pointer_cross_entropy(prediction: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+def _pointer_cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
     chosen = prediction.gather(-1, truth.long().unsqueeze(-1)).squeeze(-1)
-    loss = prediction.logsumexp(-1) - chosen
-    return loss, torch.ones_like(loss)
+    return prediction.logsumexp(-1) - chosen
 
 
-def _permutation_cross_entropy(prediction: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
-    loss = -(truth * prediction).sum(-1)
-    return loss, torch.ones_like(loss)
+def _permutation_cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
+    return -(truth * prediction).sum(-1)
+
+
+def _all(truth: Tensor) -> Tensor:
+    return torch.ones_like(truth, dtype=torch.float32)
+
+
+def _unmasked(truth: Tensor) -> Tensor:
+    return (truth != MASKED).float()
+
+
+def _chosen(truth: Tensor) -> Tensor:
+    return (truth == 1).any(-1).float()
+
+
+def _all_rows(truth: Tensor) -> Tensor:
+    return _all(truth[..., 0])
 
 
 def log_sinkhorn(
@@ -126,12 +139,12 @@ def log_sinkhorn(
     return scores
 
 
-_SCALAR = Meaning(_as_number, _feed_scalar, _squared_error, None)
-_MASK = Meaning(_as_number, _feed_mask, _binary_cross_entropy, _sure_of_mask)
-_ONE_HOT = Meaning(_as_number, _feed_choice, _cross_entropy, _sure_of_choice)
-_POINTER = Meaning(_as_one_hot, _feed_choice, _pointer_cross_entropy, _sure_of_choice)
+_SCALAR = Meaning(_as_number, _feed_scalar, _squared_error, _all, None)
+_MASK = Meaning(_as_number, _feed_mask, _binary_cross_entropy, _unmasked, _sure_of_mask)
+_ONE_HOT = Meaning(_as_number, _feed_choice, _cross_entropy, _chosen, _sure_of_choice)
+_POINTER = Meaning(_as_one_hot, _feed_choice, _pointer_cross_entropy, _all, _sure_of_choice)
 _PERMUTATION = Meaning(
-    _as_number, _feed_permutation, _permutation_cross_entropy, _sure_of_permutation
+    _as_number, _feed_permutation, _permutation_cross_entropy, _all_rows, _sure_of_permutation
 )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from torch import Tensor
 
 from algorist.model.kinds import row
 from algorist.model.scan import Rollout
 from algorist.model.window import Window, expanded
-from algorist.spec import Spec
+from algorist.spec import Feature, Spec
 
 _ALMOST_NOTHING = 1e-12
 
@@ -18,19 +19,20 @@ def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
     """The loss of each predicted feature, one number per replica.
 
     A hint's is the mean over all moments but the first of each trajectory, an output's the mean
-    over the ends of trajectories.
+    over the ends of trajectories. Of a window that is a share of another, it is the share of that
+    one's loss.
     """
     parts = dict(rollout.losses(window)) if rollout.losses else {}
     for feature in spec.outputs:
-        name = feature.name
-        if name not in parts:
-            loss, counts = row(feature).meaning.loss(rollout.outputs[name], window.outputs[name])
-            parts[name] = _mean(loss, counts, window.end_weights, replica_axis=0)
+        if feature.name not in parts:
+            truth = _of_output(feature, window)
+            parts[feature.name] = _mean(truth, rollout.outputs[feature.name])
     for name, prediction in rollout.hints.items():
         if name not in parts:
-            loss, counts = row(spec[name]).meaning.loss(prediction, window.hints[name][1:])
-            parts[name] = _mean(loss, counts, window.follows, replica_axis=1)
-    return parts
+            parts[name] = _mean(_of_hint(spec[name], window), prediction)
+    if window.shares is None:
+        return parts
+    return {name: loss * window.shares[name] for name, loss in parts.items()}
 
 
 def total(parts: Mapping[str, Tensor]) -> Tensor:
@@ -38,7 +40,42 @@ def total(parts: Mapping[str, Tensor]) -> Tensor:
     return sum(parts.values())
 
 
-def _mean(loss: Tensor, counts: Tensor, weights: Tensor, replica_axis: int) -> Tensor:
-    counts = counts * expanded(weights, counts)
-    others = [axis for axis in range(counts.ndim) if axis != replica_axis]
-    return (loss * counts).sum(others) / counts.sum(others).clamp(min=_ALMOST_NOTHING)
+def amounts(spec: Spec, window: Window) -> dict[str, Tensor]:
+    """How many entries of each feature count in a window, for each replica."""
+    truths = [_of_output(feature, window) for feature in spec.outputs]
+    truths += [_of_hint(feature, window) for feature in spec.hints]
+    return {truth.feature.name: truth.over_replicas(truth.counts()) for truth in truths}
+
+
+class _Truth(NamedTuple):
+    """What a feature should be, all over a window."""
+
+    feature: Feature
+    values: Tensor
+    weights: Tensor
+    """Of each lane or end."""
+    replica_axis: int
+
+    def counts(self) -> Tensor:
+        """How much each entry counts."""
+        counts = row(self.feature).meaning.counts(self.values)
+        return counts * expanded(self.weights, counts)
+
+    def over_replicas(self, entries: Tensor) -> Tensor:
+        """The sum over all axes but that of the replicas."""
+        return entries.sum([axis for axis in range(entries.ndim) if axis != self.replica_axis])
+
+
+def _of_output(feature: Feature, window: Window) -> _Truth:
+    return _Truth(feature, window.outputs[feature.name], window.end_weights, replica_axis=0)
+
+
+def _of_hint(feature: Feature, window: Window) -> _Truth:
+    return _Truth(feature, window.hints[feature.name][1:], window.follows, replica_axis=1)
+
+
+def _mean(truth: _Truth, prediction: Tensor) -> Tensor:
+    """The mean loss of a prediction."""
+    loss, counts = row(truth.feature).meaning.loss(prediction, truth.values), truth.counts()
+    lost, counted = truth.over_replicas(loss * counts), truth.over_replicas(counts)
+    return lost / counted.clamp(min=_ALMOST_NOTHING)

@@ -58,6 +58,12 @@ class Values(Mapping[str, Tensor]):
                 parts[part][..., s, :, start : start + prod(of_one)][: len(array)] = rows
         return cls(tuple(map(torch.from_numpy, parts)), places)
 
+    @classmethod
+    def side_by_side(cls, numbers: Mapping[str, Tensor]) -> Values:
+        """Tensors of one number each, all of one type and shape, by any names."""
+        places = {name: Place(0, start, ()) for start, name in enumerate(numbers)}
+        return cls((torch.stack(list(numbers.values()), -1),), places)
+
     def map(self, function: Callable[[Tensor], Tensor]) -> Values:
         """The same features, with a function of the first axes applied to all of them."""
         return Values(tuple(map(function, self.parts)), self.places)

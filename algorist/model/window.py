@@ -45,6 +45,9 @@ class Window:
     """(K, S, B): where teacher forcing gives the net the true hints."""
     noise: Tensor | None = None
     """(S, E, n, n): Gumbel noise for permutations."""
+    shares: Values | None = None
+    """(S,) of each feature: how much of its loss this window is, where it is only some lanes of
+    another. None: all of it."""
 
     @property
     def steps(self) -> int:
@@ -62,6 +65,35 @@ class Window:
     def to(self, device: torch.device | str) -> Window:
         """This window on another device."""
         return self.map(lambda tensor: tensor.to(device))
+
+    def lanes(self, start: int, stop: int) -> Window:
+        """Some lanes of this window, with the ends of their trajectories, padded as ever."""
+
+        def of_ends(tensor: Tensor) -> Tensor:
+            return tensor[replicas, chosen]
+
+        def of_batches(tensor: Tensor) -> Tensor:
+            return tensor[:, start:stop].contiguous()
+
+        def of_steps(tensor: Tensor) -> Tensor:
+            return tensor[:, :, start:stop].contiguous()  # as kernels expect it
+
+        at_step, lanes = self.ends
+        here = (lanes >= start) & (lanes < stop) & (self.end_weights > 0)
+        chosen, weights = _first_columns(here)
+        replicas = torch.arange(len(here)).unsqueeze(1)
+        return replace(
+            self,
+            inputs=self.inputs.map(of_batches if self.is_first is None else of_steps),
+            hints=self.hints.map(of_steps),
+            outputs=self.outputs.map(of_ends),
+            follows=of_steps(self.follows),
+            ends=(of_ends(at_step) * weights.long(), (of_ends(lanes) - start) * weights.long()),
+            end_weights=weights,
+            is_first=None if self.is_first is None else of_steps(self.is_first),
+            forced=None if self.forced is None else of_steps(self.forced),
+            noise=None if self.noise is None else of_ends(self.noise),
+        )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Window:
         """This window with a function applied to each of its tensors, always in the same order."""
@@ -185,6 +217,14 @@ def _end_table(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         table[:, s, : len(places[0])] = places
         weights[s, : len(places[0])] = 1.0
     return table[0], table[1], weights
+
+
+def _first_columns(chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """The columns that are chosen in each row of a table, padded to equal length; 1, or 0 there."""
+    counts = chosen.sum(1, keepdim=True)
+    size = max(1, int(counts.max()))
+    order = chosen.long().argsort(dim=1, descending=True, stable=True)
+    return order[:, :size], (torch.arange(size) < counts).float()
 
 
 def _with_last(before: Chunk | None, chunk: Chunk, stage: str) -> dict[str, np.ndarray]:

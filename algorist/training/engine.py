@@ -25,6 +25,7 @@ from algorist.training.config import Config
 from algorist.training.feed import Portion
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Packed, packed
+from algorist.training.parallel import ALONE, Alone
 from algorist.training.spent import Spent
 
 PerSeed = list[float]
@@ -94,8 +95,8 @@ class Engine:
     fit = staticmethod(as_it_is)
     """How windows are padded."""
 
-    def __init__(self, net: Net, config: Config, *, captured: bool = False):
-        self.net = net
+    def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Alone = ALONE):
+        self.net, self._peers = net, peers
         self.optimiser = Optimiser(net, config.optimiser, captured=captured)
         self.carries: dict[Place, Carry] = {}
         self._chunked = config.data.chunk > 0
@@ -124,7 +125,7 @@ class Engine:
 
     def update(self) -> None:
         """Change the weights by accumulated gradients."""
-        self.optimiser.step()
+        self._change_weights()
 
     def idle(self) -> bool:
         """Whether all that was begun is done."""
@@ -154,11 +155,16 @@ class Engine:
     def _learn(self, place: Place, window: Window) -> None:
         """The learning step: gradients, losses, an update, and what the next chunk starts from."""
         losses, carry = self._differentiate(place, window)
-        self._sums[place.algorithm] += losses
+        self._sums[place.algorithm] += self._peers.total(losses)
         if not self._accumulates:
-            self.optimiser.step()
+            self._change_weights()
         if self._chunked:
             self._keep(place, carry)
+
+    def _change_weights(self) -> None:
+        """Take a step along the gradients of all processes."""
+        self._peers.add_up_gradients(self.optimiser.parameters.values())
+        self.optimiser.step()
 
     def _differentiate(self, place: Place, window: Window) -> tuple[Tensor, Carry]:
         """Add to the gradients; returns the losses of all features, (F, S), and the new carry."""

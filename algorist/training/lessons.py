@@ -12,6 +12,7 @@ from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.engine import Lesson, lesson
 from algorist.training.feed import Feed, Portion
+from algorist.training.parallel import ALL, Share
 
 
 class Turn(NamedTuple):
@@ -31,6 +32,8 @@ class Syllabus:
     """Where the chunks of each task stand."""
     fit: Callable[[Window], Window]
     """How windows are padded."""
+    share: Share = ALL
+    """The lanes that are learnt from here."""
 
     def feeds(self) -> list[Feed]:
         """The feeds of all tasks, where they stand at the first step."""
@@ -55,11 +58,15 @@ class Syllabus:
 
     def lesson(self, turn: Turn) -> Lesson:
         """The lesson of a turn."""
-        return lesson(turn.feed.portion(turn.step), self.fit)
+        return lesson(self._portion(turn), self.fit)
 
     def of_worker(self, number: int, workers: int) -> Iterator[Portion]:
         """What one of several workers prepares, with windows that are padded already."""
         for owner, turn in self.turns(self.feeds(), workers):
             if owner == number:
-                portion = turn.feed.portion(turn.step)
+                portion = self._portion(turn)
                 yield portion._replace(window=self.fit(portion.window))
+
+    def _portion(self, turn: Turn) -> Portion:
+        portion = turn.feed.portion(turn.step)
+        return portion._replace(window=self.share.taken(turn.feed.spec, portion.window))

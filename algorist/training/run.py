@@ -14,6 +14,7 @@ from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
 from algorist.training.loading import BEST, newest
+from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
 from algorist.training.transport import lightened
@@ -44,15 +45,16 @@ class Run:
         config: Config,
         computing: Computing = ON_CPU,
         slot: Slot | None = None,
+        peers: Alone = ALONE,
     ) -> Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
         expect_no_run(folder)
-        with _prepared(config, slot):
-            run = cls(folder, Trainer(config, computing, slot=slot))
+        with _prepared(config, slot, peers):
+            run = cls(folder, Trainer(config, computing, slot=slot, peers=peers))
         run.save()
         # Last, so that a folder with this file can be resumed and one without it started anew.
-        replace_text(folder / "config.json", config.to_json() + "\n")
+        run._save_config()
         return run
 
     @classmethod
@@ -62,6 +64,7 @@ class Run:
         computing: Computing = ON_CPU,
         steps: int | None = None,
         slot: Slot | None = None,
+        peers: Alone = ALONE,
     ) -> Run:
         """The run in a folder, as it stood at its newest whole checkpoint.
 
@@ -69,14 +72,14 @@ class Run:
         """
         folder = Path(folder)
         saved = newest(folder)
-        with _prepared(Config.from_json(saved.state["config"]), slot):
-            trainer = Trainer.resume(saved, computing, slot)
+        with _prepared(Config.from_json(saved.state["config"]), slot, peers):
+            trainer = Trainer.resume(saved, computing, slot, peers)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
         if steps is not None:
             trainer.extend(steps)
             run.save()
-            replace_text(folder / "config.json", trainer.config.to_json() + "\n")
+            run._save_config()
         return run
 
     def train(
@@ -97,7 +100,7 @@ class Run:
                 observe(trainer, report)
                 if trainer.step % every == 0:
                     self.save()
-                if should_stop():
+                if trainer.peers.agreed(should_stop()):
                     break
         finally:
             steps.close()
@@ -110,10 +113,18 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint and the best model so far."""
         with self.trainer.spent.on("saving"):
-            checkpoint.write(self.folder / "checkpoints", self.trainer.checkpoint())
+            now = self.trainer.checkpoint()
+            self.trainer.peers.wait()  # for those who read what is there
+            if not self.trainer.peers.is_first:
+                return
+            checkpoint.write(self.folder / "checkpoints", now)
             temporary = self.folder / f".{BEST}"
             self.trainer.best_learner().save(temporary)
             temporary.rename(self.folder / BEST)
+
+    def _save_config(self) -> None:
+        if self.trainer.peers.is_first:
+            replace_text(self.folder / "config.json", self.trainer.config.to_json() + "\n")
 
     @property
     def metrics(self) -> Path:
@@ -127,12 +138,13 @@ class Run:
 
     def _append(self, name: str, line: dict[str, Any]) -> None:
         """Add a line of JSON: to the metrics for each report, to the times for each sitting."""
-        with (self.folder / name).open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        if self.trainer.peers.is_first:
+            with (self.folder / name).open("a") as file:
+                file.write(json.dumps(line) + "\n")
 
     def _forget_after(self, step: int) -> None:
         """Drop reports of steps that will be taken again."""
-        if self.metrics.exists():
+        if self.trainer.peers.is_first and self.metrics.exists():
             lines = self.metrics.read_text().splitlines(keepends=True)
             kept = [
                 line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step
@@ -140,9 +152,14 @@ class Run:
             replace_text(self.metrics, "".join(kept))
 
 
-def _prepared(config: Config, slot: Slot | None) -> AbstractContextManager:
-    """Prepare the data of a run beside what is done in the block; of several runs, all at first."""
-    return nullcontext() if slot else prepared(config.algorithms, config.data.splits)
+def _prepared(config: Config, slot: Slot | None, peers: Alone) -> AbstractContextManager:
+    """Prepare the data of a run beside what is done in the block; of several runs, all at first.
+
+    Of several processes one does it: it is kept on the disk.
+    """
+    if slot or not peers.is_first:
+        return nullcontext()
+    return prepared(config.algorithms, config.data.splits)
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:

@@ -30,6 +30,7 @@ from algorist.training.engine import CAPTURES, CapturedEngine, Engine, Lesson, P
 from algorist.training.feed import Feed
 from algorist.training.lessons import Syllabus
 from algorist.training.loading import best_learner, load
+from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.spent import Spent
 from algorist.training.workers import Crew, Workers
@@ -66,9 +67,15 @@ class Trainer:
         computing: Computing = ON_CPU,
         weights: Mapping[str, Tensor] | None = None,
         slot: Slot | None = None,
+        peers: Alone = ALONE,
     ):
-        """Begin with fresh weights, or with the given ones, alone or beside others in a slot."""
-        self.config, self.computing, self._slot = config, computing, slot
+        """Begin with fresh weights, or with the given ones, alone or beside others in a slot.
+
+        With peers, this is one of several processes that train the same net.
+        """
+        peers.check(config.data.batch_size)
+        computing = peers.placed(computing)
+        self.config, self.computing, self._slot, self.peers = config, computing, slot, peers
         self.spent = Spent()
         self.learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
         self.net = computing.apply(self.learner.net)
@@ -83,7 +90,7 @@ class Trainer:
                 self.net, config, self._graphs, slot.copies if slot else None, spent=self.spent
             )
             if self._graphs
-            else Engine(self.net, config)
+            else Engine(self.net, config, peers=peers)
         )
         self.feeds = {name: Feed(config, name) for name in config.algorithms}
         self.step = 0
@@ -141,7 +148,7 @@ class Trainer:
     def _lessons(self) -> Prefetch[Any, Lesson] | Workers:
         """All lessons to come, prepared by a thread or by processes."""
         cursors = {name: self._chunk_cursors(name) for name in self.feeds}
-        syllabus = Syllabus(self.config, self.step, cursors, self.engine.fit)
+        syllabus = Syllabus(self.config, self.step, cursors, self.engine.fit, self.peers.share)
         workers = self.computing.worker_count
         if self._slot and self._slot.crew:
             return Workers(self._slot.crew, syllabus, alone=False)
@@ -205,7 +212,8 @@ class Trainer:
         validation = self._validation
         with CAPTURES:  # the first time
             answers = {name: problems.answers() for name, problems in validation.items()}
-        results = {name: validation[name].scored(own) for name, own in answers.items()}
+        own = {name: validation[name].scored(answer) for name, answer in answers.items()}
+        results = self.peers.gathered(own, self.config.algorithms)
         for place, of_tasks in enumerate(zip(*results.values(), strict=True)):
             quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
             if quality > self.best_scores[place]:
@@ -222,7 +230,7 @@ class Trainer:
         """The benchmark's validation problems, made ready once for all reports."""
         return {
             name: Examination(self.learner, name, official.split(name, "val"), graphs=self._graphs)
-            for name in self.config.algorithms
+            for name in self.peers.own(self.config.algorithms)
         }
 
     @property
@@ -273,8 +281,9 @@ class Trainer:
         tensors |= {f"adam/{name}": moment for name, moment in optimiser.tensors().items()}
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
-            tensors[f"{place}/hidden"] = carry.hidden
-            tensors |= {f"{place}/hint/{name}": value for name, value in carry.hints.items()}
+            tensors[f"{place}/hidden"] = self.peers.joined(carry.hidden)
+            for name, value in sorted(carry.hints.items()):  # all processes in one order
+                tensors[f"{place}/hint/{name}"] = self.peers.joined(value)
         state = {
             "config": self.config.to_json(),
             "updates": optimiser.counts(),
@@ -288,12 +297,16 @@ class Trainer:
 
     @classmethod
     def resume(
-        cls, checkpoint: Checkpoint, computing: Computing = ON_CPU, slot: Slot | None = None
+        cls,
+        checkpoint: Checkpoint,
+        computing: Computing = ON_CPU,
+        slot: Slot | None = None,
+        peers: Alone = ALONE,
     ) -> Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
         config = Config.from_json(state["config"])
-        trainer = cls(config, computing, _below("net/", checkpoint.tensors), slot)
+        trainer = cls(config, computing, _below("net/", checkpoint.tensors), slot, peers)
         engine = trainer.engine
         trainer.step = checkpoint.step
         for name, value in _below("best/", checkpoint.tensors).items():
@@ -304,7 +317,7 @@ class Trainer:
             for size in feed.sizes:
                 saved = _below(f"carry/{name}/{size}/", checkpoint.tensors)
                 if saved:
-                    moved = {k: v.to(trainer.device) for k, v in saved.items()}
+                    moved = {k: peers.share.cut(v).to(trainer.device) for k, v in saved.items()}
                     engine.carries[Place(name, size)] = Carry(
                         moved["hidden"], _below("hint/", moved)
                     )

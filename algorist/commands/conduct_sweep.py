@@ -1,0 +1,209 @@
+"""A sweep at the command line: what is left of it is done, told and written down."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from rich.table import Table
+
+import algorist
+from algorist.commands.arguments import computing
+from algorist.commands.conduct import FAILED as FAILURE
+from algorist.commands.conduct import Interrupt
+from algorist.commands.conduct_experiment import pack_jobs, score
+from algorist.data.preparing import cores
+from algorist.experiments.assignments import DONE, FAILED, Assignment, Reply
+from algorist.experiments.cluster import Cluster
+from algorist.experiments.grid import SWEEP
+from algorist.experiments.plan import Part
+from algorist.experiments.processes import Processes, Workplace
+from algorist.experiments.results import Results
+from algorist.experiments.sweep import Failures, Sweep
+from algorist.experiments.work import Job, data_prepared, jobs
+from algorist.plugins import loaded_plugins
+from algorist.report.numbers import percent
+from algorist.report.sweeping import ProgressOfSweep
+from algorist.report.terminal import Terminal
+
+_CORES, _CORES_WITH_GPU = 1, 4
+
+
+def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Terminal) -> int:
+    """Train and test all that is left of a sweep; returns the exit code."""
+    results, left = _left(parts, arguments)
+    results.expect_recipes_of(parts)
+    _say_what_is_repeated(parts, terminal)
+    if not left:
+        _show(results, parts, terminal)
+        terminal.print(f"all is done, see {results.file}", soft_wrap=True)
+        return 0
+    failures = Failures(Path(arguments.out) / "failures.json")
+    means = _means(arguments, len(left))  # before signals are handled, since Ray handles some too
+    with Interrupt(quiet=terminal.is_terminal) as interrupt:
+        stopping = _stopping(interrupt, arguments)
+        replies = _replies(left, means, results, failures, stopping, arguments, terminal)
+    done = sum(reply.state == DONE for reply in replies.values())
+    if done == len(left):
+        _show(results, parts, terminal)
+    terminal.print(f"{done} of {len(left)} runs are done, see {results.file}", soft_wrap=True)
+    if done < len(left):
+        terminal.print("to go on: the same command again")
+    failed = {job.title: reply for job, reply in replies.items() if reply.state == FAILED}
+    for title, reply in failed.items():
+        print(f"algorist: error: {title}: {reply.message}", file=sys.stderr)
+    if failed:
+        print(f"algorist: error: {len(failed)} failed, see {failures.file}", file=sys.stderr)
+        return FAILURE
+    return interrupt.exit_code if interrupt.came() else 0
+
+
+def pack_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Terminal) -> int:
+    """Write all runs that have begun and are not done in few bytes, to go on elsewhere."""
+    _, left = _left(parts, arguments)
+    return pack_jobs(left, arguments.pack, "algorist sweep", terminal)
+
+
+def _left(parts: Sequence[Part], arguments: Namespace) -> tuple[Results, list[Job]]:
+    """The results of a sweep, and what is left to do."""
+    results = Results(arguments.out, SWEEP)
+    trained = [part for part in parts if not part.is_repeated]
+    left = jobs(
+        trained,
+        arguments.seeds,
+        arguments.samples,
+        results,
+        _runs(arguments),
+        apart=not arguments.lockstep,
+    )
+    return results, list(left)
+
+
+def _runs(arguments: Namespace) -> Path:
+    return Path(arguments.runs or Path(arguments.out) / "runs")
+
+
+def _stopping(interrupt: Interrupt, arguments: Namespace) -> Callable[[], bool]:
+    end = time.monotonic() + (arguments.stop_after or float("inf"))
+    return lambda: interrupt.came() or time.monotonic() >= end
+
+
+def _replies(
+    left: Sequence[Job],
+    means: _Means,
+    results: Results,
+    failures: Failures,
+    stopping: Callable[[], bool],
+    arguments: Namespace,
+    terminal: Terminal,
+) -> dict[Job, Reply]:
+    """Do all jobs, and write down at once what becomes of each."""
+    terminal.print(f"{len(left)} runs to go, {means.workplace.places} at once")
+    _runs(arguments).mkdir(parents=True, exist_ok=True)
+    if arguments.ray is None:
+        with data_prepared(left):
+            pass
+    assignments = {job: _assignment(job, means, arguments) for job in left}
+    sweep = Sweep(means.workplace, assignments, arguments.retries)
+    replies: dict[Job, Reply] = {}
+    with ProgressOfSweep(terminal, len(left), stopping) as progress:
+        for job, reply in sweep.outcomes(stopping, progress.watch):
+            replies[job] = reply
+            if reply.state == DONE:
+                results.add(reply.results())
+            failures.note(job, reply)
+            progress.end(job, _outcome(job, reply, results, terminal))
+    return replies
+
+
+def _outcome(job: Job, reply: Reply, results: Results, terminal: Terminal) -> str:
+    if reply.state == DONE:
+        return score(results, job, terminal)
+    return f"failed: {reply.message}" if reply.state == FAILED else reply.message
+
+
+class _Means(NamedTuple):
+    """By what runs are done."""
+
+    workplace: Workplace
+    computing: Mapping[str, Any]
+    cores: int
+    """Of each run."""
+
+
+def _assignment(job: Job, means: _Means, arguments: Namespace) -> Assignment:
+    return Assignment.of(
+        job,
+        _runs(arguments),
+        samples=arguments.samples,
+        computing=means.computing,
+        cores=means.cores,
+        plugins=tuple(loaded_plugins()),
+        version=algorist.__version__,
+    )
+
+
+def _means(arguments: Namespace, count: int) -> _Means:
+    """By what so many runs are done, here or on a cluster."""
+    cluster = Cluster(arguments.ray) if arguments.ray is not None else None
+    how = _computing(arguments, cluster)
+    on_gpu = how["device"].startswith("cuda")
+    each = arguments.cores or (_CORES_WITH_GPU if on_gpu else _CORES)
+    if on_gpu and not how["workers"]:
+        how["workers"] = each
+    if cluster is not None:
+        cluster.reserve(each, 1 / arguments.per_gpu if on_gpu else 0, arguments.at_once)
+        return _Means(cluster, how, each)
+    devices = _devices(how["device"])
+    room = len(devices) * arguments.per_gpu if on_gpu else max(1, cores() // each)
+    return _Means(Processes(min(arguments.at_once or room, count), devices), how, each)
+
+
+def _devices(device: str) -> list[str]:
+    """The devices that `cuda` stands for, or a certain one."""
+    if device != "cuda":
+        return [device]
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+
+
+def _computing(arguments: Namespace, cluster: Cluster | None) -> dict[str, Any]:
+    """How runs are computed: on a cluster, `auto` is what its machines have, not this one."""
+    given = Namespace(**vars(arguments))
+    if cluster is not None:
+        given.device = "cpu"
+    how = asdict(computing(given))
+    if cluster is not None:
+        own = "cuda" if cluster.has_gpus else "cpu"
+        how["device"] = own if arguments.device == "auto" else arguments.device
+    return how
+
+
+def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:
+    for part in parts:
+        if part.is_repeated:
+            terminal.print(
+                f"{part.name.part}: trained in the same way as {part.source.part}, and only there",
+                soft_wrap=True,
+            )
+
+
+def _show(results: Results, parts: Sequence[Part], terminal: Terminal) -> None:
+    """The scores of all parts, over their seeds."""
+    table = Table("part", "algorithm", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("seeds", "test %"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    scores: dict[tuple[str, str], list[float]] = {}
+    for row in results.rows:
+        scores.setdefault((row.part, row.algorithm), []).append(row.score / 100)
+    for part in parts:
+        for algorithm in part.config.algorithms:
+            own = scores.get((part.source.part, algorithm), [])
+            shown = percent(own, 1, terminal.plus_minus)
+            table.add_row(part.name.part, algorithm, str(len(own)), shown)
+    terminal.print(table)

@@ -1,0 +1,71 @@
+"""A process that does one run: it is told what to do in a line of JSON and answers with another.
+
+Every run of a sweep has such a process, whoever starts it, on this machine or on another. A further
+line means that it is to save and stop. When its input ends, there is nobody left who waits: it ends
+at once, so that no two processes ever write to one run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import TextIO
+
+import torch
+
+import algorist
+from algorist.experiments.assignments import FAILED, Assignment, Reply, do
+from algorist.training.slots import attempted
+
+
+def main() -> None:
+    """Do what the first line of the input says, and answer."""
+    # Whatever else is printed must not be taken for the answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    assignment = Assignment.from_json(sys.stdin.readline())
+    stopping = threading.Event()
+    threading.Thread(target=_listen, args=(sys.stdin, stopping), daemon=True).start()
+    print(_reply(assignment, stopping.is_set).to_json(), file=answers, flush=True)
+    os._exit(0)  # whose threads are still at work does not matter
+
+
+def _listen(lines: TextIO, stopping: threading.Event) -> None:
+    """Wait for a word to stop, or for the end of whoever may say it."""
+    for _ in lines:
+        stopping.set()
+    os._exit(1)
+
+
+def _reply(assignment: Assignment, should_stop: Callable[[], bool]) -> Reply:
+    """What comes of an assignment, errors included."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(assignment.cores)
+
+    def work() -> Reply:
+        _expect_version(assignment.version)
+        for file in assignment.plugins:
+            algorist.load_plugin(file)
+        return do(assignment, should_stop)
+
+    outcome = attempted(0, work)
+    if outcome.error is None:
+        return outcome.value
+    message = str(outcome.error) or type(outcome.error).__name__
+    return Reply(FAILED, message, outcome.trace)
+
+
+def _expect_version(version: str) -> None:
+    """Complain about a machine that has another version of this library."""
+    if version != algorist.__version__:
+        raise ValueError(
+            f"algorist: got version {algorist.__version__} on {os.uname().nodename}, "
+            f"expected {version}"
+        )
+
+
+if __name__ == "__main__":
+    main()

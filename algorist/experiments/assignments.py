@@ -1,0 +1,116 @@
+"""What a process is told about a run that it is to do, what it does, and what it answers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from algorist.experiments.plan import Name, Part
+from algorist.experiments.results import Results, Row
+from algorist.experiments.work import Examiner, Job
+from algorist.model.computing import Computing
+from algorist.training.config import Config
+
+DONE, STOPPED, FAILED = "done", "stopped", "failed"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """All that a process must know about a run."""
+
+    name: tuple[str, str]
+    """Of the part."""
+    recipe: str
+    config: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    runs: str
+    """The folder of all runs, which must be there: it is the same one for all processes."""
+    folder: str
+    samples: int | None
+    computing: Mapping[str, Any]
+    cores: int
+    plugins: tuple[str, ...]
+    version: str
+    """Of this library."""
+
+    @classmethod
+    def of(cls, job: Job, runs: Path, **others: Any) -> Assignment:
+        """What is to be done for a job."""
+        part = job.part
+        return cls(
+            name=part.name,
+            recipe=part.recipe,
+            config=asdict(part.config),
+            seeds=job.seeds,
+            runs=str(runs.absolute()),
+            folder=str(job.folder.absolute()),
+            **others,
+        )
+
+    def to_json(self) -> str:
+        """This assignment in one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Assignment:
+        """The assignment that `to_json` wrote."""
+        return cls(**json.loads(text))
+
+    def job(self) -> Job:
+        """The job that it was made of."""
+        name, config = Name(*self.name), Config.from_json(json.dumps(self.config))
+        part = Part(name, config, self.recipe, source=name)
+        return Job(part, tuple(self.seeds), Path(self.folder))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What has become of a run."""
+
+    state: str
+    message: str = ""
+    """How far it came, or what is wrong."""
+    trace: str = ""
+    """Where it went wrong."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """This reply in one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Reply:
+        """The reply that `to_json` wrote."""
+        return cls(**json.loads(text))
+
+    def results(self) -> list[Row]:
+        """The rows of a run that is done."""
+        return [Row(**row) for row in self.rows]
+
+
+def do(assignment: Assignment, should_stop: Callable[[], bool] = lambda: False) -> Reply:
+    """Train a run and test it, from wherever it stands."""
+    _expect_shared(Path(assignment.runs))
+    job, computing = assignment.job(), Computing(**assignment.computing)
+    # Beside the run, so that what was tested before the process died is not tested again.
+    results = Results(job.folder, job.part.name.experiment)
+    run = job.run(computing)
+    if not job.train(run, should_stop):
+        return Reply(STOPPED, f"saved at step {run.trainer.step}")
+    examiner = Examiner(results, assignment.samples, assignment.version)
+    if not examiner.examine(job, run.trainer, should_stop):
+        return Reply(STOPPED, "trained, to be tested")
+    return Reply(DONE, rows=[asdict(row) for row in results.rows])
+
+
+def _expect_shared(runs: Path) -> None:
+    """Complain about a machine that would keep the run to itself."""
+    if not runs.is_dir():
+        raise ValueError(
+            f"{runs}: there is no such folder on {os.uname().nodename}, expected storage that all "
+            "machines share"
+        )

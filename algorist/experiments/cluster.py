@@ -1,0 +1,133 @@
+"""A Ray cluster whose machines do runs.
+
+Ray finds a machine with room for a run and keeps an actor there, which starts the very process that
+does it on a single machine. Runs are written to storage that all machines share.
+"""
+
+from __future__ import annotations
+
+import socket
+from threading import Event, Lock
+from types import ModuleType
+from typing import Any
+
+from algorist.experiments.assignments import Assignment, Reply
+from algorist.experiments.processes import DiedError, Process
+
+DIED = "died"
+"""The state of a run whose process has ended without an answer, as a host tells it."""
+
+_PATIENCE = 5.0
+"""Seconds in which the head of a cluster should be heard of."""
+
+
+class Host:
+    """Does one run on some machine of the cluster; Ray makes an actor of it."""
+
+    def __init__(self) -> None:
+        self._process: Process | None = None
+        self._stopping = Event()
+
+    def do(self, assignment: str) -> str:
+        """Do a run and wait for what becomes of it."""
+        self._process = Process(Assignment.from_json(assignment))
+        if self._stopping.is_set():
+            self._process.stop()
+        try:
+            return self._process.reply().to_json()
+        except DiedError as error:
+            return Reply(DIED, str(error)).to_json()
+
+    def stop(self) -> None:
+        """Have the run saved and stopped, beside `do`."""
+        self._stopping.set()
+        if self._process is not None:
+            self._process.stop()
+
+
+class Cluster:
+    """The machines of a Ray cluster."""
+
+    def __init__(self, address: str):
+        """Reach a cluster, by an address as Ray has them."""
+        self._ray, self._address = import_ray(), address
+        try:
+            _expect_listener(address)
+            self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ValueError(f"--ray: cannot reach {address} ({error})") from error
+        self._resources: dict[str, float] = self._ray.cluster_resources()
+        self.places = 0
+        self._at_work: set[Any] = set()
+        self._lock = Lock()
+
+    @property
+    def has_gpus(self) -> bool:
+        """Whether some machine has GPUs."""
+        return bool(self._resources.get("GPU"))
+
+    def reserve(self, cores: int, gpus: float, at_once: int | None) -> None:
+        """Let each run have so many cores and GPUs, as many at once as have room."""
+        room = _room(self._resources, cores, gpus)
+        if not room:
+            raise ValueError(
+                f"--ray: {self._address} has no room for a run: got "
+                f"{self._resources.get('CPU', 0):g} cores and {self._resources.get('GPU', 0):g} "
+                f"GPUs, expected {cores} and {gpus:g}"
+            )
+        self.places = at_once or room
+        self._actor = self._ray.remote(num_cpus=cores, num_gpus=gpus, max_concurrency=2)(Host)
+
+    def do(self, place: int, assignment: Assignment) -> Reply:
+        """Do a run and wait for what becomes of it."""
+        host = self._actor.remote()
+        with self._lock:
+            self._at_work.add(host)
+        try:
+            reply = Reply.from_json(self._ray.get(host.do.remote(assignment.to_json())))
+        except self._ray.exceptions.RayError as error:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise DiedError(f"its machine or its actor has gone: {lines[0]}") from error
+        finally:
+            with self._lock:
+                self._at_work.discard(host)
+            self._ray.kill(host)
+        if reply.state == DIED:
+            raise DiedError(reply.message)
+        return reply
+
+    def stop(self) -> None:
+        """Have all runs saved and stopped."""
+        with self._lock:
+            for host in self._at_work:
+                host.stop.remote()
+
+    def close(self) -> None:
+        """End whatever is still at work."""
+        self._ray.shutdown()
+
+
+def _expect_listener(address: str) -> None:
+    """Complain at once if nobody listens there: Ray itself would try for many minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+
+
+def import_ray() -> ModuleType:
+    """Ray, which few have."""
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        message = "Ray is not installed: pip install 'algorist[ray]'"
+        raise ValueError(message) from None
+    return ray
+
+
+def _room(resources: dict[str, float], cores: int, gpus: float) -> int:
+    """For how many runs there is room."""
+    rooms = [resources.get("CPU", 0) / cores]
+    if gpus:
+        rooms.append(resources.get("GPU", 0) / gpus)
+    return int(min(rooms))

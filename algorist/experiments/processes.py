@@ -1,0 +1,134 @@
+"""Processes of this machine that do runs, some of them at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+from algorist.experiments.assignments import Assignment, Reply
+
+_TAIL = 2000
+"""How many of the last characters of what a process printed are kept, if it died."""
+
+
+class DiedError(Exception):
+    """A process has ended without an answer."""
+
+
+class Workplace(Protocol):
+    """Where runs are done."""
+
+    places: int
+    """How many at once."""
+
+    def do(self, place: int, assignment: Assignment) -> Reply:
+        """Do a run and wait for what becomes of it. To be called on one thread for each place."""
+        ...
+
+    def stop(self) -> None:
+        """Have all runs saved and stopped."""
+        ...
+
+    def close(self) -> None:
+        """End whatever is still at work."""
+        ...
+
+
+class Process:
+    """One process, which does one run."""
+
+    def __init__(self, assignment: Assignment):
+        self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (kept open)
+        self._process = subprocess.Popen(
+            # The folder is there for people who look at a list of processes.
+            [sys.executable, "-m", "algorist.commands.worker", assignment.folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._printed,
+            text=True,
+            env=_environment(assignment.cores),
+            start_new_session=True,  # Ctrl-C is for whoever started it
+        )
+        self._send(assignment.to_json())
+
+    def reply(self) -> Reply:
+        """Wait for the answer."""
+        assert self._process.stdout is not None
+        answer = self._process.stdout.readline()
+        if answer.endswith("\n"):
+            self.kill()  # it has nothing more to say
+            return Reply.from_json(answer)
+        code = self._process.wait()
+        ended = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        raise DiedError(f"its process {ended}{self._last_words()}")
+
+    def stop(self) -> None:
+        """Have the run saved and stopped."""
+        self._send("stop")
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+
+    def _send(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError, ValueError):  # that it has died is noticed later
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+
+    def _last_words(self) -> str:
+        self._printed.seek(0)
+        text = self._printed.read()[-_TAIL:].strip()
+        return f"; it had printed: {text}" if text else ""
+
+
+class Processes:
+    """As many processes as there are places, each on one of some devices."""
+
+    def __init__(self, places: int, devices: Sequence[str]):
+        self.places, self._devices = places, devices
+        self._at_work: set[Process] = set()
+        self._lock, self._stopping = Lock(), False
+
+    def do(self, place: int, assignment: Assignment) -> Reply:
+        """Do a run and wait for what becomes of it."""
+        device = self._devices[place % len(self._devices)]
+        computing = {**assignment.computing, "device": device}
+        process = Process(replace(assignment, computing=computing))
+        with self._lock:
+            self._at_work.add(process)
+            if self._stopping:
+                process.stop()
+        try:
+            return process.reply()
+        finally:
+            with self._lock:
+                self._at_work.discard(process)
+
+    def stop(self) -> None:
+        """Have all runs saved and stopped."""
+        with self._lock:
+            self._stopping = True
+            for process in self._at_work:
+                process.stop()
+
+    def close(self) -> None:
+        """End whatever is still at work."""
+        with self._lock:
+            for process in self._at_work:
+                process.kill()
+
+
+def _environment(cores: int) -> dict[str, str]:
+    """Processes find what this one finds, wherever that came from, and use so many cores."""
+    path = os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])
+    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(cores)}

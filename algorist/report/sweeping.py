@@ -1,0 +1,89 @@
+"""How a sweep gets on: what its runs have written down so far, wherever they are computed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from algorist.experiments.work import Job
+from algorist.report.numbers import percent
+from algorist.report.progress import STOPPING
+from algorist.report.terminal import Terminal
+
+_REFRESH = 1.0
+"""Seconds between two looks at the metrics of runs."""
+
+
+class Noted(NamedTuple):
+    """The latest report of a run."""
+
+    step: int = 0
+    score: Sequence[float] = ()
+
+
+def latest(folder: Path) -> Noted:
+    """What a run has reported last, as far as that can be read."""
+    try:
+        *_, last = (folder / "metrics.jsonl").read_text().splitlines()
+        report = json.loads(last)
+    except (OSError, ValueError):  # none yet, or one that is just being written
+        return Noted()
+    return Noted(report["step"], report["score"])
+
+
+class ProgressOfSweep:
+    """Shows the runs at work in a terminal, and prints a line for each that begins or ends."""
+
+    def __init__(self, terminal: Terminal, total: int, stopping: Callable[[], bool]):
+        self._terminal, self._total, self._stopping = terminal, total, stopping
+        self._running: dict[Job, Noted] = {}
+        self._ended, self._looked = 0, 0.0
+        self._live = Live(get_renderable=self._display, console=terminal, refresh_per_second=2)
+
+    def __enter__(self) -> ProgressOfSweep:
+        if self._terminal.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def watch(self, running: Sequence[Job]) -> None:
+        """Take note of the runs that are at work just now."""
+        for job in running:
+            if job not in self._running and not self._terminal.is_terminal:
+                self._terminal.print(f"{job.title}  begins", soft_wrap=True)
+        now = time.monotonic()
+        if now - self._looked > _REFRESH or {*running} != {*self._running}:
+            self._looked = now
+            self._running = {job: latest(job.folder) for job in running}
+
+    def end(self, job: Job, text: str) -> None:
+        """Tell what has become of a run."""
+        self._ended += 1
+        self._running.pop(job, None)
+        self._terminal.print(f"{self._ended}/{self._total}  {job.title}  {text}", soft_wrap=True)
+
+    def _display(self) -> RenderableType:
+        table, sign = Table.grid(padding=(0, 2)), self._terminal.plus_minus
+        for job, (step, score) in list(self._running.items()):
+            steps = job.part.config.schedule.steps
+            facts = f"step {step}/{steps}"
+            if score:
+                facts += f"  validation {percent(score, 1, sign)} %"
+            table.add_row(job.title, ProgressBar(steps, step, width=20), facts)
+        parts: list[RenderableType] = [table]
+        waiting = self._total - self._ended - len(self._running)
+        if waiting > 0:
+            parts.append(f"{waiting} to come")
+        if self._stopping():
+            parts.append(STOPPING)
+        return Group(*parts)

@@ -1,0 +1,214 @@
+"""Several processes that train one net: each learns from its share of every batch.
+
+`torchrun` starts them. All make the same batch, since it is a pure function of (seed, algorithm,
+step), and each takes some of its lanes. Gradients are added up, so that all take the same step:
+that of one process, but for rounding. What one asks of the others all must ask, in the same order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+
+from algorist.model.computing import Computing
+from algorist.model.objective import amounts
+from algorist.model.values import Values
+from algorist.model.window import Window
+from algorist.spec import Spec
+
+_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What `torchrun` tells its processes."""
+_ALMOST_NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class Share:
+    """The lanes of every batch that one of several processes learns from."""
+
+    number: int = 0
+    of: int = 1
+
+    def lanes(self, count: int) -> tuple[int, int]:
+        """The first of so many lanes, and the one after the last. Shares may differ by one lane."""
+        return self.number * count // self.of, (self.number + 1) * count // self.of
+
+    def taken(self, spec: Spec, window: Window) -> Window:
+        """The share of a window, which knows how much of each feature's loss it is.
+
+        Losses are means over what counts, and lanes differ in that: they have masks, and lengths.
+        """
+        if self.of == 1:
+            return window
+        share = window.lanes(*self.lanes(window.follows.shape[-1]))
+        own, all_of_it = amounts(spec, share), amounts(spec, window)
+        shares = {name: own[name] / all_of_it[name].clamp(min=_ALMOST_NOTHING) for name in own}
+        return replace(share, shares=Values.side_by_side(shares))
+
+    def cut(self, carried: Tensor) -> Tensor:
+        """The lanes of this share, of a tensor (S, B, ...)."""
+        start, stop = self.lanes(carried.shape[1])
+        return carried[:, start:stop].contiguous()
+
+
+ALL = Share()
+
+
+class Alone:
+    """One process, which has nobody to ask."""
+
+    share = ALL
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the one process that writes and prints."""
+        return self.share.number == 0
+
+    def check(self, batch_size: int) -> None:
+        """Complain about batches that are too small to be shared."""
+        if batch_size < self.share.of:
+            raise ValueError(
+                f"batch_size: got {batch_size}, expected at least one sample for each of the "
+                f"{self.share.of} processes"
+            )
+
+    def placed(self, computing: Computing) -> Computing:
+        """How this process computes."""
+        return computing
+
+    def wait(self) -> None:
+        """Go on when all have come here."""
+
+    def agreed(self, wish: bool) -> bool:
+        """Whether one of all wishes so."""
+        return wish
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum of what all have."""
+        return values
+
+    def add_up_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Give each parameter the sum of all its gradients."""
+
+    def own(self, names: Sequence[str]) -> Sequence[str]:
+        """Those of some tasks that this process does for all."""
+        return names
+
+    def gathered(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """What came of all tasks, from those who did them."""
+        return {name: results[name] for name in names}
+
+    def joined(self, carried: Tensor) -> Tensor:
+        """The lanes of all shares, of tensors (S, B, ...)."""
+        return carried
+
+
+ALONE = Alone()
+
+
+class Peers(Alone):
+    """One of several processes."""
+
+    def __init__(self, place: int = 0):
+        """`place` is its number on this machine."""
+        self.share = Share(distributed.get_rank(), distributed.get_world_size())
+        self._place = place
+
+    def placed(self, computing: Computing) -> Computing:
+        """On a GPU of its own, if there are enough; its steps are not captured as graphs."""
+        return replace(computing, device=_device(computing.device, self._place), graphs=False)
+
+    def wait(self) -> None:
+        """Go on when all have come here."""
+        distributed.barrier()
+
+    def agreed(self, wish: bool) -> bool:
+        """Whether one of all wishes so."""
+        wishes = torch.tensor(int(wish))
+        distributed.all_reduce(wishes, distributed.ReduceOp.MAX)
+        return bool(wishes)
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum of what all have."""
+        sums = values.clone(memory_format=torch.contiguous_format)
+        distributed.all_reduce(sums)
+        return sums
+
+    def add_up_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Give each parameter the sum of all its gradients, which travel as one tensor."""
+        learning = [p for p in parameters if p.grad is not None]
+        if not learning:
+            return
+        sums = self.total(torch.cat([p.grad.reshape(-1) for p in learning]))
+        for p, own in zip(learning, sums.split([p.numel() for p in learning]), strict=True):
+            p.grad = own.view(p.shape)
+
+    def own(self, names: Sequence[str]) -> Sequence[str]:
+        """Those of some tasks that this process does for all."""
+        return names[self.share.number :: self.share.of]
+
+    def gathered(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """What came of all tasks, from those who did them."""
+        everything: dict[str, Any] = {}
+        for part in self._from_all(dict(results)):
+            everything |= part
+        return {name: everything[name] for name in names}
+
+    def joined(self, carried: Tensor) -> Tensor:
+        """The lanes of all shares, of tensors (S, B, ...)."""
+        return torch.cat(self._from_all(carried.cpu()), 1)
+
+    def _from_all(self, thing: Any) -> list[Any]:
+        things: list[Any] = [None] * self.share.of
+        distributed.all_gather_object(things, thing)
+        return things
+
+
+@contextmanager
+def together(device: str) -> Iterator[Alone]:
+    """The processes that were started with this one to train on such devices, if there are any."""
+    if not _is_one_of_several():
+        yield ALONE
+        return
+    place = int(os.environ.get("LOCAL_RANK", 0))
+    own = torch.device(_device(device, place))
+    if own.type == "cuda":
+        torch.cuda.set_device(own)
+    distributed.init_process_group(_backend(device))
+    try:
+        yield Peers(place)
+        # Threads that send tensors need Python to let go of them. A process that ends just then is
+        # aborted; while it waits here they have their turn.
+        distributed.barrier()
+    finally:
+        distributed.destroy_process_group()
+
+
+def expect_alone() -> None:
+    """Complain if this is one of several processes, where they would all do the same."""
+    if _is_one_of_several():
+        raise ValueError(
+            f"torchrun: got {os.environ['WORLD_SIZE']} processes, expected one: several train a "
+            "single net (algorist train, algorist resume)"
+        )
+
+
+def _is_one_of_several() -> bool:
+    return all(name in os.environ for name in _VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
+
+
+def _device(device: str, place: int) -> str:
+    """The GPU of the process at that place on its machine, unless a certain one was asked for."""
+    return f"cuda:{place % torch.cuda.device_count()}" if device == "cuda" else device
+
+
+def _backend(device: str) -> str:
+    """NCCL needs a GPU for each process; what is on CPUs is sent by Gloo in any case."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    own_gpus = device == "cuda" and torch.cuda.device_count() >= here
+    return "cpu:gloo,cuda:nccl" if own_gpus else "gloo"

@@ -1,0 +1,363 @@
+"""Sweeps: the grid, processes that fail, die and go on, and a Ray cluster."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from argparse import ArgumentParser
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from algorist import __version__
+from algorist.cli import main
+from algorist.commands import sweep as command
+from algorist.experiments import processes
+from algorist.experiments.assignments import FAILED, Assignment
+from algorist.experiments.processes import Process, Processes
+from algorist.experiments.results import read
+from algorist.experiments.work import Job
+from algorist.report.sweeping import ProgressOfSweep
+from algorist.report.terminal import Terminal
+from algorist.training.recipes import recipe
+
+pytestmark = pytest.mark.usefixtures("piped")
+ROOT = Path(__file__).parent.parent
+NAMES = ["activity_selector", "bfs"]
+SMALL = ["--hidden", "8", "--batch-size", "2", "--sizes", "4", "--device", "cpu", "--samples", "2"]
+SHORT = ["--steps", "24", "--validate-every", "12", "--checkpoint-every", "3"]
+
+
+def words_of(folder, *words, names=NAMES, seeds="0,1"):
+    return ["sweep", *names, "--out", str(folder), "--seeds", seeds, *SMALL, *SHORT, *words]
+
+
+def sweep(folder, *words, **others):
+    return main(words_of(folder, *words, **others))
+
+
+def rows_of(folder):
+    """What does not depend on the machine and the hour."""
+    return [replace(row, seconds=0, date="") for row in read(folder / "sweep.csv")]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A sweep that was done at one go, by local processes."""
+    folder = tmp_path_factory.mktemp("done")
+    assert sweep(folder, "--at-once", "2") == 0
+    return folder
+
+
+# The grid
+
+
+def parts(*words):
+    parser = ArgumentParser()
+    command.add_arguments(parser)
+    given = parser.parse_args([*words, "--out", "somewhere"])
+    return {part.name.part: part for part in command.sweep_parts(given)}
+
+
+def test_a_net_is_trained_for_each_algorithm_recipe_and_value():
+    found = parts("bfs", "dfs", "--recipes", "generalist,clrs2022", "--set", "hidden=64,128")
+    assert list(found) == [
+        f"{name}/hidden={hidden}/{algorithm}"
+        for name in ("generalist", "clrs2022")
+        for hidden in (64, 128)
+        for algorithm in ("bfs", "dfs")
+    ]
+    config = found["clrs2022/hidden=64/dfs"].config
+    expected = recipe("clrs2022", ["dfs"])
+    assert config == replace(expected, model=replace(expected.model, hidden=64))
+
+
+def test_settings_of_every_kind_can_vary_and_others_are_the_same_for_all():
+    found = parts(
+        "bfs",
+        *("--set", "model.hidden=8", "--set", "learning-rate=1e-3,0.1", "--set", "sizes=4,7/16"),
+        *("--set", "layer_norm=yes,no", "--set", "processor=mpnn", "--steps", "9"),
+    )
+    assert len(found) == 8
+    config = found[
+        "generalist/hidden=8 learning_rate=0.1 sizes=16 layer_norm=no processor=mpnn/bfs"
+    ]
+    assert config.config.optimiser.learning_rate == 0.1
+    assert config.config.data.sizes == (16,)
+    assert (config.config.model.layer_norm, config.config.model.processor) == (False, "mpnn")
+    assert {part.config.schedule.steps for part in found.values()} == {9}
+    assert {part.config.data.sizes for part in found.values()} == {(4, 7), (16,)}
+
+
+def test_one_net_can_be_trained_for_all_algorithms_together():
+    (part,) = parts("bfs", "dfs", "--together").values()
+    assert part.config == recipe("generalist", ["bfs", "dfs"])
+
+
+def test_what_makes_no_difference_is_trained_once():
+    found = list(parts("bfs", "--set", "permutations=yes,no").values())
+    assert found[1].source == found[0].name
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "algorithms: got none"),
+        (["bogosort"], "bogosort"),
+        (["bfs", "--recipes", "best"], "unknown recipe 'best'"),
+        (["bfs", "--recipes", "generalist,generalist"], "expected each once"),
+        (["bfs", "--set", "hidden"], "--set: got 'hidden'"),
+        (["bfs", "--set", "width=3"], "unknown setting 'width'"),
+        (["bfs", "--set", "data.hidden=3"], "unknown setting 'data.hidden'"),
+        (["bfs", "--set", "hidden=8,wide"], "hidden: got 'wide'"),
+        (["bfs", "--set", "hidden=8,8"], "expected each once"),
+        (["bfs", "--set", "hidden=8", "--set", "hidden=16"], "expected each once"),
+        (["bfs", "--set", "hidden=8", "--hidden", "8"], "--set: hidden is also given"),
+        (["bfs", "--set", "layer_norm=maybe"], "expected a value yes or no"),
+        (["bfs", "--at-once", "0"], "--at-once: got 0"),
+        (["bfs", "--retries", "-1"], "--retries: got -1"),
+        (["bfs", "--ray", "127.0.0.1:1", "--cores", "0"], "--cores: got 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(capsys, tmp_path, words, message):
+    assert main(["sweep", *words, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+# Local processes
+
+
+def worker_of(folder):
+    """The number of the process that works on a run below a folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        if "algorist.commands.worker" in words and any(str(folder) in word for word in words):
+            return int(process.name)
+    return None
+
+
+def step_of(folder):
+    """The newest checkpoint of the one run below a folder."""
+    steps = [int(path.name) for path in folder.glob("*/checkpoints/[0-9]*")]
+    return max(steps, default=-1)
+
+
+@contextmanager
+def at_work(folder, act):
+    """Do something to the process of a run as soon as it has trained a little."""
+    acted = []
+
+    def watch():
+        end = time.monotonic() + 150
+        while time.monotonic() < end and not acted:
+            worker = worker_of(folder)
+            if worker and step_of(folder) >= 3:
+                acted.append(step_of(folder))
+                act(worker)
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    yield acted
+    thread.join()
+    assert acted
+    assert acted[0] < 24
+
+
+def kill(worker):
+    os.kill(worker, signal.SIGKILL)
+
+
+def test_what_is_done_is_not_done_again(capsys, done):
+    before = (done / "sweep.csv").read_bytes()
+    assert sweep(done) == 0
+    out = capsys.readouterr().out
+    assert "all is done" in out
+    assert "0 runs" not in out
+    assert (done / "sweep.csv").read_bytes() == before
+
+
+def test_every_net_has_its_row(done):
+    rows = rows_of(done)
+    assert [row.key for row in rows] == [
+        (f"generalist/{name}", name, seed) for name in NAMES for seed in (0, 1)
+    ]
+    assert {(row.experiment, row.steps, row.samples, row.device) for row in rows} == {
+        ("sweep", 24, 2, "cpu")
+    }
+    assert len({row.validation for row in rows}) > 1
+    assert not (done / "failures.json").exists()
+
+
+def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(capfd, done, tmp_path):
+    place = tmp_path / "runs" / "sweep" / "generalist" / "bfs"
+    place.parent.mkdir(parents=True)
+    place.touch()  # no run can be written there
+    assert sweep(tmp_path, seeds="0") == 1
+    told = capfd.readouterr()
+    assert "1 of 2 runs are done" in told.out
+    assert "generalist/bfs (seed 0): " in told.err
+    kept = json.loads((tmp_path / "failures.json").read_text())
+    assert list(kept) == ["generalist/bfs (seed 0)"]
+    assert "Traceback" in kept["generalist/bfs (seed 0)"]["trace"]
+    assert rows_of(tmp_path) == rows_of(done)[:1]
+
+    place.unlink()
+    with at_work(place, kill):
+        assert sweep(tmp_path, "--retries", "0", seeds="0") == 1
+    assert "killed by signal 9 (tried 1 times)" in capfd.readouterr().err
+    assert 3 <= step_of(place) < 24
+    with at_work(place, kill):
+        assert sweep(tmp_path, seeds="0") == 0
+    assert rows_of(tmp_path) == rows_of(done)[::2]
+    assert json.loads((tmp_path / "failures.json").read_text()) == {}
+
+
+def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):
+    words = words_of(tmp_path, "--at-once", "1", names=["bfs"])
+    first = tmp_path / "runs" / "sweep" / "generalist" / "bfs"
+    left = []
+
+    def kill_all(worker):
+        left.append(worker)
+        starter.kill()
+
+    starter = subprocess.Popen([sys.executable, "-m", "algorist", *words], cwd=ROOT)
+    with at_work(first, kill_all):
+        starter.wait()
+    end = time.monotonic() + 10
+    while Path(f"/proc/{left[0]}").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{left[0]}").exists()
+    capfd.readouterr()
+    with at_work(first, lambda worker: os.kill(os.getpid(), signal.SIGINT)):
+        assert main(words) == 128 + signal.SIGINT
+    out = capfd.readouterr().out
+    assert "(seed 0)  saved at step" in out
+    assert "(seed 1)  not begun" in out
+    assert "to go on: the same command again" in out
+    assert main(words) == 0
+    assert rows_of(tmp_path) == rows_of(done)[2:]
+
+
+def assigned(folder):
+    """A job below a folder, and what its process is told."""
+    job = Job(parts("bfs")["generalist/bfs"], (0,), folder / "runs" / "bfs")
+    others = {"samples": 2, "cores": 1, "plugins": (), "version": __version__}
+    return job, Assignment.of(job, folder / "runs", computing={"device": "cuda"}, **others)
+
+
+def test_runs_take_turns_on_the_gpus(monkeypatch, tmp_path):
+    class Told:
+        def __init__(self, assignment):
+            self.assignment = assignment
+
+        def reply(self):
+            return self.assignment.computing["device"]
+
+    monkeypatch.setattr(processes, "Process", Told)
+    _, assignment = assigned(tmp_path)
+    workplace = Processes(3, ["cuda:0", "cuda:1"])
+    assert [workplace.do(place, assignment) for place in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+
+
+def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    job, _ = assigned(tmp_path)
+    job.folder.mkdir(parents=True)
+    with ProgressOfSweep(Terminal(), 3, lambda: True) as progress:
+        progress.watch([job])
+        report = {"step": 500, "score": [0.25]}
+        (job.folder / "metrics.jsonl").write_text(f"{json.dumps(report)}\n")
+        progress.watch([])
+        progress.watch([job])
+    last = capsys.readouterr().out.splitlines()[-4:]
+    assert "generalist/bfs (seed 0)" in last[0]
+    assert "step 500/10000  validation 25.0 %" in last[0]
+    assert "2 to come" in last[1]
+    assert "saving" in last[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": "0.0.1"}, "expected 0.0.1"),
+        ({"runs": "/nowhere"}, "expected storage that all machines share"),
+    ],
+)
+def test_a_machine_that_is_not_like_the_others_is_told(done, change, message):
+    _, assignment = assigned(done)
+    reply = Process(replace(assignment, **change)).reply()
+    assert reply.state == FAILED
+    assert message in reply.message
+
+
+def test_results_of_other_settings_are_refused(capsys, done):
+    assert sweep(done, "--triplet-features", "2") == 2
+    assert "sweep.csv: got 4 rows of other settings" in capsys.readouterr().err
+
+
+def test_seeds_in_lockstep_are_one_run_that_can_be_stopped_packed_and_taken_elsewhere(
+    capsys, tmp_path
+):
+    here, there, packed = (tmp_path / name for name in ("here", "there", "packed"))
+    assert sweep(here, "--lockstep", "--stop-after", "0.001s", names=["bfs"]) == 0
+    out = capsys.readouterr().out
+    assert "1 runs to go" in out
+    assert "generalist/bfs (seeds 0-1)  saved at step 1" in out
+    assert sweep(here, "--pack", str(packed), names=["bfs"]) == 0
+    assert f"--runs {packed}" in capsys.readouterr().out
+    assert sweep(there, "--runs", str(packed), names=["bfs"]) == 0
+    assert [row.seed for row in rows_of(there)] == [0, 1]
+    assert not (there / "runs").exists()
+
+
+# A cluster
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """Two nodes of a real Ray, with room for one run each."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'algorist[ray]'")
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
+    nodes = Cluster(initialize_head=True, head_node_args=node)
+    nodes.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    nodes.wait_for_nodes()
+    yield nodes
+    nodes.shutdown()
+
+
+def parent_of(worker):
+    return int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_two_nodes_of_ray_of_which_one_loses_a_worker_do_as_local_processes(
+    capsys, done, tmp_path, cluster
+):
+    place = tmp_path / "runs" / "sweep" / "generalist" / "bfs"
+    with at_work(place, lambda worker: kill(parent_of(worker))):
+        assert sweep(tmp_path, "--ray", cluster.address, seeds="0") == 0
+    assert "2 runs to go, 2 at once" in capsys.readouterr().out
+    assert rows_of(tmp_path) == rows_of(done)[::2]
+    assert sweep(tmp_path, seeds="0") == 0
+    assert "all is done" in capsys.readouterr().out
+
+
+def test_a_cluster_that_is_not_there_is_told(capsys, tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'algorist[ray]'")
+    assert sweep(tmp_path, "--ray", "127.0.0.1:1") == 2
+    assert "--ray: cannot reach 127.0.0.1:1" in capsys.readouterr().err
