@@ -46,7 +46,7 @@ def test_a_lesson_stays_until_the_next_is_taken():
             worker.received()
         assert torch.equal(first.content, before)
         assert torch.equal(first.window.follows, expected[0].packed.window.follows)
-        assert not worker.is_ready  # nobody has asked for more
+        assert not worker.is_ready()  # nobody has asked for more
 
 
 def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():

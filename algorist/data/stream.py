@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from enum import IntEnum
 from functools import cached_property
 from itertools import islice
@@ -164,10 +164,9 @@ class Prefetch(Generic[Argument, Result], Iterator[Result]):
         for argument in islice(self._arguments, count):
             self._waiting.append(self._threads.submit(self._function, argument))
 
-    @property
-    def ready(self) -> bool:
-        """Whether the next result can be had at once."""
-        return not self._waiting or self._waiting[0].done()
+    def is_ready(self, patience: float = 0.0) -> bool:
+        """Whether the next result can be had at once, or after so many seconds at the most."""
+        return not self._waiting or bool(wait(list(self._waiting)[:1], patience).done)
 
     def __next__(self) -> Result:
         if not self._waiting:

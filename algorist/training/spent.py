@@ -33,8 +33,12 @@ class Spent:
         try:
             yield
         finally:
-            if self._begun:
-                self._seconds[purpose] += time.perf_counter() - max(start, self._begun)
+            self.count(purpose, start)
+
+    def count(self, purpose: str, start: float) -> None:
+        """All since a moment, unless that made the training ready."""
+        if self._begun:
+            self._seconds[purpose] += time.perf_counter() - max(start, self._begun)
 
     def __getitem__(self, purpose: str) -> float:
         """The seconds spent on a purpose so far.

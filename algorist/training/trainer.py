@@ -35,7 +35,7 @@ from algorist.training.slots import Slot
 from algorist.training.spent import Spent
 from algorist.training.workers import Crew, Workers
 
-_GLANCE = 1e-4
+_GLANCE = 1e-3
 """Seconds between two looks at whether the device still works, while data is not there yet."""
 
 
@@ -166,10 +166,13 @@ class Trainer:
         """The next lesson. While the device has nothing to do, waiting for it is counted."""
         if self._slot:
             self._slot.check()
-        while not (lessons.ready or self.engine.idle()):
-            time.sleep(_GLANCE)
-        with self.spent.on("waiting"):
-            lesson = next(lessons)
+        seen_at_work, late = time.perf_counter(), not lessons.is_ready()
+        while late and not (self.engine.idle() or lessons.is_ready(_GLANCE)):
+            seen_at_work = time.perf_counter()
+        late = late and self.engine.idle()
+        lesson = next(lessons)
+        if late:
+            self.spent.count("waiting", seen_at_work)
         self.spent.begin()
         return lesson
 

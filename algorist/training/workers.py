@@ -74,10 +74,9 @@ class Workers(Iterator[Lesson]):
         for worker in self._workers:
             worker.begin(syllabus)
 
-    @property
-    def ready(self) -> bool:
-        """Whether the next lesson can be had at once."""
-        return self._next is None or self._workers[self._next].is_ready
+    def is_ready(self, patience: float = 0.0) -> bool:
+        """Whether the next lesson can be had at once, or after so many seconds at the most."""
+        return self._next is None or self._workers[self._next].is_ready(patience)
 
     def __next__(self) -> Lesson:
         if self._next is None:
@@ -135,10 +134,9 @@ class _Worker:
         """Whether the process is still there."""
         return self._process.is_alive()
 
-    @property
-    def is_ready(self) -> bool:
+    def is_ready(self, patience: float = 0.0) -> bool:
         """Whether it has answered, if only by its end."""
-        return bool(self._poll.poll(0))
+        return bool(self._poll.poll(1000 * patience))
 
     def begin(self, syllabus: Syllabus) -> None:
         """Prepare the first lessons of a syllabus."""
