@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -258,6 +259,22 @@ def test_scores_of_a_test_are_kept_and_those_of_older_weights_dropped(shipped, r
     assert main([*words, "minimum"]) == 0
     (only,) = read(file_of("results", SHIPPED))
     assert (only.algorithm, only.seed) == ("minimum", 1)
+
+
+def test_scores_are_kept_as_soon_as_they_are_known(shipped, run, monkeypatch):
+    from algorist.report import scores
+
+    evaluate = scores.evaluate
+
+    def cut_off(learner, algorithm, *others, **options):
+        if algorithm == "minimum":
+            raise KeyboardInterrupt
+        return evaluate(learner, algorithm, *others, **options)
+
+    monkeypatch.setattr(scores, "evaluate", cut_off)
+    with suppress(KeyboardInterrupt):
+        main(["eval", "--samples", "1", "--results", "results", "--device", "cpu"])
+    assert [row.algorithm for row in read(file_of("results", SHIPPED))] == ["bfs"]
 
 
 def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp_path):

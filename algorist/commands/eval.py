@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, shipped
 
 if TYPE_CHECKING:
-    from algorist.model.learner import Learner
     from algorist.report.scores import Scored
 
 _COUNT = 32
@@ -74,6 +73,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
     from algorist.report import scores
+    from algorist.report.html import page
+    from algorist.report.shipped import keep_scores
 
     model, named = _model(arguments)
     fixed, fresh = _fixed(arguments), _fresh(arguments)
@@ -85,12 +86,20 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     hints = arguments.hints or arguments.over_time
     if hints and learner.net.config.hints == "none":
         raise ValueError("--hints, --over-time: this learner predicts no hints")
-    rows = list(scores.measured(learner, chosen, draw, hints=hints))
+    rows = []
+    for row in scores.measured(learner, chosen, draw, hints=hints):
+        rows.append(row)
+        if arguments.results:  # one by one: the next test may take an hour
+            kept = keep_scores(arguments.results, model, learner, [row], algorist.__version__)
     if arguments.json:
         print(json.dumps([row.plain() for row in rows], indent=2))
     else:
         _show(rows, arguments, terminal, is_test)
-    for file in _keep(rows, learner, model, arguments):
+    written = [kept] if arguments.results else []
+    if arguments.html:
+        Path(arguments.html).write_text(page(model, learner, rows), encoding="utf-8")
+        written.append(arguments.html)
+    for file in written:
         Terminal(stderr=arguments.json).print(f"written to {file}", soft_wrap=True)
 
 
@@ -109,20 +118,6 @@ def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_t
     if arguments.over_time:
         terminal.print()
         terminal.print(scores.time_table(rows))
-
-
-def _keep(
-    rows: Sequence[Scored], learner: Learner, model: str, arguments: Namespace
-) -> Iterator[Path]:
-    """Write what is asked for."""
-    from algorist.report.html import page
-    from algorist.report.shipped import keep_scores
-
-    if arguments.html:
-        Path(arguments.html).write_text(page(model, learner, rows), encoding="utf-8")
-        yield Path(arguments.html)
-    if arguments.results:
-        yield keep_scores(arguments.results, model, learner, rows, algorist.__version__)
 
 
 def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:
