@@ -1,5 +1,7 @@
 """Small nets and problems, for tests of the learner."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import torch
 
@@ -91,3 +93,22 @@ def training(*algorithms, seeds=(0,), steps=3, optimiser=(), schedule=(), **data
         optimiser=OptimiserConfig(**dict(optimiser)),
         schedule=ScheduleConfig(steps=steps, **times),
     )
+
+
+class _Nothing:
+    """Stands for streams and events, which order work that is in order already."""
+
+    def __init__(self, *_):
+        pass
+
+    def record(self, *_):
+        pass
+
+    wait_event = synchronize = record
+
+
+def without_streams(monkeypatch):
+    """Captured engines work on the CPU."""
+    for name in ("Stream", "Event", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, _Nothing)
+    monkeypatch.setattr(torch.cuda, "stream", nullcontext)

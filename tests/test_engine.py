@@ -135,24 +135,10 @@ class RecordedGraphs:
     captured = Recorded
 
 
-class Nothing:
-    """Stands for streams and events, which order work that is in order already."""
-
-    def __init__(self, *_):
-        pass
-
-    def record(self, *_):
-        pass
-
-    wait_event = synchronize = record
-
-
 @pytest.fixture
 def without_gpu(monkeypatch):
     """Captured engines work on the CPU."""
-    for name in ("Stream", "Event", "current_stream"):
-        monkeypatch.setattr(torch.cuda, name, Nothing)
-    monkeypatch.setattr(torch.cuda, "stream", nullcontext)
+    small.without_streams(monkeypatch)
 
 
 def taught(made, config, *, cycles=6):

@@ -6,7 +6,6 @@ from contextlib import nullcontext, suppress
 
 import pytest
 import small
-import torch
 
 from algorist.cli import main
 from algorist.model.computing import Computing
@@ -87,15 +86,6 @@ def test_a_trainer_counts_what_is_not_learning():
 
 
 def test_captures_are_counted(monkeypatch):
-    class Nothing:
-        def __init__(self, *_):
-            pass
-
-        def record(self, *_):
-            pass
-
-        wait_event = synchronize = record
-
     class Graphs:
         aside = staticmethod(nullcontext)
 
@@ -104,9 +94,7 @@ def test_captures_are_counted(monkeypatch):
             time.sleep(0.05)
             return type("Graph", (), {"replay": staticmethod(work)})
 
-    for name in ("Stream", "Event", "current_stream"):
-        monkeypatch.setattr(torch.cuda, name, Nothing)
-    monkeypatch.setattr(torch.cuda, "stream", nullcontext)
+    small.without_streams(monkeypatch)
     trainer = Trainer(small.training("bfs", steps=2, sizes=(4,), chunk=4))
     engine = CapturedEngine(trainer.net, trainer.config, Graphs(), spent=trainer.spent)
     trainer.engine = engine

@@ -166,7 +166,7 @@ class Prefetch(Generic[Argument, Result], Iterator[Result]):
 
     def is_ready(self, patience: float = 0.0) -> bool:
         """Whether the next result can be had at once, or after so many seconds at the most."""
-        return not self._waiting or bool(wait(list(self._waiting)[:1], patience).done)
+        return not self._waiting or bool(wait([self._waiting[0]], patience).done)
 
     def __next__(self) -> Result:
         if not self._waiting:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import fmean
+from typing import Self
 
 from rich.columns import Columns
 from rich.console import Group, RenderableType
@@ -60,28 +62,45 @@ class Watch:
         return "  ".join(facts)
 
 
-class Progress:
-    """Shows how a trainer gets on: call it after each step, with the report if there is one."""
+class LiveDisplay(ABC):
+    """Drawn anew every `refresh` seconds inside a `with` block, in a terminal alone."""
 
-    def __init__(
-        self, terminal: Terminal, trainer: Trainer, *, stopping: Callable[[], bool] = lambda: False
-    ):
-        self._terminal, self._trainer, self._stopping = terminal, trainer, stopping
-        self._watch = Watch(terminal, trainer)
-        self._live = _live(terminal, self._display)
+    def __init__(self, terminal: Terminal, *, refresh: float = _REFRESH):
+        self._terminal = terminal
+        self._live = Live(
+            get_renderable=self._display, console=terminal, refresh_per_second=1 / refresh
+        )
 
-    def __enter__(self) -> Progress:
-        tasks = self._trainer.config.algorithms
-        title = tasks[0] if len(tasks) == 1 else f"{len(tasks)} algorithms"
-        self._terminal.print(f"{title}: {_description(self._trainer)}")
-        if self._trainer.step:
-            self._terminal.print(f"going on after step {self._trainer.step}")
+    def __enter__(self) -> Self:
         if self._terminal.is_terminal:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
+
+    @abstractmethod
+    def _display(self) -> RenderableType:
+        """What is to be seen now."""
+
+
+class Progress(LiveDisplay):
+    """Shows how a trainer gets on: call it after each step, with the report if there is one."""
+
+    def __init__(
+        self, terminal: Terminal, trainer: Trainer, *, stopping: Callable[[], bool] = lambda: False
+    ):
+        self._trainer, self._stopping = trainer, stopping
+        self._watch = Watch(terminal, trainer)
+        super().__init__(terminal)  # which draws at once
+
+    def __enter__(self) -> Self:
+        tasks = self._trainer.config.algorithms
+        title = tasks[0] if len(tasks) == 1 else f"{len(tasks)} algorithms"
+        self._terminal.print(f"{title}: {_description(self._trainer)}")
+        if self._trainer.step:
+            self._terminal.print(f"going on after step {self._trainer.step}")
+        return super().__enter__()
 
     def __call__(self, trainer: Trainer, report: Report | None) -> None:
         """Take note of a step."""
@@ -111,7 +130,7 @@ class Progress:
         return table
 
 
-class ProgressOfEach:
+class ProgressOfEach(LiveDisplay):
     """Shows how several runs get on, some of them at once: each has a row of its own."""
 
     def __init__(
@@ -121,19 +140,11 @@ class ProgressOfEach:
         *,
         stopping: Callable[[], bool] = lambda: False,
     ):
-        self._terminal, self._names, self._stopping = terminal, names, stopping
+        self._names, self._stopping = names, stopping
         self._width = max(map(len, names))
         self._running: dict[str, Watch] = {}
         self._ended: dict[str, str] = {}
-        self._live = _live(terminal, self._display)
-
-    def __enter__(self) -> ProgressOfEach:
-        if self._terminal.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        super().__init__(terminal)
 
     @contextmanager
     def watching(self, name: str, trainer: Trainer) -> Iterator[Observer]:
@@ -176,10 +187,6 @@ class ProgressOfEach:
         if self._stopping():
             parts.append(STOPPING)
         return Group(*parts)
-
-
-def _live(terminal: Terminal, display: Callable[[], RenderableType]) -> Live:
-    return Live(get_renderable=display, console=terminal, refresh_per_second=1 / _REFRESH)
 
 
 def _bar(trainer: Trainer, width: int) -> ProgressBar:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from algorist.experiments.work import Job
 from algorist.report.numbers import percent
-from algorist.report.progress import STOPPING
+from algorist.report.progress import STOPPING, LiveDisplay
 from algorist.report.terminal import Terminal
 
 _REFRESH = 1.0
@@ -39,22 +38,14 @@ def latest(folder: Path) -> Noted:
     return Noted(report["step"], report["score"])
 
 
-class ProgressOfSweep:
+class ProgressOfSweep(LiveDisplay):
     """Shows the runs at work in a terminal, and prints a line for each that begins or ends."""
 
     def __init__(self, terminal: Terminal, total: int, stopping: Callable[[], bool]):
-        self._terminal, self._total, self._stopping = terminal, total, stopping
+        self._total, self._stopping = total, stopping
         self._running: dict[Job, Noted] = {}
         self._ended, self._looked = 0, 0.0
-        self._live = Live(get_renderable=self._display, console=terminal, refresh_per_second=2)
-
-    def __enter__(self) -> ProgressOfSweep:
-        if self._terminal.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        super().__init__(terminal, refresh=0.5)
 
     def watch(self, running: Sequence[Job]) -> None:
         """Take note of the runs that are at work just now."""
