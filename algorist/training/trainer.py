@@ -207,14 +207,15 @@ class Trainer:
 
     def _report(self) -> Report:
         self._check_losses()  # which waits for the device: what follows is its time alone
-        captures = self._graphs is not None and "_validation" not in self.__dict__
-        with self.spent.on("captures" if captures else "validation"):
+        if self._graphs is not None and "_validation" not in self.__dict__:
+            with self.spent.on("captures"), CAPTURES:
+                return self._validated()
+        with self.spent.on("validation"):
             return self._validated()
 
     def _validated(self) -> Report:
         validation = self._validation
-        with CAPTURES:  # the first time
-            answers = {name: problems.answers() for name, problems in validation.items()}
+        answers = {name: problems.answers() for name, problems in validation.items()}
         own = {name: validation[name].scored(answer) for name, answer in answers.items()}
         results = self.peers.gathered(own, self.config.algorithms)
         for place, of_tasks in enumerate(zip(*results.values(), strict=True)):

@@ -44,9 +44,9 @@ def take(stacks: Sequence[Tensor], steps: Tensor, lanes: Tensor) -> list[Tensor]
 def _clear(starts, stacks, sizes, slots, lanes, BLOCK: tl.constexpr):
     moment, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
     stack, size = own(stacks, starts, job), number(sizes, starts, job)
-    slots, block = number(slots, starts, job), job - number(starts, starts, job)
+    of, block = number(slots, starts, job), job - number(starts, starts, job)
     place = block * BLOCK + tl.arange(0, BLOCK)
-    row = (moment // lanes * slots + slots - 1) * lanes + moment % lanes
+    row = (moment // lanes * of + of - 1) * lanes + moment % lanes
     tl.store(stack + row * size + place, tl.zeros((BLOCK,), tl.float32), place < size)
 
 
@@ -68,16 +68,16 @@ def _put(
 ):  # fmt: skip
     end, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if tl.load(weights + end) > 0:
-        stack, slopes = own(stacks, starts, job), own(slopes, starts, job)
+        stack, slope = own(stacks, starts, job), own(slopes, starts, job)
         size, block = number(sizes, starts, job), job - number(starts, starts, job)
-        slots, parts = number(slots, starts, job), number(parts, starts, job)
+        of = number(slots, starts, job)
         place = block * BLOCK + tl.arange(0, BLOCK)
         total = tl.zeros((BLOCK,), tl.float32)
-        for part in range(parts):
+        for part in range(number(parts, starts, job)):
             row = part * S * E + end
-            total += tl.load(slopes + row * size + place, place < size, 0.0)
+            total += tl.load(slope + row * size + place, place < size, 0.0)
         step, lane = tl.load(steps + end).to(tl.int64), tl.load(lanes + end)
-        row = ((step * slots + slots - 1) * S + end // E) * B + lane
+        row = ((step * of + of - 1) * S + end // E) * B + lane
         tl.store(stack + row * size + place, total, place < size)
 
 
