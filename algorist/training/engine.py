@@ -12,6 +12,7 @@ from itertools import cycle
 from threading import RLock
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,8 +36,8 @@ CAPTURES = RLock()
 threads that train, one at a time. Meanwhile others may replay."""
 
 
-_BERTHS = 64
-"""How many lessons may be on their way to a GPU."""
+_BERTHS = 8
+"""How many lessons may be on their way to a GPU: whoever captures another step waits for them."""
 
 
 class Place(NamedTuple):
@@ -255,6 +256,7 @@ class CapturedEngine(Engine):
                 self.carries[place] = self._empty_carry(place, window)
             self._differentiate(place, window)  # loads kernels
             self.optimiser.prepare()
+        torch.cuda.empty_cache()  # the graph has memory of its own
         if self._accumulates:
             self._make_gradients()
         self._set_gradients(self._gradients)
@@ -308,4 +310,6 @@ class _Berth:
         size = len(content)
         if len(self._room) < size:
             self._room = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned)
-        return self._room[:size].copy_(content)
+        room = self._room[:size]
+        np.copyto(room.numpy(), content.numpy())  # in this thread alone: all others may be at work
+        return room

@@ -90,17 +90,15 @@ class Decoding:
         for name, part in self.parts.items():
             part.turn(slots, getattr(slopes, name))
 
-    def backward(self, k: int) -> None:
-        """The slopes of moment k, but for those of `prepare`."""
+    def backward(self, k: int, aside: Aside) -> None:
+        """The slopes of moment k; aside, those of what was prepared."""
         for part in self.parts.values():
             part.backward(k)
+        with aside.work():
+            for part in self.prepared:
+                part.prepare_backward(k)
         if self.nodes:
             self.nodes.backward(k)
-
-    def prepare_backward(self, k: int) -> None:
-        """The slopes of what was prepared."""
-        for part in self.prepared:
-            part.prepare_backward(k)
 
     def gradients(self, wanted: Gradients) -> DecodeMaps:
         """Of all maps."""

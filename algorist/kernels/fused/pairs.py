@@ -133,7 +133,6 @@ class Points(OfPairs):
     def turn(self, slots: Slots, slopes: Tensor) -> None:
         """Make ready for the way back."""
         super().turn(slots, slopes)
-        self.d_excess = torch.empty_like(self.larger)
         K, P, S, B, n, _, h = self.larger.shape
         self.d_score = self.larger.new_empty(K, P, S, B, self.blocks(n), h)
 
@@ -149,16 +148,16 @@ class Points(OfPairs):
         )  # fmt: skip
 
     def prepare_backward(self, k: int) -> None:
-        """The slopes of what edges and triplets said in step k."""
+        """The slopes of what edges and triplets said in step k, in the place of what was scored."""
         points.pair_values_backward(
             self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
-            *self._triplets(k), self.larger[k], self.d_score[k], self.d_excess[k],
+            *self._triplets(k), self.larger[k], self.d_score[k], self.larger[k],
             *self._slopes(k), precision=self.precision,
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> Pointing:
         """Of the maps."""
-        edge, triplet = self._of_sums(wanted, self.d_excess, each=True)
+        edge, triplet = self._of_sums(wanted, self.larger, each=True)
         score = wanted.want(self.d_score, each=True)
         bias = wanted.want(self.slopes.unsqueeze(-1), each=True)
         return Pointing(edge, triplet, score=score.mT, bias=bias[..., 0])

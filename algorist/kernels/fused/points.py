@@ -250,7 +250,7 @@ def pair_values_backward(
     wide: Tensor | None,
     larger: Tensor,
     d_score: Tensor,  # (P, S, B, blocks, h), to be added up over samples and blocks
-    d_excess: Tensor,  # (P, S, B, n, n, h), the slopes of target + edge + triplets
+    d_excess: Tensor,  # like `larger`, or in its place: the slopes of target + edge + triplets
     d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), of weights and bias, to be added up too
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)

@@ -159,19 +159,16 @@ class _Run:
         from_next = slots.take("after")
         self.outputs.turn(at_ends, of_outputs)
         with self.aside.work():
-            self.outputs.prepare_backward(0)
             slots.clear_last()
             from_next[-1] = 0.0
-        self.outputs.backward(0)
+        self.outputs.backward(0, self.aside)
         self.aside.join()
 
         self.hints.turn(slots, of_hints)
         self.process.turn(slots)
         slots.put_at(self.reading.ends, self.reading.end_weights, at_ends)
         for k in reversed(range(len(from_next))):
-            with self.aside.work():
-                self.hints.prepare_backward(k)
-            self.hints.backward(k)
+            self.hints.backward(k, self.aside)
             with self.aside.work():
                 self.process.connect_triplets_backward(k)
             self.process.renew_backward(k)
