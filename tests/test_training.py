@@ -194,7 +194,7 @@ def test_tasks_are_stepped_in_turns_or_accumulated():
     assert {shared: 3, own: 3}.items() <= together.engine.optimiser.counts().items()
 
 
-def test_the_best_model_is_that_of_the_best_validation(monkeypatch):
+def test_the_best_model_is_the_last_of_the_best_validation(monkeypatch):
     scores = iter([[0.3, 0.1], [0.2, 0.4], [0.3, 0.2]])
 
     monkeypatch.setattr(
@@ -206,12 +206,12 @@ def test_the_best_model_is_that_of_the_best_validation(monkeypatch):
     for report in trainer.run():
         kept.append(weights(trainer))
         reports.append(report)
-    assert [report.best_step for report in reports] == [[1, 1], [1, 2], [1, 2]]
+    assert [report.best_step for report in reports] == [[1, 1], [1, 2], [3, 2]]
     assert trainer.best_scores == [0.3, 0.4]
     best = trainer.best_learner()
-    assert [replica["step"] for replica in best.about["replicas"]] == [1, 2]
+    assert [replica["step"] for replica in best.about["replicas"]] == [3, 2]
     for name, value in best.net.named_parameters():
-        assert torch.equal(value[0], kept[0][name][0])
+        assert torch.equal(value[0], kept[2][name][0])
         assert torch.equal(value[1], kept[1][name][1])
 
 

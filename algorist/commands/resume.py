@@ -15,6 +15,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
     parser.add_argument("folder", metavar="FOLDER", help="the folder of the run, or of --each")
     parser.add_argument("--steps", type=int, metavar="N", help="end at this step instead")
+    parser.add_argument(
+        "--average",
+        type=int,
+        metavar="N",
+        help="validate and keep a mean of the weights over about so many steps, from now on",
+    )
     add_at_once(parser, "of several runs; default: 1, or 3 on a GPU")
     add_stop(parser)
     add_computing(parser, training=True)
@@ -29,11 +35,15 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
     check_logs(arguments)
     if is_each(arguments.folder):
+        if arguments.average is not None:
+            raise ValueError(f"--average: it is for one run, but {arguments.folder} has several")
         return run_each(arguments, terminal)
     if arguments.at_once is not None:
         raise ValueError(f"--at-once: it is for several runs, but {arguments.folder} has only one")
     with company(arguments, terminal) as (how, peers):
-        resumed = Run.resume(arguments.folder, how, arguments.steps, peers=peers)
+        resumed = Run.resume(
+            arguments.folder, how, arguments.steps, peers=peers, average=arguments.average
+        )
         return conduct(resumed, arguments, terminal)
 
 

@@ -16,9 +16,12 @@ def recipe_of(config: Config) -> str:
     """The hash of a configuration.
 
     Seeds are not part of it, since each result names its own, nor is how often a run is saved.
+    Means count where there are some: older results have none.
     """
     values = asdict(_settled(config))
     del values["seeds"], values["schedule"]["checkpoint_every"]
+    if not config.schedule.average:
+        del values["schedule"]["average"]
     text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 

@@ -86,10 +86,14 @@ class ScheduleConfig:
     """Steps between two validations: the best model is picked by these."""
     checkpoint_every: int = 500
     """Steps between two checkpoints."""
+    average: int = 0
+    """Validate and keep a mean of the weights, over about so many steps; 0 takes them as they are.
+    What is learnt is the same."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "validate_every", "checkpoint_every"):
             _at_least(name, getattr(self, name), 1)
+        _at_least("average", self.average, 0)
 
 
 @dataclass(frozen=True)

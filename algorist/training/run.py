@@ -65,10 +65,12 @@ class Run:
         steps: int | None = None,
         slot: Slot | None = None,
         peers: Alone = ALONE,
+        average: int | None = None,
     ) -> Run:
         """The run in a folder, as it stood at its newest whole checkpoint.
 
-        With `steps` it will end there, instead of where it was to end.
+        With `steps` it will end there, instead of where it was to end; with `average` the mean of
+        its weights goes over so many steps from now on.
         """
         folder = Path(folder)
         saved = newest(folder)
@@ -76,8 +78,10 @@ class Run:
             trainer = Trainer.resume(saved, computing, slot, peers)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
-        if steps is not None:
-            trainer.extend(steps)
+        given = {"steps": steps, "average": average}
+        changes = {name: number for name, number in given.items() if number is not None}
+        if changes:
+            trainer.reschedule(**changes)
             run.save()
             run._save_config()
         return run

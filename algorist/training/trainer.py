@@ -24,6 +24,7 @@ from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.model.net import Net
 from algorist.model.scan import Carry
+from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CAPTURES, CapturedEngine, Engine, Lesson, PerSeed, Place
@@ -100,6 +101,21 @@ class Trainer:
         self.best_scores: PerSeed = [-math.inf] * len(config.seeds)
         self.best_steps = [0] * len(config.seeds)
         self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
+        self.average = self._new_average()
+
+    def _new_average(self) -> Average | None:
+        """The mean of the weights from now on, if one is wanted."""
+        config = self.config
+        if not config.schedule.average:
+            return None
+        like = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+        self.computing.apply(like.net)
+        return Average(self.learner, like, config.schedule.average)
+
+    @property
+    def judged(self) -> Learner:
+        """The learner that is validated and of which the best is kept."""
+        return self.average.learner if self.average else self.learner
 
     @property
     def device(self) -> torch.device:
@@ -142,6 +158,8 @@ class Trainer:
                     self.engine.update()
                 self.step += 1
                 self._summed_steps += 1
+                if self.average:
+                    self.average.add(self.step)
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
 
@@ -220,7 +238,7 @@ class Trainer:
         results = self.peers.gathered(own, self.config.algorithms)
         for place, of_tasks in enumerate(zip(*results.values(), strict=True)):
             quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
-            if quality > self.best_scores[place]:
+            if quality >= self.best_scores[place]:  # of equals, the one that has learnt more
                 self._keep_best(place, quality)
         scores = {name: [e.score for e in of_seeds] for name, of_seeds in results.items()}
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
@@ -233,7 +251,7 @@ class Trainer:
     def _validation(self) -> dict[str, Examination]:
         """The benchmark's validation problems, made ready once for all reports."""
         return {
-            name: Examination(self.learner, name, official.split(name, "val"), graphs=self._graphs)
+            name: Examination(self.judged, name, official.split(name, "val"), graphs=self._graphs)
             for name in self.peers.own(self.config.algorithms)
         }
 
@@ -253,8 +271,8 @@ class Trainer:
 
     @cached_property
     def _weights_of_seed(self) -> list[tuple[list[Tensor], list[Tensor]]]:
-        """For each seed, the best weights and the present ones, which never move."""
-        present = {name: p.detach() for name, p in self.net.named_parameters()}
+        """For each seed, the best weights and those that are judged, which never move."""
+        present = {name: p.detach() for name, p in self.judged.net.named_parameters()}
         return [
             ([self.best[name][place] for name in present], [p[place] for p in present.values()])
             for place in range(self.net.replicas)
@@ -266,14 +284,19 @@ class Trainer:
         self.computing.apply(learner.net)
         return learner
 
-    def extend(self, steps: int) -> None:
-        """Train for so many steps in all; nothing before the last step depends on their number."""
-        if steps <= self.step:
+    def reschedule(self, **changes: int) -> None:
+        """Train for so many `steps` in all, or `average` over others from now on.
+
+        Nothing before the last step depends on how many there are.
+        """
+        schedule = replace(self.config.schedule, **changes)
+        if "steps" in changes and schedule.steps <= self.step:
             raise ValueError(
-                f"steps: got {steps}, expected more than the {self.step} that are done"
+                f"steps: got {schedule.steps}, expected more than the {self.step} that are done"
             )
-        schedule = replace(self.config.schedule, steps=steps)
         self.config = replace(self.config, schedule=schedule)
+        if "average" in changes:
+            self.average = self._new_average()
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""
@@ -282,6 +305,8 @@ class Trainer:
         optimiser = self.engine.optimiser
         tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
+        if self.average:
+            tensors |= {f"mean/{n}": p for n, p in self.judged.net.named_parameters()}
         tensors |= {f"adam/{name}": moment for name, moment in optimiser.tensors().items()}
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
@@ -315,6 +340,8 @@ class Trainer:
         trainer.step = checkpoint.step
         for name, value in _below("best/", checkpoint.tensors).items():
             trainer.best[name].copy_(value)
+        if trainer.average:
+            trainer.average.restore(_below("mean/", checkpoint.tensors))
         engine.optimiser.restore(_below("adam/", checkpoint.tensors), state["updates"])
         for name, feed in trainer.feeds.items():
             feed.seek(state["cursors"][name])

@@ -1,8 +1,8 @@
 """Transport: a checkpoint in less than half of its bytes, to go on with it on another machine.
 
-The weights are kept to the bit. What the best weights have more than the present ones is rounded to
-bfloat16, moments and carries are rounded to one bit less (by 0.8 % at most): training goes on
-nearly as it would have gone on here.
+The weights are kept to the bit. What the best weights and the mean of the last ones have more than
+the present ones is rounded to bfloat16, moments and carries are rounded to one bit less (by 0.8 %
+at most): training goes on nearly as it would have gone on here.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class _Form(NamedTuple):
 _FORMS = {
     "net": _Form(torch.float32, 23),
     "best": _Form(torch.bfloat16, 7),
+    "mean": _Form(torch.bfloat16, 7),
     "adam": _Form(torch.bfloat16, 6),
     "carry": _Form(torch.bfloat16, 6),
 }
@@ -74,11 +75,12 @@ def restored(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _relative_to_net(tensors: Mapping[str, Tensor], sign: int) -> dict[str, Tensor]:
-    """The tensors, with the present weights added to the best ones or taken away from them."""
+    """The tensors, with the present weights added to the other ones or taken away from them."""
     result = dict(tensors)
     for name in tensors:
-        if name.startswith("best/"):
-            result[name] = tensors[name] + sign * tensors[f"net/{name.removeprefix('best/')}"]
+        part, _, own = name.partition("/")
+        if part in ("best", "mean"):
+            result[name] = tensors[name] + sign * tensors[f"net/{own}"]
     return result
 
 
