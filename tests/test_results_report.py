@@ -224,6 +224,7 @@ def test_what_is_missing_is_said_and_not_invented(tmp_path):
     drawn = {picture.name: picture for picture in pictures(results)}
     assert drawn["old-vs-new"].draw is not None
     assert drawn["generalist-ablation"].draw is None
+    assert drawn["generalist-vs-specialists"].draw is None  # there is no generalist to compare
     assert "missing: all improvements" in drawn["generalist-ablation"].notes[0]
     assert "28 of 30" in drawn["old-vs-new"].notes[0]
 

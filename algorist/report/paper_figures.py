@@ -115,9 +115,11 @@ def _bars(
 ) -> Picture:
     """Bars side by side for each algorithm of ours, sorted by the score of the key net.
 
-    With another net they are sorted by what the key net scores more than that.
+    With another net they are sorted by what the key net scores more than that. While one of ours
+    has no results there is nothing to compare.
     """
-    shown = [a for a in ALGORITHMS if any(net.is_ours and a in net.values for net in nets)]
+    ours = [net.values for net in nets if net.is_ours]
+    shown = [a for a in ALGORITHMS if all(ours) and any(a in values for values in ours)]
 
     def rank(algorithm: str) -> float:
         own, other = key.values.get(algorithm), less.values.get(algorithm) if less else _NOTHING
