@@ -17,7 +17,7 @@ from algorist.model import objective
 from algorist.model.kinds import TABLE
 from algorist.model.net import Net
 from algorist.model.processors import PROCESSORS
-from algorist.model.window import continuing, pieces, whole
+from algorist.model.window import continuing, pieces, tight, whole
 from algorist.spec import Kind, Spec, Stage, edge, graph, node
 
 ON_GPU = torch.cuda.is_available()
@@ -219,6 +219,13 @@ def test_chunks_go_on_where_the_ones_before_stopped():
     assert windows[1].follows[0].any(), "one of them should have more to predict"
     assert windows[1].is_first[1].any(), "a trajectory should begin inside"
     assert_fused_is_plain(made(MANY), windows)
+
+
+def test_trajectories_follow_each_other_in_fewer_lanes():
+    window = whole([problems(MANY, seed=seed, count=4) for seed in SEEDS])
+    fewer = tight(window.padded(2 * window.steps + 1, 4), lambda needed: needed)
+    assert fewer.follows.shape[-1] == 2
+    assert_fused_is_plain(made(MANY), [fewer.to(DEVICE)])
 
 
 @pytest.mark.parametrize(("algorithm", "keep_hints"), [(EVERYTHING, True), ("bfs", False)])

@@ -10,7 +10,7 @@ import torch
 
 from algorist.data.chunks import Chunker
 from algorist.model import objective
-from algorist.model.window import continuing, pieces, whole
+from algorist.model.window import continuing, pieces, tight, whole
 from algorist.spec import Stage
 
 
@@ -167,6 +167,50 @@ def test_pieces_predict_what_the_whole_does(steps, forced):
             for result, part in zip(results, parts, strict=True)
         )
         torch.testing.assert_close(got, value)
+
+
+def whole_problems(algorithm, n, count, *, forced, permuted):
+    """The problems of two replicas, with all that training draws."""
+    window = whole([small.problems(algorithm, n=n, count=count, seed=s) for s in (1, 2)])
+    rng = np.random.RandomState(0)
+    if forced:
+        window = window.with_forced(rng.uniform(size=(window.steps, 2, count)) < 0.5)
+    if permuted:
+        window = window.with_noise(rng.gumbel(size=(2, count, n, n)).astype(np.float32))
+    return window
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize(
+    ("algorithm", "n"), [("mst_kruskal", 5), ("quicksort", 6), ("quickselect", 6), ("bfs", 7)]
+)
+def test_trajectories_that_follow_each_other_have_the_losses_of_those_side_by_side(
+    algorithm, n, forced
+):
+    permuted = algorithm == "quicksort"
+    window = whole_problems(algorithm, n, 12, forced=forced, permuted=permuted)
+    window = window.padded(2 * window.steps + 1, 12)
+    fewer = tight(window, lambda needed: needed)
+    assert fewer.steps == window.steps
+    assert fewer.follows.shape[-1] < 12
+    for s in range(2):  # all steps and ends are there, and no two at one place
+        assert fewer.follows[:, s].sum() == window.follows[:, s].sum()
+        assert len(set(zip(*(x[s].tolist() for x in fewer.ends), strict=True))) == 12
+    net = small.lively(small.net(algorithm, seeds=(0, 1)))
+    got, expected = (losses(net, algorithm, net.rollout(algorithm, x), x) for x in (fewer, window))
+    small.assert_same(got, expected)
+    small.assert_same(
+        gradients(net, objective.total(got)), gradients(net, objective.total(expected)), 1e-4
+    )
+
+
+def test_lanes_are_saved_only_where_trajectories_are_short():
+    window = whole([small.problems("insertion_sort", count=5)])  # all of one length
+    assert tight(window, lambda needed: needed) is window
+    window = whole_problems("mst_kruskal", 5, 12, forced=False, permuted=False)
+    needed = tight(window, lambda needed: needed).follows.shape[-1]
+    assert tight(window, lambda needed: needed + 1).follows.shape[-1] == needed + 1
+    assert tight(window, lambda needed: 12) is window
 
 
 def test_replicas_with_different_numbers_of_ends_share_a_window():

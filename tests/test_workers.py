@@ -54,7 +54,7 @@ def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
         layouts = {}
         for lesson in lessons:
             own = lesson.packed.layout
-            shape = (lesson.place, own.steps, own.ends)
+            shape = (lesson.place, own.shape)
             assert layouts.setdefault(shape, own) is own
         assert len(layouts) < 18
 
@@ -83,7 +83,7 @@ def test_a_window_can_be_put_into_bytes_and_cut_out_again():
     layout.window(content).map(lambda tensor: found.append(tensor) or tensor)
     window.map(lambda tensor: torch.testing.assert_close(found.pop(0), tensor) or tensor)
     assert not found
-    assert (layout.steps, layout.ends) == (window.steps, window.end_weights.shape[1])
+    assert layout.shape == (*window.follows.shape[::2], window.end_weights.shape[1])
 
 
 def test_what_is_learnt_does_not_depend_on_bytes_that_are_overwritten_later():

@@ -132,6 +132,36 @@ class Window:
         )
 
 
+def tight(window: Window, rounded: Callable[[int], int]) -> Window:
+    """Whole trajectories in fewer lanes: short ones follow each other, as in chunks.
+
+    There are as many lanes as `rounded` makes of those that are needed. The losses are the same.
+    """
+    (at_step, lanes), (steps, replicas, before) = window.ends, window.follows.shape
+    placed = [_placed((own + 2).tolist(), steps + 1) for own in at_step]  # in moments
+    count = rounded(1 + max(lane for places in placed for lane, _ in places))
+    if count >= before:
+        return window
+    moments = np.zeros((steps + 1, replicas, count), np.int64)  # which of its trajectory, and
+    sources = np.zeros_like(moments)  # in which lane that was
+    for s, places in enumerate(placed):
+        for own, ((lane, start), end) in enumerate(zip(places, at_step[s].tolist(), strict=True)):
+            moments[start : start + end + 2, s, lane] = np.arange(end + 2)
+            sources[start : start + end + 2, s, lane] = lanes[s, own]
+    moment, source, replica = _tensor(moments), _tensor(sources), torch.arange(replicas)[:, None]
+    at = (moment[:-1], replica, source[:-1])
+    starts = torch.tensor([[start for _, start in places] for places in placed])
+    return replace(
+        window,
+        inputs=window.inputs.map(lambda x: x[at[1:]]),
+        hints=window.hints.map(lambda x: x[moment, replica, source]),
+        follows=window.follows[at] * (moment[1:] == moment[:-1] + 1),
+        ends=(starts + at_step, torch.tensor([[lane for lane, _ in places] for places in placed])),
+        is_first=moment[:-1] == 0,
+        forced=None if window.forced is None else window.forced[at],
+    )
+
+
 def whole(batches: Sequence[Batch], *, steps: int | None = None) -> Window:
     """Whole trajectories, a batch for each replica, as one window that begins them all.
 
@@ -217,6 +247,20 @@ def _end_table(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         table[:, s, : len(places[0])] = places
         weights[s, : len(places[0])] = 1.0
     return table[0], table[1], weights
+
+
+def _placed(sizes: Sequence[int], room: int) -> list[tuple[int, int]]:
+    """A lane for each of some sizes, and where in it: the largest first, where there is room."""
+    filled: list[int] = []
+    places = [(0, 0)] * len(sizes)
+    for own in sorted(range(len(sizes)), key=lambda own: -sizes[own]):
+        size = sizes[own]
+        lane = next((lane for lane, x in enumerate(filled) if x + size <= room), len(filled))
+        if lane == len(filled):
+            filled.append(0)
+        places[own] = (lane, filled[lane])
+        filled[lane] += size
+    return places
 
 
 def _first_columns(chosen: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,11 +21,11 @@ from algorist.model import objective
 from algorist.model.graphs import Graphs
 from algorist.model.net import Net
 from algorist.model.scan import Carry
-from algorist.model.window import Window
+from algorist.model.window import Window, tight
 from algorist.training.config import Config
 from algorist.training.feed import Portion
 from algorist.training.optimiser import Optimiser
-from algorist.training.packing import Packed, packed
+from algorist.training.packing import Packed, Shape, packed
 from algorist.training.parallel import ALONE, Alone
 from algorist.training.spent import Spent
 
@@ -62,19 +62,22 @@ def lesson(portion: Portion, fit: Callable[[Window], Window]) -> Lesson:
 
 
 def as_it_is(window: Window) -> Window:
-    """A window without padding."""
+    """A window of any shape."""
     return window
 
 
 def fitted(window: Window) -> Window:
-    """A window padded to one of few shapes, so that few graphs serve all windows.
+    """A window in one of few shapes, so that few graphs serve all windows.
 
-    Whole trajectories are given up to an eighth more steps. Chunks all have the same number of
-    steps; their ends become once, twice, three, four, six, ... times as many as there are lanes.
+    Whole trajectories are given up to an eighth more steps, and as few lanes as they fit into: 1,
+    2, 3, 4, 6, ... Chunks all have the same number of steps and lanes; their ends become once,
+    twice, three, four, six, ... times as many as there are lanes.
     """
     lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
-    steps = window.steps if window.is_first is not None else rounded_up(window.steps, 4)
-    return window.padded(steps, lanes * rounded_up(-(-ends // lanes), 2))
+    if window.is_first is None:
+        longer = window.padded(rounded_up(window.steps, 4), ends)
+        return tight(longer, lambda needed: rounded_up(needed, 2))
+    return window.padded(window.steps, lanes * rounded_up(-(-ends // lanes), 2))
 
 
 def rounded_up(number: int, digits: int) -> int:
@@ -94,7 +97,7 @@ class Engine:
     """
 
     fit = staticmethod(as_it_is)
-    """How windows are padded."""
+    """How windows are put into shape."""
 
     def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Alone = ALONE):
         self.net, self._peers = net, peers
@@ -209,7 +212,7 @@ class CapturedEngine(Engine):
         """Windows are copied to the GPU on a new stream, or on a given one."""
         super().__init__(net, config, captured=True)
         self._graphs, self._spent = graphs, spent or Spent()
-        self._steps: dict[tuple[Place, int, int], _Step] = {}
+        self._steps: dict[tuple[Place, Shape], _Step] = {}
         self._copies = copies or torch.cuda.Stream(net.device)
         self._berths = cycle([_Berth(pinned=self._on_gpu) for _ in range(_BERTHS)])
         self._gradients: dict[str, Tensor] = {}
@@ -217,8 +220,7 @@ class CapturedEngine(Engine):
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a window: unless gradients accumulate, the weights change."""
-        layout = lesson.packed.layout
-        shape = (lesson.place, layout.steps, layout.ends)
+        shape = (lesson.place, lesson.packed.layout.shape)
         step = self._steps.get(shape)
         if step is None:
             with self._capturing():

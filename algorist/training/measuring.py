@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 import torch
 
@@ -23,6 +22,7 @@ from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
 from algorist.training.engine import CAPTURES, Lesson, Place
 from algorist.training.feed import Feed, Portion
+from algorist.training.packing import Shape
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
 
@@ -93,7 +93,7 @@ def step_cost(
         replicas=replicas,
         batch_size=config.data.batch_size,
         steps=portion.window.steps,
-        padded_steps=lesson.packed.layout.steps,
+        padded_steps=lesson.packed.layout.shape.steps,
         ms=1000 * seconds,
         fastest_ms=1000 * min(rounds),
         ms_per_algorithm_step=per_step,
@@ -219,7 +219,7 @@ def training_cost(
         cycles=cycles,
         ready_s=ready,
         captures=len(captures),
-        slowest_capture=slowest.place,
+        slowest_capture=slowest[0],
         slowest_capture_s=captures[slowest],
         late_captures=len(late.captures),
         late_s=late_s,
@@ -254,19 +254,15 @@ def check_cycles(config: Config, warm_up: int, cycles: int) -> None:
         )
 
 
-class _Shape(NamedTuple):
-    """Windows that one capture serves."""
-
-    place: Place
-    steps: int = 0
-    ends: int = 0
+_Captured = tuple[Place, Shape | None]
+"""What is done once: for a place, and for windows of one shape."""
 
 
 @dataclass
 class _Times:
     """Seconds of what is not done in every step."""
 
-    captures: dict[_Shape, float] = field(default_factory=dict)
+    captures: dict[_Captured, float] = field(default_factory=dict)
     validations: list[float] = field(default_factory=list)
 
 
@@ -276,7 +272,7 @@ class _Watched(Trainer):
     def __init__(self, config: Config, computing: Computing, slot: Slot | None = None):
         super().__init__(config, computing, slot=slot)
         self.times = _Times()
-        self._seen: set[_Shape] = set()
+        self._seen: set[_Captured] = set()
 
     def validate(self) -> None:
         """Make a report that is not due."""
@@ -290,12 +286,9 @@ class _Watched(Trainer):
             self._seen.add(shape)
             self.times.captures[shape] = clocks.seconds(learn, self.device)
 
-    def _shape(self, lesson: Lesson) -> _Shape:
-        """Without graphs only kernels are compiled, and those serve all lengths."""
-        layout = lesson.packed.layout
-        if self._graphs is None:
-            return _Shape(lesson.place)
-        return _Shape(lesson.place, layout.steps, layout.ends)
+    def _shape(self, lesson: Lesson) -> _Captured:
+        """Without graphs only kernels are compiled, and those serve all shapes."""
+        return lesson.place, lesson.packed.layout.shape if self._graphs else None
 
     def _report(self) -> Report:
         clocks.synchronise(self.device)

@@ -14,6 +14,19 @@ _ALIGNMENT = 256
 """Bytes: tensors begin where an allocation of their own might."""
 
 
+class Shape(NamedTuple):
+    """What windows of one algorithm and size differ in."""
+
+    steps: int
+    lanes: int
+    ends: int
+
+
+def shape_of(window: Window) -> Shape:
+    """How long and wide a window is, and how many ends it has room for."""
+    return Shape(window.steps, window.follows.shape[-1], window.end_weights.shape[1])
+
+
 class Layout:
     """Where the tensors of windows of one shape stand in a run of bytes."""
 
@@ -21,7 +34,7 @@ class Layout:
         sizes = [_aligned(tensor.nbytes) for tensor in _tensors(window)]
         *self._starts, self.size = accumulate(sizes, initial=0)
         self._shapes = window.map(lambda tensor: tensor.to("meta"))
-        self.steps, self.ends = window.steps, window.end_weights.shape[1]
+        self.shape = shape_of(window)
 
     def window(self, content: Tensor) -> Window:
         """The window whose tensors are slices of the given bytes."""

@@ -26,7 +26,7 @@ from torch import Tensor
 from algorist.data.chunks import Cursor
 from algorist.training.engine import Lesson, Place
 from algorist.training.lessons import Syllabus
-from algorist.training.packing import Layout, Packed
+from algorist.training.packing import Layout, Packed, shape_of
 
 Message = tuple[int, tuple[Place, Layout] | None, Sequence[Cursor]]
 """The number of a lesson's layout, the layout itself where it is new, and the cursors."""
@@ -221,7 +221,7 @@ class _Worker:
         layouts: list[Layout] = []
         for portion in syllabus.of_worker(self._number, self._of):
             window, place = portion.window, Place(portion.algorithm, portion.size)
-            shape, new = (place, window.steps, window.end_weights.shape[1]), None
+            shape, new = (place, shape_of(window)), None
             if shape not in numbers:
                 numbers[shape] = len(layouts)
                 layouts.append(Layout(window))
