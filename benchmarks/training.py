@@ -143,6 +143,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     from algorist.model.learner import Learner
     from algorist.model.window import whole
     from algorist.training.config import OptimiserConfig
+    from algorist.training.engine import snug
     from algorist.training.optimiser import Optimiser
     from algorist.training.recipes import recipe
 
@@ -164,7 +165,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
                 .gumbel(size=(1, count, batch.n, batch.n))
                 .astype(np.float32)
             )
-            window = whole([batch]).with_noise(noise)
+            window = snug(whole([batch]).with_noise(noise))
             parts = objective.losses(net.specs[name], net.rollout(name, window), window)
             objective.total(parts).sum().backward()
             optimiser.step()
