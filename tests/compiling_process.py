@@ -10,53 +10,66 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import torch
-from triton.backends.compiler import GPUTarget
-from triton.runtime import driver
-from triton.runtime.jit import JITFunction
 
-with (  # those that follow each other are made for a GPU that can do it
-    patch("torch.cuda.is_available", lambda: True),
-    patch("torch.cuda.get_device_capability", lambda *_: (9, 0)),
-):
+
+def compile_instead_of_launching():
+    """From now on; returns the names of all kernels that are called."""
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime import driver
+    from triton.runtime.jit import JITFunction
+
+    called, launch = set(), JITFunction.run
+
+    def compile_only(kernel, *given, grid, warmup, **options):
+        called.add(kernel.fn.__name__)
+        return launch(kernel, *given, grid=grid, warmup=True, **options)
+
+    JITFunction.run = compile_only
+    driver.set_active(
+        SimpleNamespace(
+            get_current_target=lambda: GPUTarget("cuda", 90, 32),
+            get_current_device=lambda: 0,
+            get_current_stream=lambda device: 0,
+        )
+    )
+    return called
+
+
+def learn(algorithm, processor):
+    """Call all that a training step and a test need."""
+    from algorist.data import official
+    from algorist.model.computing import Computing
+    from algorist.model.predicting import predict
+    from algorist.training import recipes
+    from algorist.training.trainer import Trainer
+
+    config = recipes.generalist([algorithm])
+    config = replace(config, model=replace(config.model, processor=processor))
+    trainer = Trainer(config, Computing(kernels="fused"))
+    trainer.engine.learn(trainer.engine.lesson(trainer.feeds[algorithm].portion(0)))
+    predict(trainer.learner, algorithm, official.beginning(algorithm, "test", 1))
+
+
+def update():
+    """Call what Adam needs, which only GPUs do."""
     from algorist.kernels.fused.adam import Adam, Weights
 
-from algorist.data import official
-from algorist.model.computing import Computing
-from algorist.model.predicting import predict
-from algorist.training import recipes
-from algorist.training.engine import lesson
-from algorist.training.trainer import Trainer
-
-compiled = set()
-launch = JITFunction.run
+    nothing = torch.zeros(1, 1)
+    Adam([Weights(*[nothing] * len(Weights._fields))]).warm_up()
 
 
-def compile_only(kernel, *given, grid, warmup, **options):
-    compiled.add(kernel.fn.__name__)
-    return launch(kernel, *given, grid=grid, warmup=True, **options)
+def main():
+    called = compile_instead_of_launching()
+    with (  # kernels that follow each other are made for a GPU that can do it
+        patch("torch.cuda.is_available", lambda: True),
+        patch("torch.cuda.get_device_capability", lambda *_: (9, 0)),
+    ):
+        import algorist.kernels.fused.tiling  # noqa: F401
+    for words in sys.argv[1:]:
+        learn(*words.split(":"))
+    update()
+    print(*sorted(called))
 
 
-def learn(config):
-    """What a training step and a test launch."""
-    trainer = Trainer(config, Computing(kernels="fused"))
-    (name,) = config.algorithms
-    portion = trainer.feeds[name].portion(0)
-    trainer.engine.learn(lesson(portion, trainer.engine.fit))
-    predict(trainer.learner, name, official.beginning(name, "test", 1))
-
-
-driver.set_active(
-    SimpleNamespace(
-        get_current_target=lambda: GPUTarget("cuda", 90, 32),
-        get_current_device=lambda: 0,
-        get_current_stream=lambda device: 0,
-    )
-)
-JITFunction.run = compile_only
-for given in sys.argv[1:]:
-    algorithm, processor = given.split(":")
-    config = recipes.generalist([algorithm])
-    learn(replace(config, model=replace(config.model, processor=processor)))
-nothing = torch.zeros(1, 1)
-Adam([Weights(*[nothing] * len(Weights._fields))]).warm_up()
-print(*sorted(compiled))
+if __name__ == "__main__":
+    main()
