@@ -63,9 +63,9 @@ def lesson(portion: Portion, fit: Callable[[Window], Window]) -> Lesson:
 
 def snug(window: Window) -> Window:
     """Whole trajectories in as few lanes as they fit into, where that saves an eighth or more."""
-    return (
-        window if window.is_first is not None else tight(window, lambda lanes: rounded_up(lanes, 3))
-    )
+    if window.is_first is not None:  # chunks have no room to spare
+        return window
+    return tight(window, lambda needed: rounded_up(needed, 3))
 
 
 def fitted(window: Window) -> Window:
