@@ -204,13 +204,15 @@ def test_trajectories_that_follow_each_other_have_the_losses_of_those_side_by_si
     )
 
 
-def test_lanes_are_saved_only_where_trajectories_are_short():
+def test_lanes_are_saved_only_where_trajectories_are_short_and_inputs_small(monkeypatch):
     window = whole([small.problems("insertion_sort", count=5)])  # all of one length
     assert tight(window, lambda needed: needed) is window
     window = whole_problems("mst_kruskal", 5, 12, forced=False, permuted=False)
     needed = tight(window, lambda needed: needed).follows.shape[-1]
     assert tight(window, lambda needed: needed + 1).follows.shape[-1] == needed + 1
     assert tight(window, lambda needed: 12) is window
+    monkeypatch.setattr("algorist.model.window._MOST_INPUTS", 1000)
+    assert tight(window, lambda needed: needed) is window
 
 
 def test_replicas_with_different_numbers_of_ends_share_a_window():

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from algorist.data.chunks import Chunk
 
 
+_MOST_INPUTS = 1 << 26
+"""The most bytes of inputs that are repeated to save lanes."""
+
+
 @dataclass(frozen=True)
 class Window:
     """S replicas, B lanes, K steps, E ends of trajectories."""
@@ -136,11 +140,13 @@ def tight(window: Window, rounded: Callable[[int], int]) -> Window:
     """Whole trajectories in fewer lanes: short ones follow each other, as in chunks.
 
     There are as many lanes as `rounded` makes of those that are needed. The losses are the same.
+    Inputs are then repeated at each step: where that would take much room, all stays as it is.
     """
     (at_step, lanes), (steps, replicas, before) = window.ends, window.follows.shape
     placed = [_placed((own + 2).tolist(), steps + 1) for own in at_step]  # in moments
     count = rounded(1 + max(lane for places in placed for lane, _ in places))
-    if count >= before:
+    repeated = sum(part.nbytes for part in window.inputs.parts) // before * count * steps
+    if count >= before or repeated > _MOST_INPUTS:
         return window
     moments = np.zeros((steps + 1, replicas, count), np.int64)  # which of its trajectory, and
     sources = np.zeros_like(moments)  # in which lane that was
