@@ -211,6 +211,8 @@ def test_lanes_are_saved_only_where_trajectories_are_short_and_inputs_small(monk
     needed = tight(window, lambda needed: needed).follows.shape[-1]
     assert tight(window, lambda needed: needed + 1).follows.shape[-1] == needed + 1
     assert tight(window, lambda needed: 12) is window
+    with pytest.raises(ValueError, match="ends: got 13, expected one in each of 12 lanes"):
+        tight(window.padded(window.steps, 13), lambda needed: needed)
     monkeypatch.setattr("algorist.model.window._MOST_INPUTS", 1000)
     assert tight(window, lambda needed: needed) is window
 

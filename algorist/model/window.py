@@ -143,6 +143,8 @@ def tight(window: Window, rounded: Callable[[int], int]) -> Window:
     Inputs are then repeated at each step: where that would take much room, all stays as it is.
     """
     (at_step, lanes), (steps, replicas, before) = window.ends, window.follows.shape
+    if at_step.shape[1] != before:
+        raise ValueError(f"ends: got {at_step.shape[1]}, expected one in each of {before} lanes")
     placed = [_placed((own + 2).tolist(), steps + 1) for own in at_step]  # in moments
     count = rounded(1 + max(lane for places in placed for lane, _ in places))
     repeated = sum(part.nbytes for part in window.inputs.parts) // before * count * steps
