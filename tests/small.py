@@ -62,6 +62,11 @@ def rolled(net, algorithm, *batches, **options):
     }
 
 
+def weights(net):
+    """The weights of a net as they are now, by their names."""
+    return {name: p.detach().clone() for name, p in net.named_parameters()}
+
+
 def assert_same(got, expected, tolerance=1e-5):
     """Named tensors agree."""
     assert got.keys() == expected.keys()

@@ -17,29 +17,19 @@ def config(average, steps=4):
     return small.training("bfs", seeds=(0, 1), steps=steps, schedule={**EVERY, "average": average})
 
 
-def weights(net):
-    return {name: p.detach().clone() for name, p in net.named_parameters()}
-
-
-def assert_close(got, expected, **tolerance):
-    assert got.keys() == expected.keys()
-    for name, value in expected.items():
-        torch.testing.assert_close(got[name], value, **tolerance)
-
-
 @pytest.mark.parametrize("average", [1, 3, 100])
 def test_the_mean_goes_over_some_steps_and_training_does_not_notice(average):
     plain, averaged = Trainer(config(0)), Trainer(config(average))
     assert plain.judged is plain.learner
     assert averaged.judged is not averaged.learner
-    mean = weights(averaged.net)
+    mean = small.weights(averaged.net)
     for step, _ in enumerate(zip(plain.run(), averaged.run(), strict=True), start=1):
-        now = weights(averaged.net)
-        for name, value in weights(plain.net).items():
+        now = small.weights(averaged.net)
+        for name, value in small.weights(plain.net).items():
             assert torch.equal(now[name], value)
         share = max(1 / average, 10 / (10 + step))
         mean = {name: (1 - share) * old + share * now[name] for name, old in mean.items()}
-        assert_close(weights(averaged.judged.net), mean)
+        small.assert_same(small.weights(averaged.judged.net), mean, 1e-6)
 
 
 def test_the_mean_is_what_is_validated_and_kept(tmp_path):
@@ -47,7 +37,7 @@ def test_the_mean_is_what_is_validated_and_kept(tmp_path):
     judged = []
 
     def note(trainer, report):
-        judged.append((report.best_step, weights(trainer.judged.net)))
+        judged.append((report.best_step, small.weights(trainer.judged.net)))
 
     run.train(observe=note)
     last = judged[-1][0]
@@ -56,7 +46,7 @@ def test_the_mean_is_what_is_validated_and_kept(tmp_path):
         for seed in (0, 1):
             assert torch.equal(value[seed], judged[last[seed] - 1][1][name][seed])
     examined = Trainer.resume(newest(tmp_path / "run")).judged
-    assert_close(weights(examined.net), judged[-1][1], rtol=0, atol=0)
+    small.assert_same(small.weights(examined.net), judged[-1][1], 0)
 
 
 def test_a_run_with_a_mean_goes_on_exactly(tmp_path):
@@ -67,26 +57,28 @@ def test_a_run_with_a_mean_goes_on_exactly(tmp_path):
     Run.resume(tmp_path / "parts").train()
     got, expected = newest(tmp_path / "parts"), newest(tmp_path / "whole")
     assert any(name.startswith("mean/") for name in expected.tensors)
-    assert_close(got.tensors, expected.tensors, rtol=0, atol=0)
+    small.assert_same(got.tensors, expected.tensors, 0)
 
 
 def test_a_packed_mean_is_nearly_as_it_was(tmp_path):
     Run.start(tmp_path / "run", config(3)).train()
     pack(tmp_path / "run", tmp_path / "packed")
     got, expected = newest(tmp_path / "packed"), newest(tmp_path / "run")
-    assert_close(got.tensors, expected.tensors, rtol=1e-2, atol=1e-4)
+    assert got.tensors.keys() == expected.tensors.keys()
+    for name, value in expected.tensors.items():
+        torch.testing.assert_close(got.tensors[name], value, rtol=1e-2, atol=1e-4)
 
 
 def test_a_run_can_be_averaged_from_now_on(tmp_path):
     Run.start(tmp_path, config(0)).train()
     resumed = Run.resume(tmp_path, steps=6, average=5)
-    begun = weights(resumed.trainer.judged.net)
-    assert_close(begun, weights(resumed.trainer.net), rtol=0, atol=0)
+    begun = small.weights(resumed.trainer.judged.net)
+    small.assert_same(begun, small.weights(resumed.trainer.net), 0)
     resumed.train()
     again = Run.resume(tmp_path).trainer
     assert again.config.schedule.average == 5
     assert not torch.equal(
-        weights(again.judged.net)["processor.first.weight"], begun["processor.first.weight"]
+        small.weights(again.judged.net)["processor.first.weight"], begun["processor.first.weight"]
     )
 
 

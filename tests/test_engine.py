@@ -191,7 +191,7 @@ def test_a_capture_does_not_touch_the_state(config, without_gpu):
         captured = staticmethod(lambda work: Recorded(lambda: None))
 
     net = fresh(config, Computing())
-    before = {name: p.detach().clone() for name, p in net.named_parameters()}
+    before = small.weights(net)
     made = taught(CapturedEngine(net, config, NoReplay()), config)
     assert made._steps
     for name, parameter in net.named_parameters():

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "algorist"
 
 ORDER = [
     "errors",
+    "extras",
     "spec",
     "batch",
     "weights",

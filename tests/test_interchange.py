@@ -67,7 +67,7 @@ def test_one_replica_is_set_and_the_others_stay():
     meta, arrays = golden.read(RECORD)
     single = golden.net_of(meta, arrays, golden.batch_of(meta, arrays).spec)
     net = Net(single.specs, single.config, seeds=(0, 1, 2))
-    before = {name: p.detach().clone() for name, p in net.named_parameters()}
+    before = small.weights(net)
     official.import_parameters(net, golden_records.part(arrays, "params"), replica=1)
     for name, parameter in net.named_parameters():
         assert torch.equal(parameter[1], single.get_parameter(name)[0])

@@ -34,7 +34,7 @@ def trained(config):
 
 
 def weights(trainer):
-    return {name: p.detach().clone() for name, p in trainer.net.named_parameters()}
+    return small.weights(trainer.net)
 
 
 def assert_equal(got, expected):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import socket
 from threading import Event, Lock
-from types import ModuleType
 from typing import Any
 
 from algorist.experiments.assignments import Assignment, Reply
 from algorist.experiments.processes import DiedError, Process
+from algorist.extras import extra
 
 DIED = "died"
 """The state of a run whose process has ended without an answer, as a host tells it."""
@@ -50,7 +50,7 @@ class Cluster:
 
     def __init__(self, address: str):
         """Reach a cluster, by an address as Ray has them."""
-        self._ray, self._address = import_ray(), address
+        self._ray, self._address = extra("ray", "Ray"), address
         try:
             _expect_listener(address)
             self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
@@ -112,17 +112,6 @@ def _expect_listener(address: str) -> None:
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon:
         socket.create_connection((host, int(port)), _PATIENCE).close()
-
-
-def import_ray() -> ModuleType:
-    """Ray, which few have."""
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError:
-        message = "Ray is not installed: pip install 'algorist[ray]'"
-        raise ValueError(message) from None
-    return ray
 
 
 def _room(resources: dict[str, float], cores: int, gpus: float) -> int:

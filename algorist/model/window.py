@@ -145,26 +145,25 @@ def tight(window: Window, rounded: Callable[[int], int]) -> Window:
     (at_step, lanes), (steps, replicas, before) = window.ends, window.follows.shape
     if at_step.shape[1] != before:
         raise ValueError(f"ends: got {at_step.shape[1]}, expected one in each of {before} lanes")
-    placed = [_placed((own + 2).tolist(), steps + 1) for own in at_step]  # in moments
-    count = rounded(1 + max(lane for places in placed for lane, _ in places))
+    sizes = at_step.numpy() + 2  # in moments
+    lane, start = np.array([_placed(own, steps + 1) for own in sizes.tolist()]).transpose(2, 0, 1)
+    count = rounded(1 + int(lane.max()))
     repeated = sum(part.nbytes for part in window.inputs.parts) // before * count * steps
     if count >= before or repeated > _MOST_INPUTS:
         return window
-    moments = np.zeros((steps + 1, replicas, count), np.int64)  # which of its trajectory, and
-    sources = np.zeros_like(moments)  # in which lane that was
-    for s, places in enumerate(placed):
-        for own, ((lane, start), end) in enumerate(zip(places, at_step[s].tolist(), strict=True)):
-            moments[start : start + end + 2, s, lane] = np.arange(end + 2)
-            sources[start : start + end + 2, s, lane] = lanes[s, own]
+    # Where each moment comes from: which it was of its trajectory, and in which lane.
+    moments, sources = np.zeros((2, steps + 1, replicas, count), np.int64)
+    for own in np.ndindex(sizes.shape):
+        there = slice(start[own], start[own] + sizes[own]), own[0], lane[own]
+        moments[there], sources[there] = np.arange(sizes[own]), lanes[own]
     moment, source, replica = _tensor(moments), _tensor(sources), torch.arange(replicas)[:, None]
     at = (moment[:-1], replica, source[:-1])
-    starts = torch.tensor([[start for _, start in places] for places in placed])
     return replace(
         window,
         inputs=window.inputs.map(lambda x: x[at[1:]]),
         hints=window.hints.map(lambda x: x[moment, replica, source]),
         follows=window.follows[at] * (moment[1:] == moment[:-1] + 1),
-        ends=(starts + at_step, torch.tensor([[lane for lane, _ in places] for places in placed])),
+        ends=(_tensor(start) + at_step, _tensor(lane)),
         is_first=moment[:-1] == 0,
         forced=None if window.forced is None else window.forced[at],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 
 import torch
@@ -17,12 +18,10 @@ _YOUNG = 10
 class Average:
     """A learner whose weights are the mean of those of a learner in training."""
 
-    def __init__(self, source: Learner, like: Learner, steps: int):
-        """Begin with the present weights of the source, in the net of another one like it."""
-        like.net.load_state_dict(source.net.state_dict())
-        like.net.requires_grad_(requires_grad=False)
-        self.learner, self._steps = replace(like, about=source.about), steps
-        self._means = list(like.net.parameters())
+    def __init__(self, source: Learner, steps: int):
+        """Begin with the present weights of the source, before it has learnt anything here."""
+        self.learner, self._steps = replace(source, net=deepcopy(source.net)), steps
+        self._means = list(self.learner.net.requires_grad_(requires_grad=False).parameters())
         self._weights = [p.detach() for p in source.net.parameters()]
 
     def add(self, step: int) -> None:

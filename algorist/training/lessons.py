@@ -31,7 +31,7 @@ class Syllabus:
     cursors: Mapping[str, Mapping[str, Sequence[Cursor]]]
     """Where the chunks of each task stand."""
     fit: Callable[[Window], Window]
-    """How windows are padded."""
+    """How windows are put into shape."""
     share: Share = ALL
     """The lanes that are learnt from here."""
 
@@ -61,7 +61,7 @@ class Syllabus:
         return lesson(self._portion(turn), self.fit)
 
     def of_worker(self, number: int, workers: int) -> Iterator[Portion]:
-        """What one of several workers prepares, with windows that are padded already."""
+        """What one of several workers prepares, with windows that are in shape already."""
         for owner, turn in self.turns(self.feeds(), workers):
             if owner == number:
                 portion = self._portion(turn)

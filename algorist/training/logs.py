@@ -7,6 +7,7 @@ from dataclasses import asdict
 from types import ModuleType
 from typing import Any
 
+from algorist.extras import extra
 from algorist.training.run import Run
 from algorist.training.trainer import Report
 
@@ -75,13 +76,8 @@ class WeightsAndBiases:
 
 
 def import_wandb() -> ModuleType:
-    """The package of Weights & Biases, which few have."""
-    try:
-        import wandb
-    except ImportError:
-        message = "Weights & Biases is not installed: pip install 'algorist[wandb]'"
-        raise ValueError(message) from None
-    return wandb
+    """The package of Weights & Biases."""
+    return extra("wandb", "Weights & Biases")
 
 
 def _identity(run: Run) -> str:

@@ -210,7 +210,7 @@ def training_cost(
     steps, every = config.schedule.steps, config.schedule.validate_every
     cycle = learning + validation / every
     captures = early.captures | late.captures
-    slowest = max(captures, key=lambda shape: captures[shape])
+    (slowest, _), slowest_s = max(captures.items(), key=lambda capture: capture[1])
     late_s = sum(late.captures.values())
     samples = len(config.algorithms) * len(config.seeds) * config.data.batch_size
     return TrainingCost(
@@ -219,8 +219,8 @@ def training_cost(
         cycles=cycles,
         ready_s=ready,
         captures=len(captures),
-        slowest_capture=slowest[0],
-        slowest_capture_s=captures[slowest],
+        slowest_capture=slowest,
+        slowest_capture_s=slowest_s,
         late_captures=len(late.captures),
         late_s=late_s,
         cycle_ms=1000 * cycle,

@@ -105,12 +105,8 @@ class Trainer:
 
     def _new_average(self) -> Average | None:
         """The mean of the weights from now on, if one is wanted."""
-        config = self.config
-        if not config.schedule.average:
-            return None
-        like = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
-        self.computing.apply(like.net)
-        return Average(self.learner, like, config.schedule.average)
+        steps = self.config.schedule.average
+        return Average(self.learner, steps) if steps else None
 
     @property
     def judged(self) -> Learner:
