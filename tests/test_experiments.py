@@ -109,6 +109,15 @@ def test_generalists_differ_in_chunks_alone():
     assert full.config == without(chunked.config, "chunking")
 
 
+@pytest.mark.parametrize("experiment", ["specialists", "generalist"])
+def test_averaged_nets_differ_in_what_is_kept_alone(experiment):
+    plain, averaged = PLAN.of(experiment), PLAN.of(f"{experiment}-averaged")
+    assert [part.name.part for part in averaged] == [part.name.part for part in plain]
+    for part, without_mean in zip(averaged, plain, strict=True):
+        schedule = replace(without_mean.config.schedule, average=400)
+        assert part.config == replace(without_mean.config, schedule=schedule)
+
+
 def test_the_generalists_ablation_starts_with_the_generalist_which_is_not_trained_again():
     first, *others = PLAN.of("generalist-ablation")
     assert first.source == Name("generalist", "all")
@@ -380,7 +389,7 @@ def test_memory_nets_that_were_trained_on_small_problems_are_tested_on_large_one
 def test_experiments_are_listed_with_what_is_done(capsys, done):
     assert reproduce(done) == 0
     lines = capsys.readouterr().out.splitlines()
-    listed = {line.split()[0]: line.split()[-5:] for line in lines[1:9]}
+    listed = {line.split()[0]: line.split()[-5:] for line in lines[1 : 1 + len(EXPERIMENTS)]}
     assert list(listed) == list(EXPERIMENTS)
     assert listed["specialists"] == ["2", "2", "0", "4", "0"]
     assert listed["baselines"] == ["6", "0", "0", "0", "0"]

@@ -62,6 +62,8 @@ ALL = "all"
 """The part with all improvements, and the one with all algorithms."""
 SINGLE, CUMULATIVE = "single", "cumulative"
 """The two ways to take improvements away: each by itself, or one more each time."""
+_AVERAGED_STEPS = 400
+"""Over about so many steps weights are averaged, where they are."""
 
 Parts = Iterator[tuple[str, Config]]
 Change = Callable[[Config], Config]
@@ -97,6 +99,16 @@ def _with_processor(config: Config, processor: str) -> Config:
 
 def _all_at_once(algorithms: Sequence[str]) -> Parts:
     yield ALL, _generalist(algorithms)
+
+
+def _averaged(parts: Callable[[Sequence[str]], Parts]) -> Callable[[Sequence[str]], Parts]:
+    """The same, learning alike, but a running mean of the weights is validated and kept."""
+
+    def averaged(algorithms: Sequence[str]) -> Parts:
+        for name, config in parts(algorithms):
+            yield name, replace(config, schedule=replace(config.schedule, average=_AVERAGED_STEPS))
+
+    return averaged
 
 
 def _all_at_once_in_full(algorithms: Sequence[str]) -> Parts:
@@ -147,6 +159,12 @@ EXPERIMENTS: dict[str, Experiment] = {
     "pgn": Experiment("PGN with all improvements, for each algorithm", _pgn),
     "generalist": Experiment("one net for all algorithms, in chunks", _all_at_once),
     "generalist-full": Experiment("the same on whole trajectories", _all_at_once_in_full),
+    "specialists-averaged": Experiment(
+        "specialists, each a mean of its weights (not in the paper)", _averaged(_specialists)
+    ),
+    "generalist-averaged": Experiment(
+        "the generalist, a mean of its weights (not in the paper)", _averaged(_all_at_once)
+    ),
     "generalist-ablation": Experiment(
         "the generalist without one, two, ... improvements", _generalist_ablation
     ),

@@ -114,6 +114,13 @@ class Reproduced:
         """One net for all."""
         return self.net("generalist", "generalist", "all")
 
+    def averaged(self) -> list[Net]:
+        """Both with means of weights."""
+        return [
+            self.net("specialists, averaged", "specialists-averaged"),
+            self.net("generalist, averaged", "generalist-averaged", "all"),
+        ]
+
     def generalist_in_full(self) -> Net:
         """One net for all that was trained on whole trajectories."""
         return self.net("generalist, not chunked", "generalist-full", "all")
