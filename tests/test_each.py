@@ -328,6 +328,63 @@ def test_tasks_that_nobody_waits_for_end():
     assert len(ended) == 2
 
 
+def needing(memory, free, *, until=None):
+    """A task that takes memory, waits, and gives it back; more than is free is an error."""
+
+    def task(slot):
+        if memory > free[0]:
+            raise torch.OutOfMemoryError("full")
+        free[0] -= memory
+        if until:
+            until.wait(timeout=60)
+        free[0] += memory
+        return memory
+
+    return task
+
+
+def test_a_task_that_does_not_fit_beside_others_is_done_after_them():
+    free, failed = [10], threading.Event()
+
+    def large(slot):
+        try:
+            return needing(8, free)(slot)
+        except torch.OutOfMemoryError:
+            failed.set()
+            raise
+
+    with Slots(2, Computing()) as slots:
+        outcomes = list(slots.outcomes([needing(5, free, until=failed), large, needing(1, free)]))
+    assert failed.is_set()
+    assert sorted(outcome.value for outcome in outcomes) == [1, 5, 8]
+
+
+def test_a_task_that_does_not_fit_at_all_fails():
+    free = [10]
+    with Slots(3, Computing()) as slots:
+        outcomes = list(slots.outcomes([needing(11, free), needing(1, free)]))
+    assert {outcome.place: outcome.value for outcome in outcomes} == {0: None, 1: 1}
+    (error,) = (outcome.error for outcome in outcomes if outcome.error)
+    assert isinstance(error, torch.OutOfMemoryError)
+
+
+def test_runs_wait_for_memory(capsys, monkeypatch, tmp_path, alone):
+    learn, met = Trainer._learn, []
+
+    def full_at_first(trainer, lesson):
+        if trainer.config.algorithms == ("bfs",) and not met and trainer.step == 3:
+            met.append(trainer.step)
+            raise torch.OutOfMemoryError("full")
+        learn(trainer, lesson)
+
+    monkeypatch.setattr(Trainer, "_learn", full_at_first)
+    assert train_each(tmp_path, "--at-once", "2") == 0
+    assert met
+    assert "the GPU's memory is full" in capsys.readouterr().out
+    for name in NAMES:
+        assert_same_run(tmp_path / name, alone / name)
+
+
 # On a GPU
 
 

@@ -131,8 +131,20 @@ class Recorded:
 
 
 class RecordedGraphs:
+    """Stands for graphs; each of so many steps outgrows the memory of those before."""
+
     aside = staticmethod(nullcontext)
-    captured = Recorded
+
+    def __init__(self, *, outgrowing=()):
+        self._outgrowing, self.count, self.begun_anew = outgrowing, 0, 0
+
+    def captured(self, work):
+        self.count += 1
+        self.is_outgrown = self.count in self._outgrowing
+        return Recorded(work)
+
+    def begin_anew(self):
+        self.begun_anew += 1
 
 
 @pytest.fixture
@@ -173,6 +185,16 @@ def test_captured_steps_do_what_direct_ones_do(config, without_gpu):
         assert torch.equal(captured.optimiser.tensors()[name], tensor), name
 
 
+@by_config
+def test_steps_that_outgrow_the_memory_of_others_are_the_first_of_new_ones(config, without_gpu):
+    graphs, usual = RecordedGraphs(outgrowing=(2, 4)), RecordedGraphs()
+    captured = taught(CapturedEngine(fresh(config, Computing()), config, graphs), config)
+    expected = taught(CapturedEngine(fresh(config, Computing()), config, usual), config)
+    assert graphs.begun_anew
+    assert graphs.count > usual.count
+    assert_same_state(captured, expected)
+
+
 def assert_same_state(one, other):
     """Losses, counts and carries agree; not to the last digit, since Adam magnifies rounding."""
     for task, features in other.losses().items():
@@ -188,7 +210,9 @@ def assert_same_state(one, other):
 @by_config
 def test_a_capture_does_not_touch_the_state(config, without_gpu):
     class NoReplay(RecordedGraphs):
-        captured = staticmethod(lambda work: Recorded(lambda: None))
+        def captured(self, work):
+            super().captured(work)
+            return Recorded(lambda: None)
 
     net = fresh(config, Computing())
     before = small.weights(net)

@@ -1,18 +1,23 @@
-"""Graphs: the stream on which work is captured."""
+"""Graphs: the stream on which work is captured, and the memory that it takes."""
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
 
+from algorist.kernels.fused.streams import Aside, beside
+from algorist.model import graphs as home
 from algorist.model.graphs import Graphs
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+GB = 2**30
 
 
 class Stream:
     """Notes whom it waits for."""
 
     def __init__(self, *_, **options):
-        self.options, self.waited = options, []
+        self.options, self.waited, self.device = options, [], "cuda"
 
     def wait_stream(self, other):
         self.waited.append(other)
@@ -40,6 +45,140 @@ def test_graphs_work_on_the_stream_that_they_are_given(current):
 
 
 def test_graphs_have_streams_of_their_own_that_go_first(current):
-    one, other = (Graphs(torch.device("cuda")).stream for _ in range(2))
-    assert one is not other
-    assert one.options == {"priority": -1}
+    one, other = (Graphs(torch.device("cuda")) for _ in range(2))
+    assert one.stream is not other.stream
+    assert one.stream.options == {"priority": -1}
+    assert one.others().stream is one.stream
+
+
+# Captures, as far as they can be told without a GPU
+
+
+class Card:
+    """Stands for what PyTorch says of captures and memory."""
+
+    def __init__(self, monkeypatch):
+        self.segments, self.capturing, self.pools, self._active = [], set(), 0, []
+        self.ended = 0
+        card = self
+
+        class Graph:
+            def capture_begin(self, *, pool, capture_error_mode):
+                self.pool = pool
+
+            def capture_end(self):
+                card.ended += 1
+
+        def handle():
+            card.pools += 1
+            return (0, card.pools)
+
+        @contextmanager
+        def active(stream):
+            card._active.append(stream)
+            yield
+            card._active.pop()
+
+        monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+        monkeypatch.setattr(torch.cuda, "graph_pool_handle", handle)
+        monkeypatch.setattr(torch.cuda, "stream", active)
+        monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: card.segments)
+        monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+        monkeypatch.setattr(
+            torch.cuda,
+            "is_current_stream_capturing",
+            lambda: card._active[-1] in card.capturing,
+        )
+
+    def take(self, size, pool):
+        self.segments.append({"total_size": size, "segment_pool_id": list(pool)})
+
+
+def test_a_graph_that_finds_no_room_in_the_memory_of_others_says_so(current, monkeypatch):
+    card = Card(monkeypatch)
+    graphs = Graphs(torch.device("cuda"))
+    for size, outgrown in ((5 * GB, False), (GB, False), (0, False), (2 * GB, True)):
+        graphs.captured(lambda size=size: card.take(size, (0, 1)))
+        assert graphs.is_outgrown == outgrown
+    graphs.begin_anew()
+    assert not graphs.is_outgrown
+    for size, outgrown in ((3 * GB, False), (3 * GB, False), (6 * GB, True)):
+        graphs.captured(lambda size=size: card.take(size, (0, 2)))
+        assert graphs.is_outgrown == outgrown
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkeypatch, has_begun):
+    card = Card(monkeypatch)
+    graphs = Graphs(torch.device("cuda"))
+    aside = beside(graphs.stream)
+
+    def failing():
+        if has_begun:
+            card.capturing.add(aside)
+        raise torch.OutOfMemoryError("full")
+
+    with pytest.raises(torch.OutOfMemoryError, match="full"):
+        graphs.captured(failing)
+    assert card.ended == 1
+    assert graphs.stream.waited == [current, *[aside] * has_begun]
+
+
+# On a GPU
+
+
+@needs_gpu
+@pytest.mark.parametrize("when", ["before", "beside", "after"])
+def test_after_a_capture_that_failed_others_succeed(when):
+    device = torch.device("cuda")
+    graphs, numbers = Graphs(device), torch.zeros(1 << 20, device=device)
+
+    def work(fail):
+        aside = Aside(device)
+        if fail and when == "before":
+            raise torch.OutOfMemoryError
+        with aside.work():
+            more = numbers + 1
+            if fail and when == "beside":
+                raise torch.OutOfMemoryError
+        if fail and when == "after":
+            raise torch.OutOfMemoryError
+        aside.join()
+        numbers.copy_(more)
+
+    with graphs.aside():
+        work(fail=False)
+    for _ in range(2):
+        with pytest.raises(torch.OutOfMemoryError):
+            graphs.captured(lambda: work(fail=True))
+    graph = graphs.captured(lambda: work(fail=False))
+    for _ in range(3):
+        graph.replay()
+    assert numbers.eq(4).all()
+
+
+@needs_gpu
+def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
+    monkeypatch.setattr(home, "_LITTLE", 2**20)
+    device = torch.device("cuda")
+    graphs, total = Graphs(device), torch.zeros((), device=device)
+
+    def captured(megabytes):
+        return graphs.captured(lambda: total.add_(torch.ones(megabytes << 18, device=device).sum()))
+
+    with graphs.aside():
+        total.add_(torch.ones(4, device=device).sum())
+    total.zero_()
+    small, large = captured(64), captured(256)
+    assert graphs.is_outgrown
+    assert 320 << 20 <= graphs._bytes() <= 400 << 20
+    del small, large
+    graphs.begin_anew()
+    graph, reserved = captured(256), torch.cuda.memory_reserved()
+    smaller = captured(64)
+    assert not graphs.is_outgrown
+    assert 256 << 20 <= graphs._bytes() <= 300 << 20
+    assert torch.cuda.memory_reserved() - reserved < 32 << 20
+    graph.replay()
+    smaller.replay()
+    assert total == (256 + 64) << 18

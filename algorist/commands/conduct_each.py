@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
+
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
 from algorist.data.preparing import prepared
@@ -130,7 +132,11 @@ def conduct_in_slots(
             return interrupt.came() or time.monotonic() >= end
 
         def task(name: str, slot: Slot) -> bool:
-            return not stopping() and work(name, slot, progress, stopping)
+            try:
+                return not stopping() and work(name, slot, progress, stopping)
+            except torch.OutOfMemoryError:
+                progress.end(name, "the GPU's memory is full")
+                raise
 
         tasks: list[Callable[[Slot], Any]] = [partial(task, name) for name in left]
         outcomes = {}

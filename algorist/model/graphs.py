@@ -8,6 +8,11 @@ from typing import Any
 
 import torch
 
+from algorist.kernels.fused.streams import beside
+
+_LITTLE = 2**32
+"""So many bytes may be wasted."""
+
 
 class Graphs:
     """Captures work on one GPU. All graphs share the memory of what they compute on the way.
@@ -21,6 +26,12 @@ class Graphs:
         self._device, self._pool = device, torch.cuda.graph_pool_handle()
         # Before others: what a step does beside its main line may wait.
         self.stream = stream or torch.cuda.Stream(device, priority=-1)
+        self.is_outgrown = False
+        """Whether the latest graph found little room in the memory of those before it."""
+
+    def others(self) -> Graphs:
+        """Captures other graphs on the same stream, which have memory of their own."""
+        return Graphs(self._device, self.stream)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -37,12 +48,40 @@ class Graphs:
 
     def captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
         """A graph of all that some work does on the GPU; nothing of it is done yet."""
-        graph = torch.cuda.CUDAGraph()
+        graph, before = torch.cuda.CUDAGraph(), self._bytes()
         with self.aside():
             # Other threads may meanwhile allocate memory for data.
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
             try:
                 work()
+            except BaseException:
+                self._join()
+                raise
             finally:
                 graph.capture_end()
+        self.is_outgrown = before > _LITTLE and self._bytes() > 1.25 * before
         return graph
+
+    def begin_anew(self) -> None:
+        """Have new memory for the graphs to come; that of others is free when they are gone.
+
+        A graph that is larger than all before cannot use their memory, but they can use its.
+        """
+        self._pool, self.is_outgrown = torch.cuda.graph_pool_handle(), False
+        torch.cuda.empty_cache()
+
+    def _join(self) -> None:
+        """Bring back what was begun beside the work: without that a capture cannot end.
+
+        And of one that has not ended PyTorch would go on to think that it is under way.
+        """
+        aside = beside(self.stream)
+        with torch.cuda.stream(aside):
+            has_begun = torch.cuda.is_current_stream_capturing()
+        if has_begun:
+            self.stream.wait_stream(aside)
+
+    def _bytes(self) -> int:
+        """What the memory of the graphs amounts to."""
+        segments = torch.cuda.memory_snapshot()
+        return sum(s["total_size"] for s in segments if tuple(s["segment_pool_id"]) == self._pool)

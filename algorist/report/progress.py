@@ -151,6 +151,7 @@ class ProgressOfEach(LiveDisplay):
         """Show a run. What this gives is to be called after each step, in any thread."""
         going_on = f", going on after step {trainer.step}" if trainer.step else ""
         self._say(name, _description(trainer) + going_on)
+        self._ended.pop(name, None)
         watch = self._running[name] = Watch(self._terminal, trainer)
 
         def observe(trainer: Trainer, report: Report | None) -> None:

@@ -265,9 +265,21 @@ class CapturedEngine(Engine):
             self._make_gradients()
         self._set_gradients(self._gradients)
         graph = self._graphs.captured(lambda: self._learn(place, window))
+        if self._graphs.is_outgrown:
+            del graph
+            self._forget_steps()
+            graph = self._graphs.captured(lambda: self._learn(place, window))
         done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)
+
+    def _forget_steps(self) -> None:
+        """Have all that was captured captured again when it comes, in less memory."""
+        torch.cuda.current_stream(self.net.device).synchronize()
+        self._set_gradients(self._gradients)
+        self._steps.clear()
+        self._update = None
+        self._graphs.begin_anew()
 
     @torch.no_grad()
     def _empty_carry(self, place: Place, window: Window) -> Carry:

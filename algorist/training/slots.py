@@ -67,7 +67,7 @@ class Slot:
 
     def graphs(self) -> Graphs:
         """Room for the graphs of another training."""
-        return Graphs(self._graphs.stream.device, self._graphs.stream)
+        return self._graphs.others()
 
     def check(self) -> None:
         """End a training that nobody waits for any more."""
@@ -95,6 +95,35 @@ def attempted(place: int, task: Callable[[], Any]) -> Outcome:
         return Outcome(place, error=error, trace=trace)
 
 
+class Waiting:
+    """Tasks that some slots take, one after the other, each with its place."""
+
+    def __init__(self, tasks: Sequence[Callable[[Slot], Any]], slots: int):
+        self._tasks, self._slots, self._lock = deque(enumerate(tasks)), slots, threading.Lock()
+
+    def take(self, *, able: bool) -> tuple[int, Callable[[Slot], Any]] | None:
+        """The next one, for a slot that is able to do it; one that gets none is to end."""
+        with self._lock:
+            if able and self._tasks:
+                return self._tasks.popleft()
+            self._slots -= 1
+            return None
+
+    def put_back(self, place: int, task: Callable[[Slot], Any]) -> bool:
+        """Leave a task to others, if there are any; whoever does that is to end."""
+        with self._lock:
+            if self._slots > 1:
+                self._slots -= 1
+                self._tasks.append((place, task))
+                return True
+            return False
+
+    def clear(self) -> None:
+        """Let nobody take any of those that are left."""
+        with self._lock:
+            self._tasks.clear()
+
+
 class Slots:
     """Does tasks, so many at a time. To be used with `with`, which ends the processes."""
 
@@ -118,10 +147,11 @@ class Slots:
     def outcomes(self, tasks: Sequence[Callable[[Slot], Any]]) -> Iterator[Outcome]:
         """What becomes of the tasks, in the order in which they end.
 
-        A slot whose processes have died takes no further task. If that happens to all slots, there
-        are tasks without an outcome.
+        A slot in which the GPU's memory did not suffice leaves its task to the others, which are
+        fewer then. One whose processes have died takes no further task. If that happens to all
+        slots, there are tasks without an outcome.
         """
-        waiting, ended = deque(enumerate(tasks)), queue.SimpleQueue[Outcome | None]()
+        waiting, ended = Waiting(tasks, len(self._slots)), queue.SimpleQueue[Outcome | None]()
         threads = [
             threading.Thread(target=self._work, args=(slot, waiting, ended), daemon=True)
             for slot in self._slots
@@ -146,20 +176,21 @@ class Slots:
     def _work(
         self,
         slot: Slot,
-        waiting: deque[tuple[int, Callable[[Slot], Any]]],
+        waiting: Waiting,
         ended: queue.SimpleQueue[Outcome | None],
     ) -> None:
         """What the thread of a slot does."""
         torch.set_num_threads(self._cores)  # with others than a run alone, sums are rounded apart
         try:
             with slot.entered():
-                while slot.crew is None or slot.crew.is_whole:
-                    try:
-                        place, task = waiting.popleft()
-                    except IndexError:
-                        break
-                    ended.put(attempted(place, lambda task=task: task(slot)))
+                while taken := waiting.take(able=slot.crew is None or slot.crew.is_whole):
+                    place, task = taken
+                    outcome = attempted(place, lambda task=task: task(slot))
                     self._tidy()
+                    is_full = isinstance(outcome.error, torch.OutOfMemoryError)
+                    if is_full and waiting.put_back(place, task):
+                        break
+                    ended.put(outcome)
         finally:
             ended.put(None)
 

@@ -246,8 +246,9 @@ class Trainer:
     @cached_property
     def _validation(self) -> dict[str, Examination]:
         """The benchmark's validation problems, made ready once for all reports."""
+        graphs = self._graphs.others() if self._graphs else None
         return {
-            name: Examination(self.judged, name, official.split(name, "val"), graphs=self._graphs)
+            name: Examination(self.judged, name, official.split(name, "val"), graphs=graphs)
             for name in self.peers.own(self.config.algorithms)
         }
 
