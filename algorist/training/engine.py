@@ -215,6 +215,8 @@ class CapturedEngine(Engine):
         super().__init__(net, config, captured=True)
         self._graphs, self._spent = graphs, spent or Spent()
         self._steps: dict[tuple[Place, Shape], _Step] = {}
+        self._loaded: set[tuple[Place, Shape]] = set()
+        """Those whose kernels are loaded."""
         self._copies = copies or torch.cuda.Stream(net.device)
         self._berths = cycle([_Berth(pinned=self._on_gpu) for _ in range(_BERTHS)])
         self._gradients: dict[str, Tensor] = {}
@@ -255,14 +257,10 @@ class CapturedEngine(Engine):
         place, content = lesson.place, lesson.packed.content.to(self.net.device, copy=True)
         window = lesson.packed.layout.window(content)
         self._set_gradients({})
-        with self._graphs.aside():
-            if self._chunked and place not in self.carries:
-                self.carries[place] = self._empty_carry(place, window)
-            self._differentiate(place, window)  # loads kernels
-            self.optimiser.prepare()
-        torch.cuda.empty_cache()  # the graph has memory of its own
-        if self._accumulates:
-            self._make_gradients()
+        shape = (place, lesson.packed.layout.shape)
+        if shape not in self._loaded:
+            self._load(place, window)
+            self._loaded.add(shape)
         self._set_gradients(self._gradients)
         graph = self._graphs.captured(lambda: self._learn(place, window))
         if self._graphs.is_outgrown:
@@ -272,6 +270,17 @@ class CapturedEngine(Engine):
         done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)
+
+    def _load(self, place: Place, window: Window) -> None:
+        """Have all kernels of a step loaded and all made that a capture finds there."""
+        with self._graphs.aside():
+            if self._chunked and place not in self.carries:
+                self.carries[place] = self._empty_carry(place, window)
+            self._differentiate(place, window)
+            self.optimiser.prepare()
+        torch.cuda.empty_cache()  # the graph has memory of its own
+        if self._accumulates:
+            self._make_gradients()
 
     def _forget_steps(self) -> None:
         """Have all that was captured captured again when it comes, in less memory."""
