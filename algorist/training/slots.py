@@ -15,6 +15,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -95,28 +96,40 @@ def attempted(place: int, task: Callable[[], Any]) -> Outcome:
         return Outcome(place, error=error, trace=trace)
 
 
+class Taken(NamedTuple):
+    """A task that a slot does."""
+
+    place: int
+    task: Callable[[Slot], Any]
+    alone: bool
+    """Whether no other slot was at work when it was taken."""
+
+
 class Waiting:
-    """Tasks that some slots take, one after the other, each with its place."""
+    """Tasks that some slots take, one after the other."""
 
     def __init__(self, tasks: Sequence[Callable[[Slot], Any]], slots: int):
         self._tasks, self._slots, self._lock = deque(enumerate(tasks)), slots, threading.Lock()
 
-    def take(self, *, able: bool) -> tuple[int, Callable[[Slot], Any]] | None:
+    def take(self, *, able: bool) -> Taken | None:
         """The next one, for a slot that is able to do it; one that gets none is to end."""
         with self._lock:
             if able and self._tasks:
-                return self._tasks.popleft()
+                return Taken(*self._tasks.popleft(), alone=self._slots == 1)
             self._slots -= 1
             return None
 
-    def put_back(self, place: int, task: Callable[[Slot], Any]) -> bool:
-        """Leave a task to others, if there are any; whoever does that is to end."""
+    def put_back(self, taken: Taken) -> bool:
+        """Leave a task to those who are at work; whether the slot is to end, since there are some.
+
+        If not, it may try again: it is alone now.
+        """
         with self._lock:
-            if self._slots > 1:
-                self._slots -= 1
-                self._tasks.append((place, task))
-                return True
-            return False
+            self._tasks.append((taken.place, taken.task))
+            if self._slots == 1:
+                return False
+            self._slots -= 1
+            return True
 
     def clear(self) -> None:
         """Let nobody take any of those that are left."""
@@ -184,13 +197,13 @@ class Slots:
         try:
             with slot.entered():
                 while taken := waiting.take(able=slot.crew is None or slot.crew.is_whole):
-                    place, task = taken
-                    outcome = attempted(place, lambda task=task: task(slot))
+                    outcome = attempted(taken.place, partial(taken.task, slot))
                     self._tidy()
-                    is_full = isinstance(outcome.error, torch.OutOfMemoryError)
-                    if is_full and waiting.put_back(place, task):
-                        break
-                    ended.put(outcome)
+                    if isinstance(outcome.error, torch.OutOfMemoryError) and not taken.alone:
+                        if waiting.put_back(taken):
+                            break
+                    else:
+                        ended.put(outcome)
         finally:
             ended.put(None)
 
