@@ -74,6 +74,18 @@ def assert_same(got, expected, tolerance=1e-5):
         torch.testing.assert_close(got[name], value, rtol=tolerance, atol=tolerance, msg=name)
 
 
+def assert_identical(got, expected):
+    """Named tensors are the same, bit for bit."""
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        assert torch.equal(got[name], value), name
+
+
+def truncated(path):
+    """Leave half of a file."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
 def reordered(feature, array, order, *, prediction=False):
     """A truth or a prediction after node order[i] became node i."""
     axes = _NODE_AXES[feature.location]

@@ -98,3 +98,42 @@ def test_a_packed_run_can_be_given_more_steps(run, tmp_path):
     assert resumed.trainer.config.schedule == replace(resumed.trainer.config.schedule, steps=8)
     assert newest(tmp_path).step == 4
     assert Run.resume(tmp_path).trainer.config.schedule.steps == 8
+
+
+def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, monkeypatch):
+    monkeypatch.setattr("algorist.training.transport._RUN", 1000)
+    config = small.training("bfs", "dfs", seeds=(0, 1), steps=7, chunk=4, schedule=SCHEDULE)
+    run = Run.start(tmp_path / "run", config)
+    run.train(should_stop=lambda: run.trainer.step >= 5)
+    files = pack(tmp_path / "run", tmp_path / "packed")
+    names = {file.name for file in files}
+    runs_own = {"config.json", "metrics.jsonl", "times.jsonl"}
+    assert names == {*runs_own, "state.json", "tensors-0.safetensors"}
+    full, light = (
+        checkpoint.newest(tmp_path / "run/checkpoints"),
+        checkpoint.read(tmp_path / "packed"),
+    )
+    bytes_of = [sum(t.nbytes for t in kept.tensors.values()) for kept in (full, light)]
+    assert bytes_of[1] < 0.6 * bytes_of[0]
+    got = transport.restored(light)
+    assert (got.step, got.state) == (full.step, full.state)
+    assert got.tensors.keys() == full.tensors.keys()
+    for name, tensor in full.tensors.items():
+        exact = name.startswith("net/")
+        kept = got.tensors[name]
+        assert torch.equal(kept, tensor) if exact else torch.allclose(kept, tensor, 1.6e-2, 1e-3)
+    assert Run.resume(tmp_path / "packed").train()
+    lines = [json.loads(line) for line in (tmp_path / "packed" / "metrics.jsonl").open()]
+    assert [line["step"] for line in lines] == [2, 4, 6, 7]
+
+
+def test_a_run_that_was_packed_once_can_be_packed_again(tmp_path):
+    Run.start(tmp_path / "run", small.training("bfs"))
+    pack(tmp_path / "run", tmp_path / "one")
+    pack(tmp_path / "one", tmp_path / "two")
+    one, two = (checkpoint.read(tmp_path / name) for name in ("one", "two"))
+    small.assert_identical(two.tensors, one.tensors)
+    with pytest.raises(ValueError, match="there is a run already"):
+        pack(tmp_path / "run", tmp_path / "two")
+    with pytest.raises(ValueError, match="there is no run here"):
+        pack(tmp_path / "nowhere", tmp_path / "three")

@@ -357,11 +357,11 @@ def _given(arguments: Namespace) -> Learner:
 
 def _fresh(arguments: Namespace) -> Learner:
     from algorist.commands.settings import configured
-    from algorist.model.learner import Learner
+    from algorist.training.loading import new_learner
 
     count = 1 if arguments.replicas is None else official.positive("replicas", arguments.replicas)
     config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
-    learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+    learner = new_learner(config)
     computing(arguments).apply(learner.net)
     return learner
 

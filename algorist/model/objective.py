@@ -12,7 +12,8 @@ from algorist.model.scan import Rollout
 from algorist.model.window import Window, expanded
 from algorist.spec import Feature, Spec
 
-_ALMOST_NOTHING = 1e-12
+ALMOST_NOTHING = 1e-12
+"""What divisors are at least."""
 
 
 def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
@@ -78,4 +79,4 @@ def _mean(truth: _Truth, prediction: Tensor) -> Tensor:
     """The mean loss of a prediction."""
     loss, counts = row(truth.feature).meaning.loss(prediction, truth.values), truth.counts()
     lost, counted = truth.over_replicas(loss * counts), truth.over_replicas(counts)
-    return lost / counted.clamp(min=_ALMOST_NOTHING)
+    return lost / counted.clamp(min=ALMOST_NOTHING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from algorist.report.ablations import STEPS, Ablation
 from algorist.report.drawing import COLOURS, INK, PUBLISHED
 from algorist.report.means import Value, family_of, over_algorithms
 from algorist.report.published import SEEDS
-from algorist.report.reproduced import Net, Reproduced, best_of, papers
+from algorist.report.reproduced import Net, Reproduced, best_of, missing, papers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,10 +116,6 @@ def _titled(title: str, net: Net) -> Net:
     return Net(title, net.values, net.scores, net.experiment)
 
 
-def _missing(nets: Iterable[Net]) -> list[str]:
-    return [note for net in nets if net.is_ours and (note := net.missing())]
-
-
 def _bars(
     name: str, title: str, caption: str, nets: Sequence[Net], *, key: Net, less: Net | None = None
 ) -> Picture:
@@ -137,7 +133,7 @@ def _bars(
 
     ordered = sorted(shown, key=rank, reverse=True)
     draw = partial(_draw_bars, nets, ordered) if ordered else None
-    return Picture(name, title, caption, _missing(nets), draw)
+    return Picture(name, title, caption, missing(nets), draw)
 
 
 def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
@@ -207,7 +203,7 @@ def _chunking(results: Reproduced) -> Picture:
         "chunking",
         "Chunks and whole trajectories",
         f"Mean over all algorithms (paper, figure 4a). {_INTERVAL}",
-        _missing(nets),
+        missing(nets),
         partial(_draw_means, there) if there else None,
     )
 
@@ -258,7 +254,7 @@ def _shares(generalist: Net, best: Net, specialists: Net) -> Picture:
         "How much of single-task scores one net for all reaches",
         "Number of algorithms in which the generalist reaches a share of the single-task score or "
         "more, by family (paper, figures 5b and 5c).",
-        _missing([generalist, specialists]),
+        missing([generalist, specialists]),
         partial(_draw_shares, generalist, there) if there else None,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
 from algorist.report import ablations
@@ -16,7 +16,7 @@ from algorist.report.means import (
     over_algorithms,
 )
 from algorist.report.published import PGN_WITH_IMPROVEMENTS, SEEDS
-from algorist.report.reproduced import Net, Reproduced, papers
+from algorist.report.reproduced import Net, Reproduced, missing, papers
 from algorist.report.shipped import shipped_scores
 from algorist.report.tables import Cell, Table
 
@@ -75,7 +75,7 @@ def by_family(nets: Sequence[Net]) -> Table:
             for family, title in FAMILIES.items()
         ],
         [("mean over families", means), *thresholds],
-        _missing(nets),
+        missing(nets),
     )
 
 
@@ -93,7 +93,7 @@ def by_algorithm(nets: Sequence[Net]) -> Table:
         ["algorithm", *(net.heading for net in nets)],
         [(name, [net.values.get(name) for net in nets]) for name in ALGORITHMS],
         [("mean", [mean_of_all(net.values) for net in nets])],
-        _missing(nets),
+        missing(nets),
     )
 
 
@@ -117,7 +117,7 @@ def many_tasks(results: Reproduced) -> Table:
             for name in ALGORITHMS
         ],
         [("mean", [mean_of_all(paper.values), *means, gain])],
-        _missing(ours),
+        missing(ours),
     )
 
 
@@ -162,7 +162,3 @@ def one_at_a_time(nets: Ablation) -> Table:
         [(label, means)],
         nets.notes,
     )
-
-
-def _missing(nets: Iterable[Net]) -> list[str]:
-    return [note for net in nets if net.is_ours and (note := net.missing())]

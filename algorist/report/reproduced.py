@@ -156,6 +156,11 @@ def _is_tested_in_full(row: Row) -> bool:
     return row.samples == sample_count(row.algorithm, None)
 
 
+def missing(nets: Iterable[Net]) -> list[str]:
+    """What of ours is not there yet, in words."""
+    return [note for net in nets if net.is_ours and (note := net.missing())]
+
+
 def papers(net: str) -> Net:
     """A published net."""
     values = {

@@ -60,6 +60,11 @@ def newest(folder: Path) -> Checkpoint:
         raise ValueError(f"{folder}: {error}; pack the run again") from error
 
 
+def new_learner(config: Config) -> Learner:
+    """The nets that a run begins with."""
+    return Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+
+
 def best_learner(
     config: Config,
     weights: Mapping[str, Tensor],
@@ -68,7 +73,7 @@ def best_learner(
     best_scores: Sequence[float],
 ) -> Learner:
     """The best nets of a run after so many steps, and when and how good each seed's was."""
-    learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+    learner = new_learner(config)
     learner.net.load_state_dict(weights)
     replicas = zip(config.seeds, best_steps, best_scores, strict=True)
     about = {

@@ -17,14 +17,13 @@ import torch
 from torch import Tensor, distributed, nn
 
 from algorist.model.computing import Computing
-from algorist.model.objective import amounts
+from algorist.model.objective import ALMOST_NOTHING, amounts
 from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import Spec
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What `torchrun` tells its processes."""
-_ALMOST_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Share:
             return window
         share = window.lanes(*self.lanes(window.follows.shape[-1]))
         own, all_of_it = amounts(spec, share), amounts(spec, window)
-        shares = {name: own[name] / all_of_it[name].clamp(min=_ALMOST_NOTHING) for name in own}
+        shares = {name: own[name] / all_of_it[name].clamp(min=ALMOST_NOTHING) for name in own}
         return replace(share, shares=Values.side_by_side(shares))
 
     def cut(self, carried: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ from algorist.training.config import Config
 from algorist.training.engine import CAPTURES, CapturedEngine, Engine, Lesson, PerSeed, Place
 from algorist.training.feed import Feed
 from algorist.training.lessons import Syllabus
-from algorist.training.loading import best_learner, load
+from algorist.training.loading import best_learner, load, new_learner
 from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.spent import Spent
@@ -78,7 +78,7 @@ class Trainer:
         computing = peers.placed(computing)
         self.config, self.computing, self._slot, self.peers = config, computing, slot, peers
         self.spent = Spent()
-        self.learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
+        self.learner = new_learner(config)
         self.net = computing.apply(self.learner.net)
         if weights is not None:
             self.net.load_state_dict(weights)

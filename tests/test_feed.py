@@ -1,0 +1,67 @@
+"""The feed: what a step of training learns from."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import small
+import torch
+
+from algorist.training.feed import Feed
+
+
+def assert_same_windows(one, other):
+    for stage in ("inputs", "hints", "outputs"):
+        small.assert_identical(getattr(one, stage), getattr(other, stage))
+    for name in ("follows", "end_weights", "is_first", "forced", "noise"):
+        value = getattr(one, name)
+        assert value is None or torch.equal(value, getattr(other, name)), name
+
+
+@pytest.mark.parametrize("chunk", [0, 4])
+def test_the_window_of_a_step_is_the_same_in_any_order(chunk):
+    optimiser = {"teacher_forcing": 0.5}
+    config = small.training("insertion_sort", seeds=(0, 1), chunk=chunk, optimiser=optimiser)
+    in_order = Feed(config, "insertion_sort")
+    expected = [in_order.portion(step) for step in range(24)]
+    assert [portion.size for portion in expected] == [4, 5] * 12
+    backwards = Feed(config, "insertion_sort")
+    for step in (20, 0, 23, 3, *range(3, 24), 0):
+        assert_same_windows(backwards.portion(step).window, expected[step].window)
+    resumed = Feed(config, "insertion_sort")
+    resumed.seek(json.loads(json.dumps(in_order.cursors(14))))
+    for step in (14, 15, 16, 17):
+        assert_same_windows(resumed.portion(step).window, expected[step].window)
+
+
+def test_chunks_of_a_size_that_is_listed_twice_go_on_each_time():
+    often = Feed(small.training("dfs", chunk=4, sizes=(4, 4, 5)), "dfs")
+    hints = [often.portion(step).window.hints["d"] for step in (0, 1, 3, 4)]
+    for before, after in pairwise(hints):
+        assert torch.equal(before[-1], after[0])
+        assert not torch.equal(before, after)
+    assert often.cursors(4)["4"][0]["step"] == 2
+
+
+def test_teacher_forcing_is_drawn_as_often_as_it_says():
+    config = small.training("bfs", optimiser={"teacher_forcing": 0.3}, batch_size=500)
+    assert Feed(config, "bfs").portion(0).window.forced.float().mean() == pytest.approx(
+        0.3, abs=0.05
+    )
+    assert Feed(small.training("bfs"), "bfs").portion(0).window.forced is None
+
+
+def test_only_permutations_are_given_noise():
+    assert Feed(small.training("bfs"), "bfs").portion(0).window.noise is None
+    config = small.training("insertion_sort", batch_size=500)
+    noise = Feed(config, "insertion_sort").portion(0).window.noise
+    assert noise.mean() == pytest.approx(np.euler_gamma, abs=0.05)  # the mean of a Gumbel
+
+
+def test_the_fixed_training_split_is_read_where_nothing_is_drawn_online():
+    config = small.training("bfs", online=False, varied=False, random_positions=False)
+    feed = Feed(config, "bfs")
+    assert feed.sizes == (16,)
+    pos = feed.portion(0).window.inputs["pos"]
+    torch.testing.assert_close(pos[0, 0], torch.arange(16) / 16)

@@ -1,0 +1,43 @@
+"""Clipping and Adam."""
+
+import pytest
+import small
+import torch
+
+from algorist.training.optimiser import Optimiser, clipped
+
+
+def test_each_replica_is_clipped_by_its_own_norm():
+    gradients = [torch.tensor([[3.0, 0.0], [0.3, 0.0]]), torch.tensor([[[4.0]], [[0.4]]])]
+    got = clipped(gradients, 1.0)
+    torch.testing.assert_close(got[0], torch.tensor([[0.6, 0.0], [0.3, 0.0]]))
+    torch.testing.assert_close(got[1], torch.tensor([[[0.8]], [[0.4]]]))
+
+
+def test_gradients_that_are_one_tensor_are_scaled_once():
+    shared = torch.tensor([[3.0, 4.0]])
+    for got in clipped([shared, shared.view(1, 2)], 1.0):
+        torch.testing.assert_close(got, shared / 50**0.5)
+    net = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(1, 2)) for _ in range(2)])
+    optimiser = Optimiser(net, small.training("bfs").optimiser)
+    for parameter in net:
+        parameter.grad = shared.view(1, 2)
+    optimiser.step()
+    for name in ("0", "1"):
+        moment = optimiser.tensors()[f"{name}.exp_avg"]
+        torch.testing.assert_close(moment, 0.1 * shared / 50**0.5)
+
+
+def test_a_gradient_of_zero_stays_zero():
+    assert torch.equal(clipped([torch.zeros(1, 3)], 1.0)[0], torch.zeros(1, 3))
+
+
+@pytest.mark.parametrize(("limit", "change"), [(0.0, 2.0), (0.5, 0.5)])
+def test_clipping_can_be_switched_off(limit, change):
+    config = small.training("bfs", optimiser={"clip": limit, "learning_rate": 1.0}).optimiser
+    net = torch.nn.Linear(1, 1, bias=False)
+    optimiser = Optimiser(net, config)
+    net.weight.grad = torch.full((1, 1), 2.0)
+    optimiser.step()
+    assert optimiser.tensors()["weight.exp_avg"].item() == pytest.approx(0.1 * change)
+    assert net.weight.grad is None

@@ -1,0 +1,153 @@
+"""Runs: folders with all that they promise, which go on wherever they stopped."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+import small
+
+from algorist.spec import Kind
+from algorist.training import checkpoint
+from algorist.training.feed import Feed
+from algorist.training.loading import load
+from algorist.training.run import Run
+from algorist.training.trainer import Trainer
+
+SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}
+
+
+def test_a_run_is_a_folder_with_all_that_it_promises(tmp_path):
+    config = small.training("bfs", steps=5, schedule=SCHEDULE)
+    assert Run.start(tmp_path / "run", config).train()
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    files = {"config.json", "metrics.jsonl", "times.jsonl", "best.safetensors"}
+    assert names == {*files, "checkpoints"}
+    assert type(config).from_json((tmp_path / "run" / "config.json").read_text()) == config
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").open()]
+    assert [line["step"] for line in lines] == [2, 4, 5]
+    assert lines[-1].keys() == {"step", "loss", "scores", "score", "best_step"}
+    best = load(tmp_path / "run")
+    assert best.algorithms == ("bfs",)
+    (replica,) = best.about["replicas"]
+    assert replica["validation"] == max(line["score"][0] for line in lines)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        small.training("insertion_sort", steps=7, schedule=SCHEDULE),
+        small.training("bfs", "dfs", seeds=(0, 1), steps=7, chunk=4, schedule=SCHEDULE),
+        small.training(
+            "bfs",
+            "insertion_sort",
+            steps=7,
+            schedule=SCHEDULE,
+            optimiser={"accumulate": True, "teacher_forcing": 0.5},
+        ),
+    ],
+    ids=["whole", "chunked", "accumulated"],
+)
+def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_is_not(tmp_path, config):
+    Run.start(tmp_path / "one", config).train()
+    run = Run.start(tmp_path / "other", config)
+    assert not run.train(should_stop=lambda: run.trainer.step >= 3)
+    assert Run.resume(tmp_path / "other").train()
+    one, other = (checkpoint.newest(tmp_path / name / "checkpoints") for name in ("one", "other"))
+    small.assert_identical(other.tensors, one.tensors)
+    assert other.state == one.state
+    metrics = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("one", "other")]
+    assert metrics[0] == metrics[1]
+
+
+def test_a_run_with_a_damaged_checkpoint_goes_on_from_the_one_before(tmp_path):
+    config = small.training("bfs", steps=6, schedule=SCHEDULE)
+    Run.start(tmp_path / "one", config).train()
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    small.truncated(tmp_path / "other" / "checkpoints" / "00000006" / "tensors-0.safetensors")
+    with pytest.warns(UserWarning, match=r"00000006 has a damaged tensors-0\.safetensors"):
+        run = Run.resume(tmp_path / "other")
+    assert run.trainer.step == 4
+    assert run.train()
+    one, other = (checkpoint.newest(tmp_path / name / "checkpoints") for name in ("one", "other"))
+    small.assert_identical(other.tensors, one.tensors)
+    metrics = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("one", "other")]
+    assert metrics[0] == metrics[1]
+
+
+def test_half_a_line_of_metrics_is_dropped_when_a_run_is_resumed(tmp_path):
+    config = small.training("bfs", steps=4, schedule=SCHEDULE)
+    run = Run.start(tmp_path, config)
+    run.train(should_stop=lambda: run.trainer.step >= 2)
+    noted = run.metrics.read_text()
+    run.metrics.write_text(noted + noted.replace('"step": 2', '"step": 4') + '{"step": 5, "lo')
+    resumed = Run.resume(tmp_path)
+    assert resumed.metrics.read_text() == noted
+    resumed.train()
+    assert [json.loads(line)["step"] for line in resumed.metrics.open()] == [2, 4]
+
+
+def test_a_folder_holds_one_run(tmp_path):
+    config = small.training("bfs")
+    Run.start(tmp_path, config)
+    with pytest.raises(ValueError, match="there is a run already; resume it"):
+        Run.start(tmp_path, config)
+
+
+def test_a_run_that_was_killed_before_it_began_is_started_anew(tmp_path):
+    config = small.training("bfs")
+    Run.start(tmp_path, config)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(ValueError, match="there is no run here"):
+        Run.resume(tmp_path)
+    assert Run.start(tmp_path, config).train()
+
+
+def test_reports_go_to_every_log_and_every_log_is_closed(tmp_path):
+    class Log:
+        def __init__(self):
+            self.steps, self.closed = [], False
+
+        def report(self, report):
+            self.steps.append(report.step)
+
+        def close(self):
+            self.closed = True
+
+    logs, seen = [Log(), Log()], []
+    config = small.training("bfs", schedule={"validate_every": 1})
+    run = Run.start(tmp_path, config)
+    run.train(logs=logs, observe=lambda trainer, report: seen.append(trainer.step))
+    assert seen == [1, 2, 3]
+    assert [log.steps for log in logs] == [[1, 2, 3]] * 2
+    assert all(log.closed for log in logs)
+
+
+def test_the_spec_of_a_feed_is_that_of_the_net():
+    config = small.training("insertion_sort")
+    feed, trainer = Feed(config, "insertion_sort"), Trainer(config)
+    assert feed.spec == trainer.net.specs["insertion_sort"]
+    assert feed.spec["pred"].kind == Kind.PERMUTATION_POINTER
+
+
+def test_a_checkpoint_of_an_older_version_is_read(tmp_path):
+    config = small.training("bfs", seeds=(0, 1), steps=5, schedule=SCHEDULE)
+    Run.start(tmp_path / "one", config).train()
+    run = Run.start(tmp_path / "other", config)
+    run.train(should_stop=lambda: run.trainer.step >= 3)
+    folder = tmp_path / "other" / "checkpoints" / "00000003"
+    (folder / "tensors-0.safetensors").rename(folder / "tensors.safetensors")
+    state = json.loads((folder / "state.json").read_text().split("\n")[1])
+    (state["tensors"],) = state.pop("files").values()
+    state["loss_sums"] = run.trainer.mean_loss  # of one step: the sums of all features
+    text = json.dumps(state)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "state.json").write_text(f"{digest}\n{text}\n")
+    assert Run.resume(tmp_path / "other").train()
+    one, other = (
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").open()]
+        for name in ("one", "other")
+    )
+    for line, expected in zip(other, one, strict=True):
+        assert line.pop("loss")["bfs"] == pytest.approx(expected.pop("loss")["bfs"])
+        assert line == expected
