@@ -248,7 +248,8 @@ class CapturedEngine(Engine):
 
     @contextmanager
     def _capturing(self) -> Iterator[None]:
-        """When no other thread does."""
+        """When no other thread does, and no step is under way any more."""
+        torch.cuda.current_stream(self.net.device).synchronize()
         with self._spent.on("captures"), CAPTURES:
             yield
 
@@ -284,7 +285,6 @@ class CapturedEngine(Engine):
 
     def _forget_steps(self) -> None:
         """Have all that was captured captured again when it comes, in less memory."""
-        torch.cuda.current_stream(self.net.device).synchronize()
         self._set_gradients(self._gradients)
         self._steps.clear()
         self._update = None
