@@ -1,6 +1,7 @@
 """Graphs: the stream on which work is captured, and the memory that it takes."""
 
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -84,6 +85,8 @@ class Card:
         monkeypatch.setattr(torch.cuda, "stream", active)
         monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: card.segments)
         monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+        memory = SimpleNamespace(total_memory=64 * GB)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: memory)
         monkeypatch.setattr(
             torch.cuda,
             "is_current_stream_capturing",
@@ -159,7 +162,7 @@ def test_after_a_capture_that_failed_others_succeed(when):
 
 @needs_gpu
 def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
-    monkeypatch.setattr(home, "_LITTLE", 2**20)
+    monkeypatch.setattr(home, "_LITTLE", 0)
     device = torch.device("cuda")
     graphs, total = Graphs(device), torch.zeros((), device=device)
 

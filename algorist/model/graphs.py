@@ -10,8 +10,8 @@ import torch
 
 from algorist.kernels.fused.streams import beside
 
-_LITTLE = 2**32
-"""So many bytes may be wasted."""
+_LITTLE = 1 / 16
+"""This share of a GPU's memory may be wasted."""
 
 
 class Graphs:
@@ -59,7 +59,8 @@ class Graphs:
                 raise
             finally:
                 graph.capture_end()
-        self.is_outgrown = before > _LITTLE and self._bytes() > 1.25 * before
+        little = _LITTLE * torch.cuda.get_device_properties(self._device).total_memory
+        self.is_outgrown = before > little and self._bytes() > 1.25 * before
         return graph
 
     def begin_anew(self) -> None:
