@@ -82,6 +82,21 @@ def test_a_run_can_be_averaged_from_now_on(tmp_path):
     )
 
 
+def test_a_mean_goes_on_when_it_is_asked_for_again(tmp_path):
+    Run.start(tmp_path, config(5)).train()
+    mean = small.weights(Run.resume(tmp_path).trainer.judged.net)
+    again = Run.resume(tmp_path, steps=6, average=5).trainer
+    small.assert_identical(small.weights(again.judged.net), mean)
+
+
+def test_another_mean_is_what_is_validated(tmp_path):
+    trainer = Trainer(config(0))
+    list(trainer.run())
+    trainer.reschedule(steps=5, average=5)
+    (examination,) = trainer._validation.values()
+    assert examination._parts[0]._net is trainer.judged.net is not trainer.net
+
+
 def test_means_are_another_recipe_unless_there_are_none():
     assert len({recipe_of(config(average)) for average in (0, 1, 2)}) == 3
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -366,6 +367,46 @@ def test_a_task_that_does_not_fit_at_all_fails():
     assert {outcome.place: outcome.value for outcome in outcomes} == {0: None, 1: 1}
     (error,) = (outcome.error for outcome in outcomes if outcome.error)
     assert isinstance(error, torch.OutOfMemoryError)
+
+
+def test_what_has_failed_is_told_even_if_nothing_can_be_tidied_up(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("the first error")
+
+    def untidy(_):
+        raise RuntimeError("the second")
+
+    monkeypatch.setattr(Slots, "_tidy", untidy)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    with Slots(1, Computing()) as slots:
+        (outcome,) = slots.outcomes([fail])
+    assert str(outcome.error) == "the first error"
+
+
+def test_a_failed_task_keeps_nothing_alive():
+    class Net:
+        pass
+
+    nets = []
+
+    def chained(slot):
+        net = Net()
+        nets.append(weakref.ref(net))
+        try:
+            raise ValueError
+        except ValueError:
+            raise RuntimeError from None
+
+    def failing(slot):
+        try:
+            chained(slot)
+        except RuntimeError as error:
+            raise OSError from error
+
+    with Slots(1, Computing()) as slots:
+        (outcome,) = slots.outcomes([failing])
+    assert isinstance(outcome.error, OSError)
+    assert nets[0]() is None
 
 
 def test_runs_wait_for_memory(capsys, monkeypatch, tmp_path, alone):

@@ -386,6 +386,14 @@ def test_memory_nets_that_were_trained_on_small_problems_are_tested_on_large_one
     ]
 
 
+def test_processes_do_not_lose_each_others_results(tmp_path):
+    one, other = (Results(tmp_path, "specialists") for _ in range(2))
+    one.add([made_up.row(part="bfs", algorithm="bfs")])
+    other.add([made_up.row(part="dfs", algorithm="dfs")])
+    one.remove([made_up.row(part="dijkstra", algorithm="dijkstra")])
+    assert [each.part for each in Results(tmp_path, "specialists").rows] == ["bfs", "dfs"]
+
+
 def test_experiments_are_listed_with_what_is_done(capsys, done):
     assert reproduce(done) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -60,7 +60,7 @@ class Card:
 
     def __init__(self, monkeypatch):
         self.segments, self.capturing, self.pools, self._active = [], set(), 0, []
-        self.ended = 0
+        self.ended, self.broken = 0, False
         card = self
 
         class Graph:
@@ -69,6 +69,8 @@ class Card:
 
             def capture_end(self):
                 card.ended += 1
+                if card.broken:
+                    raise RuntimeError("no graph")
 
         def handle():
             card.pools += 1
@@ -121,9 +123,11 @@ def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkey
             card.capturing.add(aside)
         raise torch.OutOfMemoryError("full")
 
-    with pytest.raises(torch.OutOfMemoryError, match="full"):
-        graphs.captured(failing)
-    assert card.ended == 1
+    for broken in (False, True):  # what is told is why the work failed
+        card.broken, graphs.stream.waited = broken, []
+        with pytest.raises(torch.OutOfMemoryError, match="full"):
+            graphs.captured(failing)
+    assert card.ended == 2
     assert graphs.stream.waited == [current, *[aside] * has_begun]
 
 

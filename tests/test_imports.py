@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "algorist"
 ORDER = [
     "errors",
     "extras",
+    "atomic",
     "spec",
     "batch",
     "weights",

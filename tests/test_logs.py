@@ -167,6 +167,15 @@ def test_a_run_without_a_validation_has_a_page_too(tmp_path):
     assert "No validation yet" in (tmp_path / "p").read_text(encoding="utf-8")
 
 
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_tested(
+    capsys, monkeypatch, tmp_path
+):
+    run = Run.start(tmp_path / "run", config())
+    monkeypatch.setattr("algorist.report.scores.measured", None)
+    assert main(["report", str(run.folder), "--out", str(tmp_path / "no" / "p")]) == 2
+    assert f"--out: there is no folder {tmp_path / 'no'}" in capsys.readouterr().err
+
+
 def test_published_scores_are_there_for_all_thirty():
     assert set(published()) == set(algorist.algorithms())
     means = {net: sum(scores[net].score for scores in published().values()) / 30 for net in NETS}

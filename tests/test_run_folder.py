@@ -87,6 +87,20 @@ def test_half_a_line_of_metrics_is_dropped_when_a_run_is_resumed(tmp_path):
     assert [json.loads(line)["step"] for line in resumed.metrics.open()] == [2, 4]
 
 
+def test_no_checkpoint_is_written_twice(tmp_path, monkeypatch):
+    write, steps = checkpoint.write, []
+
+    def noting(folder, saved):
+        steps.append(saved.step)
+        return write(folder, saved)
+
+    monkeypatch.setattr(checkpoint, "write", noting)
+    assert Run.start(tmp_path, small.training("bfs", steps=4, schedule=SCHEDULE)).train()
+    run = Run.resume(tmp_path, steps=7)
+    assert not run.train(should_stop=lambda: run.trainer.step == 5)
+    assert steps == [0, 2, 4, 4, 5]  # once more with another end
+
+
 def test_a_folder_holds_one_run(tmp_path):
     config = small.training("bfs")
     Run.start(tmp_path, config)

@@ -92,6 +92,12 @@ def test_numbers_are_rounded_to_the_nearest():
     assert transport._rounded(numbers, 23) is numbers
 
 
+def test_a_packed_run_whose_first_save_was_cut_off_goes_on(run, tmp_path):
+    pack(run, tmp_path / "packed")
+    (tmp_path / "packed" / "checkpoints" / ".unfinished").mkdir(parents=True)
+    assert Run.resume(tmp_path / "packed").trainer.step == 4
+
+
 def test_a_packed_run_can_be_given_more_steps(run, tmp_path):
     pack(run, tmp_path)
     resumed = Run.resume(tmp_path, steps=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import algorist
@@ -151,6 +152,12 @@ def loaded(model: str, arguments: Namespace) -> Learner:
     return learner
 
 
+def expect_folder_of(option: str, file: str) -> None:
+    """Complain about a file that cannot be written, at once, not after an hour of testing."""
+    if not Path(file).parent.is_dir():
+        raise ValueError(f"{option}: there is no folder {Path(file).parent}")
+
+
 def _device(name: str) -> str:
     """The device that `--device` means on this machine."""
     import torch
@@ -160,7 +167,9 @@ def _device(name: str) -> str:
     try:
         kind = torch.device(name)
     except RuntimeError:
-        raise ValueError(f"--device: got {name!r}, expected cpu, cuda or auto") from None
+        kind = None
+    if kind is None or kind.type not in ("cpu", "cuda"):
+        raise ValueError(f"--device: got {name!r}, expected cpu, cuda or auto")
     if kind.type == "cuda" and (kind.index or 0) >= torch.cuda.device_count():
         raise ValueError(f"--device: got {name!r}, but there is no such GPU here")
     return name

@@ -96,7 +96,7 @@ class Conducted(NamedTuple):
         forgotten = [name for name in self.names if name not in self.outcomes]
         if forgotten:
             print(
-                f"algorist: error: not begun, since processes that prepare data have ended: "
+                f"algorist: error: not done, since processes that prepare data have ended: "
                 f"{', '.join(forgotten)}",
                 file=sys.stderr,
             )

@@ -15,6 +15,7 @@ from algorist.commands.arguments import (
     add_computing,
     add_model,
     add_options,
+    expect_folder_of,
     loaded,
     options,
 )
@@ -125,8 +126,8 @@ def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:
     for option, value in (("--html", arguments.html), ("--results", arguments.results)):
         if value and not is_test:
             raise ValueError(f"{option}: only the official test is kept, expected no other set")
-    if arguments.html and not Path(arguments.html).parent.is_dir():
-        raise ValueError(f"--html: there is no folder {Path(arguments.html).parent}")
+    if arguments.html:
+        expect_folder_of("--html", arguments.html)
     if arguments.results and Path(model).exists():
         raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")
     if arguments.results and model not in shipped():

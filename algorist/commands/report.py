@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_computing, loaded
+from algorist.commands.arguments import add_computing, expect_folder_of, loaded
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -52,9 +52,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Report on what the folder holds."""
     from algorist.experiments.results import is_results
+    from algorist.training.loading import is_run
 
     folder = Path(arguments.folder)
-    if (folder / "config.json").exists():
+    if is_run(folder):
         _report_run(folder, arguments, terminal)
     elif is_results(folder):
         _report_results(folder, arguments, terminal)
@@ -74,11 +75,12 @@ def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
         if getattr(arguments, name):
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag}: it is for results, but {folder} is a run")
+    out = arguments.out or _PAGE
+    expect_folder_of("--out", out)
     learner = loaded(str(folder), arguments)
     draw = first_samples("test", arguments.samples)
     rows = list(measured(learner, learner.algorithms, draw))
     text = page(folder.name, learner, rows, read_metrics(folder / "metrics.jsonl"))
-    out = arguments.out or _PAGE
     Path(out).write_text(text, encoding="utf-8")
     terminal.print(f"written to {out}")
 

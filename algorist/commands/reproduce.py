@@ -23,6 +23,7 @@ _DECIDED = (
     "varied",
     "random_positions",
     "chunk",
+    "average",
 )
 """Settings in which experiments differ."""
 

@@ -59,7 +59,7 @@ class Cluster:
         self._resources: dict[str, float] = self._ray.cluster_resources()
         self.places = 0
         self._at_work: set[Any] = set()
-        self._lock = Lock()
+        self._lock, self._stopping = Lock(), False
 
     @property
     def has_gpus(self) -> bool:
@@ -83,6 +83,8 @@ class Cluster:
         host = self._actor.remote()
         with self._lock:
             self._at_work.add(host)
+            if self._stopping:
+                host.stop.remote()
         try:
             reply = Reply.from_json(self._ray.get(host.do.remote(assignment.to_json())))
         except self._ray.exceptions.RayError as error:
@@ -99,6 +101,7 @@ class Cluster:
     def stop(self) -> None:
         """Have all runs saved and stopped."""
         with self._lock:
+            self._stopping = True
             for host in self._at_work:
                 host.stop.remote()
 

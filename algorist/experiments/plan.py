@@ -1,4 +1,7 @@
-"""The paper's experiments as data: each is a list of parts, and a part is a configuration."""
+"""Experiments as data: each is a list of parts, and a part is a configuration.
+
+They are the paper's, and two of our own with means of weights.
+"""
 
 from __future__ import annotations
 

@@ -124,6 +124,7 @@ class Processes:
     def close(self) -> None:
         """End whatever is still at work."""
         with self._lock:
+            self._stopping = True
             for process in self._at_work:
                 process.kill()
 

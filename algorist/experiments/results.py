@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Lock
 
 from algorist.algorithms import get
+from algorist.atomic import replace_text
 from algorist.data.official import SPLITS
 from algorist.experiments.plan import EXPERIMENTS, Part
-from algorist.training.run import replace_text
 
 Key = tuple[str, str, int]
 
@@ -64,8 +64,11 @@ class Results:
 
     def __init__(self, folder: Path | str, experiment: str):
         self.file = file_of(folder, experiment)
-        self._rows = {row.key: row for row in read(self.file)}
-        self._lock = Lock()
+        self._rows, self._lock = self._read(), Lock()
+
+    def _read(self) -> dict[tuple[str, str, int], Row]:
+        """What is in the file: other processes may have added to it."""
+        return {row.key: row for row in read(self.file)}
 
     @property
     def rows(self) -> list[Row]:
@@ -75,14 +78,14 @@ class Results:
     def add(self, rows: Iterable[Row]) -> None:
         """Put rows into the file, each in the place of an older one of the same net."""
         with self._lock:
-            self._rows |= {row.key: row for row in rows}
+            self._rows = self._read() | {row.key: row for row in rows}
             write(self.file, self.rows)
 
     def remove(self, rows: Iterable[Row]) -> None:
         """Take rows out of the file."""
         with self._lock:
             gone = {row.key for row in rows}
-            self._rows = {key: row for key, row in self._rows.items() if key not in gone}
+            self._rows = {key: row for key, row in self._read().items() if key not in gone}
             write(self.file, self.rows)
 
     def has(self, part: Part, algorithm: str, seed: int, samples: int | None) -> bool:

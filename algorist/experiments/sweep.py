@@ -10,10 +10,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
 
+from algorist.atomic import replace_text
 from algorist.experiments.assignments import DONE, FAILED, STOPPED, Assignment, Reply
 from algorist.experiments.processes import DiedError, Workplace
 from algorist.experiments.work import Job
-from algorist.training.run import replace_text
 
 _GLANCE = 0.2
 """Seconds between two looks at whether to stop."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from algorist.atomic import replace_text
 from algorist.data import official
 from algorist.data.preparing import prepared
 from algorist.evaluation.evaluate import Evaluation, evaluate
@@ -21,11 +22,12 @@ from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results, Row
 from algorist.model.computing import Computing, device_name
+from algorist.model.graphs import CAPTURES
 from algorist.training import run as runs_of
 from algorist.training.config import Config
-from algorist.training.engine import CAPTURES
+from algorist.training.loading import CONFIG, is_run
 from algorist.training.logs import TensorBoard
-from algorist.training.run import Run, replace_text
+from algorist.training.run import Run
 from algorist.training.slots import Slot
 from algorist.training.trainer import DivergedError, Report, Trainer
 
@@ -48,7 +50,7 @@ class Job:
     @property
     def has_begun(self) -> bool:
         """Whether there is a run already."""
-        return (self.folder / "config.json").exists()
+        return is_run(self.folder)
 
     def run(self, computing: Computing, slot: Slot | None = None) -> Run:
         """The run, started or resumed."""
@@ -124,7 +126,7 @@ def data_prepared(left: Iterable[Job]) -> AbstractContextManager:
 
 def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:
     """The runs of a part that are trained as it is to be."""
-    for file in sorted(_folder(folder, part).glob("*/config.json")):
+    for file in sorted(_folder(folder, part).glob(f"*/{CONFIG}")):
         config = Config.from_json(file.read_text())
         if recipe_of(config) == part.recipe:
             yield file.parent, config
@@ -170,6 +172,7 @@ class Examiner:
         After each algorithm the results are written, and it may be told to stop.
         """
         learner = trainer.best_learner()
+        trainer.computing.apply(learner.net)
         for algorithm in trainer.config.algorithms:
             has = (self.results.has(job.part, algorithm, s, self.samples) for s in job.seeds)
             if all(has):
@@ -177,7 +180,7 @@ class Examiner:
             if should_stop():
                 return False
             batch = official.beginning(algorithm, "test", self.samples)
-            with CAPTURES:  # it loads kernels
+            with CAPTURES if trainer.computing.on_gpu else nullcontext():  # it loads kernels
                 evaluations = evaluate(learner, algorithm, batch)
             self.results.add(self._rows(job, trainer, algorithm, len(batch), evaluations))
         return True
@@ -190,7 +193,6 @@ class Examiner:
         samples: int,
         evaluations: Iterable[Evaluation],
     ) -> Iterator[Row]:
-        net = trainer.net
         for place, evaluation in enumerate(evaluations):
             yield Row(
                 *job.part.name,
@@ -201,7 +203,7 @@ class Examiner:
                 validation=100 * trainer.best_scores[place],
                 best_step=trainer.best_steps[place],
                 steps=trainer.step,
-                weights=sum(p.numel() for p in net.parameters()) // net.replicas,
+                weights=trainer.net.size,
                 samples=samples,
                 recipe=job.part.recipe,
                 version=self.version,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import torch
 
+from algorist.data.preparing import cores
 from algorist.errors import unknown
 from algorist.kernels.ops import KERNELS
 from algorist.model.fused import PRECISIONS
@@ -47,7 +47,7 @@ class Computing:
         """How many workers prepare data."""
         if self.workers or not self.on_gpu:
             return self.workers or 1
-        return max(1, min(_MOST_WORKERS, (os.cpu_count() or 1) - 2))
+        return max(1, min(_MOST_WORKERS, cores() - 2))
 
     def apply(self, net: Net) -> Net:
         """The net, moved to the device and told how to compute."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import RLock
 from typing import Any
 
 import torch
 
 from algorist.kernels.fused.streams import beside
 
+CAPTURES = RLock()
+"""Held by whoever captures or gives memory back to a GPU, and loads kernels for that: of several
+threads that train, one at a time. Meanwhile others may replay."""
 _LITTLE = 1 / 16
 """This share of a GPU's memory may be wasted."""
 
@@ -48,6 +52,10 @@ class Graphs:
 
     def captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
         """A graph of all that some work does on the GPU; nothing of it is done yet."""
+        with CAPTURES:
+            return self._captured(work)
+
+    def _captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
         graph, before = torch.cuda.CUDAGraph(), self._bytes()
         with self.aside():
             # Other threads may meanwhile allocate memory for data.
@@ -56,9 +64,10 @@ class Graphs:
                 work()
             except BaseException:
                 self._join()
+                with suppress(RuntimeError):  # what is told is why the work failed
+                    graph.capture_end()
                 raise
-            finally:
-                graph.capture_end()
+            graph.capture_end()
         little = _LITTLE * torch.cuda.get_device_properties(self._device).total_memory
         self.is_outgrown = before > little and self._bytes() > 1.25 * before
         return graph
@@ -69,7 +78,8 @@ class Graphs:
         A graph that is larger than all before cannot use their memory, but they can use its.
         """
         self._pool, self.is_outgrown = torch.cuda.graph_pool_handle(), False
-        torch.cuda.empty_cache()
+        with CAPTURES:
+            torch.cuda.empty_cache()
 
     def _join(self) -> None:
         """Bring back what was begun beside the work: without that a capture cannot end.

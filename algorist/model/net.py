@@ -110,6 +110,11 @@ class Net(nn.Module):
         """Where the weights lie."""
         return next(self.parameters()).device
 
+    @property
+    def size(self) -> int:
+        """The number of weights of each replica."""
+        return sum(parameter.numel() for parameter in self.parameters()) // self.replicas
+
     def spec(self, algorithm: str) -> Spec:
         """The features of one of the algorithms that the net serves."""
         if algorithm not in self.specs:

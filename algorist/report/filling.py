@@ -17,13 +17,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from algorist.atomic import replace_text
 from algorist.errors import unknown
 from algorist.report import drawing
 from algorist.report.paper_figures import Picture, pictures
 from algorist.report.paper_tables import tables
 from algorist.report.reproduced import Reproduced
 from algorist.report.tables import Table
-from algorist.training.run import replace_text
 
 _PLACE = re.compile(
     r"(?P<begin><!-- results: (?P<kind>table|figure) (?P<name>\S+)(?: (?P<file>\S+))? -->\n)"

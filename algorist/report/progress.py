@@ -196,10 +196,9 @@ def _bar(trainer: Trainer, width: int) -> ProgressBar:
 
 def _description(trainer: Trainer) -> str:
     """What is trained, and where."""
-    config, net = trainer.config, trainer.net
-    weights = sum(p.numel() for p in net.parameters()) // net.replicas
+    config = trainer.config
     return (
-        f"{config.model.processor}, {weights:,} weights, "
+        f"{config.model.processor}, {trainer.net.size:,} weights, "
         f"{_several(len(config.seeds), 'seed')}, {trainer.device.type}"
     )
 

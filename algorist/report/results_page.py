@@ -8,12 +8,12 @@ from html import escape
 from pathlib import Path
 from string import Template
 
+from algorist.atomic import replace_text
 from algorist.report import drawing
 from algorist.report.paper_figures import Picture, pictures
 from algorist.report.paper_tables import tables
 from algorist.report.reproduced import OTHER_SETTINGS, Reproduced
 from algorist.report.tables import Table
-from algorist.training.run import replace_text
 
 INDEX = "index.html"
 

@@ -36,15 +36,10 @@ def described(name: str, file: Path, learner: Learner) -> dict[str, Any]:
     return {
         "name": name,
         "algorithms": list(learner.algorithms),
-        "weights": number_of_weights(learner),
+        "weights": learner.net.size,
         "bytes": file.stat().st_size,
         **learner.about,
     }
-
-
-def number_of_weights(learner: Learner) -> int:
-    """Of each replica."""
-    return sum(p.numel() for p in learner.net.parameters()) // learner.net.replicas
 
 
 def learner_table(learners: Sequence[Mapping[str, Any]]) -> rich.table.Table:
@@ -100,7 +95,7 @@ def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator
             validation=100 * replica["validation"],
             best_step=replica["step"],
             steps=about.get("steps", replica["step"]),  # older files do not have it
-            weights=number_of_weights(learner),
+            weights=learner.net.size,
             samples=scored.samples,
             recipe=recipe_of(Config.from_json(about["config"])),
             version=version,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from algorist.atomic import replace_text
 from algorist.report.means import Value
-from algorist.training.run import replace_text
 
 Cell = Value | float | int | str | None
 """None is missing."""

@@ -32,6 +32,15 @@ class Checkpoint(NamedTuple):
     tensors: Mapping[str, Tensor]
     state: Mapping[str, Any]
 
+    def below(self, prefix: str) -> dict[str, Tensor]:
+        """The tensors whose names begin with a prefix, without it."""
+        return below(prefix, self.tensors)
+
+
+def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those whose names begin with a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
 
 class DamagedError(Exception):
     """A checkpoint is not what was written."""
@@ -44,11 +53,14 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     write_files(temporary, checkpoint)
+    replaced = folder / ".replaced"
+    shutil.rmtree(replaced, ignore_errors=True)
     if final.exists():
-        shutil.rmtree(final)
+        final.rename(replaced)
     temporary.rename(final)
     _sync(folder)
-    for old in _complete(folder)[KEPT:]:
+    shutil.rmtree(replaced, ignore_errors=True)
+    for old in written(folder)[KEPT:]:
         shutil.rmtree(old)
     return final
 
@@ -70,7 +82,7 @@ def write_files(folder: Path, checkpoint: Checkpoint) -> list[Path]:
 def newest(folder: Path) -> Checkpoint:
     """The newest checkpoint that is whole; damaged ones are passed over with a warning."""
     reasons = []
-    for path in _complete(folder):
+    for path in written(folder):
         try:
             return read(path)
         except DamagedError as error:
@@ -123,8 +135,8 @@ def _shards(tensors: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
     yield shard
 
 
-def _complete(folder: Path) -> list[Path]:
-    """All complete checkpoints, newest first."""
+def written(folder: Path) -> list[Path]:
+    """All checkpoints in a folder, newest first: none is half written, but some may be damaged."""
     return sorted((p for p in folder.glob("[0-9]*") if p.is_dir()), reverse=True)
 
 

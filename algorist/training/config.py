@@ -6,6 +6,7 @@ The text under each field is its help on the command line.
 from __future__ import annotations
 
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -70,9 +71,9 @@ class OptimiserConfig:
             raise ValueError(
                 f"teacher_forcing: got {self.teacher_forcing}, expected a probability from 0 to 1"
             )
-        if self.learning_rate <= 0:
+        if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"learning_rate: got {self.learning_rate}, expected a number above 0")
-        if self.clip < 0:
+        if not 0 <= self.clip < math.inf:
             raise ValueError(f"clip: got {self.clip}, expected 0 or more")
 
 

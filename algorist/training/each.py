@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from algorist.atomic import replace_text
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
-from algorist.training.loading import newest
-from algorist.training.run import Run, expect_no_run, replace_text
+from algorist.training.loading import CONFIG, is_run, newest
+from algorist.training.run import Run, expect_no_run
 from algorist.training.slots import Slot
 
 _FILE = "each.json"
@@ -69,7 +70,7 @@ class Each:
     def standing(self, algorithm: str) -> Standing | None:
         """How far a run has come; None: it has not begun."""
         folder = self.folder / algorithm
-        if not (folder / "config.json").exists():
+        if not is_run(folder):
             return None
         checkpoint = newest(folder)
         return Standing(checkpoint.step, checkpoint.state["best_scores"])
@@ -77,10 +78,10 @@ class Each:
     def run(self, algorithm: str, computing: Computing = ON_CPU, slot: Slot | None = None) -> Run:
         """The run of an algorithm, started or resumed."""
         folder = self.folder / algorithm
-        if not (folder / "config.json").exists():
+        if not is_run(folder):
             config = replace(self.config, algorithms=(algorithm,))
             return Run.start(folder, config, computing, slot)
-        own = Config.from_json((folder / "config.json").read_text()).schedule.steps
+        own = Config.from_json((folder / CONFIG).read_text()).schedule.steps
         return Run.resume(folder, computing, self.steps if self.steps != own else None, slot)
 
     def _extend(self, steps: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
-from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from algorist.data.chunks import Cursor
 from algorist.model import objective
-from algorist.model.graphs import Graphs
+from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.model.window import Window, tight
@@ -30,11 +29,6 @@ from algorist.training.parallel import ALONE, Alone
 from algorist.training.spent import Spent
 
 PerSeed = list[float]
-
-CAPTURES = RLock()
-"""Held by whoever captures or gives memory back to a GPU, and loads kernels for that: of several
-threads that train, one at a time. Meanwhile others may replay."""
-
 
 _BERTHS = 8
 """How many lessons may be on their way to a GPU: whoever captures another step waits for them."""
@@ -285,7 +279,6 @@ class CapturedEngine(Engine):
 
     def _forget_steps(self) -> None:
         """Have all that was captured captured again when it comes, in less memory."""
-        self._set_gradients(self._gradients)
         self._steps.clear()
         self._update = None
         self._graphs.begin_anew()

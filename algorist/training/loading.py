@@ -35,7 +35,7 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
         return read(path, device)
     if (path / BEST).exists():
         return read(path / BEST, device)
-    if (path / CONFIG).exists():
+    if is_run(path):
         return _best_in(newest(path), device)
     if str(source) in known:
         return read(known[str(source)], device)
@@ -45,14 +45,19 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
     )
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run that has begun."""
+    return (folder / CONFIG).exists()
+
+
 def newest(folder: Path) -> Checkpoint:
     """The newest whole checkpoint of the run in a folder, or what was packed into it."""
-    if not (folder / CONFIG).exists():
+    if not is_run(folder):
         raise ValueError(
             f"{folder}: there is no run here (no {CONFIG}); start one (algorist train)"
         )
     checkpoints = folder / "checkpoints"
-    if checkpoints.exists() or not checkpoint.is_in(folder):
+    if checkpoint.written(checkpoints) or not checkpoint.is_in(folder):
         return restored(checkpoint.newest(checkpoints))
     try:
         return restored(checkpoint.read(folder))
@@ -90,11 +95,7 @@ def best_learner(
 
 def _best_in(saved: Checkpoint, device: torch.device | str) -> Learner:
     config, state = Config.from_json(saved.state["config"]), saved.state
-    weights = {
-        name.removeprefix("best/"): tensor
-        for name, tensor in saved.tensors.items()
-        if name.startswith("best/")
-    }
+    weights = saved.below("best/")
     learner = best_learner(config, weights, saved.step, state["best_steps"], state["best_scores"])
     learner.net.to(device).eval()
     return learner

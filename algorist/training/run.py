@@ -9,11 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
+from algorist.atomic import replace_text
 from algorist.data.preparing import prepared
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
-from algorist.training.loading import BEST, newest
+from algorist.training.loading import BEST, CONFIG, is_run, newest
 from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
@@ -110,7 +111,8 @@ class Run:
             steps.close()
             for log in logs:
                 log.close()
-        self.save()
+        if trainer.step % every:
+            self.save()
         self._append("times.jsonl", {"from": first, "to": trainer.step, **trainer.spent.to_json()})
         return trainer.step == trainer.config.schedule.steps
 
@@ -128,7 +130,7 @@ class Run:
 
     def _save_config(self) -> None:
         if self.trainer.peers.is_first:
-            replace_text(self.folder / "config.json", self.trainer.config.to_json() + "\n")
+            replace_text(self.folder / CONFIG, self.trainer.config.to_json() + "\n")
 
     @property
     def metrics(self) -> Path:
@@ -176,7 +178,7 @@ def pack(folder: Path | str, target: Path | str) -> list[Path]:
     expect_no_run(target)
     target.mkdir(parents=True, exist_ok=True)
     files = checkpoint.write_files(target, lightened(now))
-    for name in ("metrics.jsonl", "times.jsonl", "config.json"):
+    for name in ("metrics.jsonl", "times.jsonl", CONFIG):
         if (folder / name).exists():
             replace_text(target / name, (folder / name).read_text())
             files.append(target / name)
@@ -185,15 +187,8 @@ def pack(folder: Path | str, target: Path | str) -> list[Path]:
 
 def expect_no_run(folder: Path) -> None:
     """Complain about a folder that holds a run already."""
-    if (folder / "config.json").exists():
+    if is_run(folder):
         raise ValueError(
             f"{folder}: there is a run already; resume it (algorist resume {folder}) "
             "or choose another folder"
         )
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a file so that its readers see all of the new text or all of the old."""
-    temporary = path.with_name(f".{path.name}")
-    temporary.write_text(text)
-    temporary.rename(path)

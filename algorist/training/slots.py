@@ -22,8 +22,7 @@ import torch
 
 from algorist.kernels.fused.streams import beside
 from algorist.model.computing import Computing
-from algorist.model.graphs import Graphs
-from algorist.training.engine import CAPTURES
+from algorist.model.graphs import CAPTURES, Graphs
 from algorist.training.workers import Crew
 
 MOST_ON_GPU = 8
@@ -92,8 +91,15 @@ def attempted(place: int, task: Callable[[], Any]) -> Outcome:
         return Outcome(place, task())
     except Exception as error:
         trace = traceback.format_exc()
-        traceback.clear_frames(error.__traceback__)  # they may hold the memory of a whole net
+        _clear_frames(error)
         return Outcome(place, error=error, trace=trace)
+
+
+def _clear_frames(error: BaseException | None) -> None:
+    """Forget what functions had when they failed: it may be the memory of a whole net."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 class Taken(NamedTuple):
@@ -198,12 +204,13 @@ class Slots:
             with slot.entered():
                 while taken := waiting.take(able=slot.crew is None or slot.crew.is_whole):
                     outcome = attempted(taken.place, partial(taken.task, slot))
-                    self._tidy()
-                    if isinstance(outcome.error, torch.OutOfMemoryError) and not taken.alone:
-                        if waiting.put_back(taken):
-                            break
-                    else:
+                    is_full = isinstance(outcome.error, torch.OutOfMemoryError)
+                    is_final = taken.alone or not is_full
+                    if is_final:
                         ended.put(outcome)
+                    self._tidy()
+                    if not is_final and waiting.put_back(taken):
+                        break
         finally:
             ended.put(None)
 

@@ -20,14 +20,14 @@ from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
 from algorist.evaluation.evaluate import Examination
 from algorist.model.computing import ON_CPU, Computing
-from algorist.model.graphs import Graphs
+from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.training.averaging import Average
-from algorist.training.checkpoint import Checkpoint
+from algorist.training.checkpoint import Checkpoint, below
 from algorist.training.config import Config
-from algorist.training.engine import CAPTURES, CapturedEngine, Engine, Lesson, PerSeed, Place
+from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
 from algorist.training.feed import Feed
 from algorist.training.lessons import Syllabus
 from algorist.training.loading import best_learner, load, new_learner
@@ -277,23 +277,23 @@ class Trainer:
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""
-        learner = best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
-        self.computing.apply(learner.net)
-        return learner
+        return best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
 
     def reschedule(self, **changes: int) -> None:
         """Train for so many `steps` in all, or `average` over others from now on.
 
         Nothing before the last step depends on how many there are.
         """
-        schedule = replace(self.config.schedule, **changes)
+        before, schedule = self.config.schedule, replace(self.config.schedule, **changes)
         if "steps" in changes and schedule.steps <= self.step:
             raise ValueError(
                 f"steps: got {schedule.steps}, expected more than the {self.step} that are done"
             )
         self.config = replace(self.config, schedule=schedule)
-        if "average" in changes:
+        if schedule.average != before.average:
             self.average = self._new_average()
+            for made in ("_validation", "_weights_of_seed"):  # of the learner that was judged
+                self.__dict__.pop(made, None)
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""
@@ -332,22 +332,22 @@ class Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
         config = Config.from_json(state["config"])
-        trainer = cls(config, computing, _below("net/", checkpoint.tensors), slot, peers)
+        trainer = cls(config, computing, checkpoint.below("net/"), slot, peers)
         engine = trainer.engine
         trainer.step = checkpoint.step
-        for name, value in _below("best/", checkpoint.tensors).items():
+        for name, value in checkpoint.below("best/").items():
             trainer.best[name].copy_(value)
         if trainer.average:
-            trainer.average.restore(_below("mean/", checkpoint.tensors))
-        engine.optimiser.restore(_below("adam/", checkpoint.tensors), state["updates"])
+            trainer.average.restore(checkpoint.below("mean/"))
+        engine.optimiser.restore(checkpoint.below("adam/"), state["updates"])
         for name, feed in trainer.feeds.items():
             feed.seek(state["cursors"][name])
             for size in feed.sizes:
-                saved = _below(f"carry/{name}/{size}/", checkpoint.tensors)
+                saved = checkpoint.below(f"carry/{name}/{size}/")
                 if saved:
                     moved = {k: peers.share.cut(v).to(trainer.device) for k, v in saved.items()}
                     engine.carries[Place(name, size)] = Carry(
-                        moved["hidden"], _below("hint/", moved)
+                        moved["hidden"], below("hint/", moved)
                     )
         engine.set_losses(_by_feature(state["loss_sums"], engine.losses()))
         trainer._summed_steps = state["summed_steps"]
@@ -370,7 +370,3 @@ def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
     """Its name and the shapes of one replica's weights."""
     weights = net.processor.state_dict().items()
     return net.config.processor, {name: value.shape[1:] for name, value in weights}
-
-
-def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
