@@ -9,5 +9,5 @@ from pathlib import Path
 def replace_text(path: Path, text: str) -> None:
     """Write a file so that its readers see all of the new text or all of the old."""
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    temporary.write_text(text)
+    temporary.write_text(text, encoding="utf-8")
     temporary.rename(path)

@@ -32,7 +32,7 @@ class Batch:
     @property
     def n(self) -> int:
         """The number of nodes."""
-        return next(iter(self.inputs.values())).shape[1]
+        return self.inputs["pos"].shape[1]
 
     @property
     def steps(self) -> int:

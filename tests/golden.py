@@ -82,6 +82,16 @@ def replay(path: str | Path, device: str = "cpu") -> dict[str, np.ndarray]:
         gradient = gradients[entry.ours]
         if gradient is None:
             gradient = torch.zeros_like(net.get_parameter(entry.ours))
-        scattered = entry.scatter(gradient[0].cpu().numpy())
-        result |= {f"grads/{name}": value for name, value in scattered.items()}
+        theirs = scattered(entry, gradient[0].cpu().numpy())
+        result |= {f"grads/{name}": value for name, value in theirs.items()}
     return result
+
+
+def scattered(entry, array):
+    """Values of our parameter, of one replica, as those of each of dm-clrs.
+
+    Weights one below the other are cut. Biases that are added have the gradient of their sum.
+    """
+    if entry.theirs[0].endswith("/w"):
+        return dict(zip(entry.theirs, np.split(array, len(entry.theirs)), strict=True))
+    return dict.fromkeys(entry.theirs, array)

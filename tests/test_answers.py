@@ -24,6 +24,13 @@ def right(name, batch, outputs):
     return right_answers(algorist.get(name), batch.inputs, outputs, batch.outputs)
 
 
+def test_scalars_may_be_off_a_little(own_registry):
+    algorist.load_plugin("examples/euclid.py")
+    batch = algorist.get("euclid").trace(value=[12, 18])
+    for gcd, expected in ((6.0, True), (6.29, True), (5.71, True), (6.31, False), (np.nan, False)):
+        assert right("euclid", batch, {"gcd": np.array([gcd])}) == [expected]
+
+
 def answer(name, problem, **outputs):
     """Whether the algorithm accepts an answer to a problem of one's own."""
     batch = algorist.get(name).trace(**problem)

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
+import golden
 import numpy as np
 import pytest
 import torch
@@ -429,7 +430,7 @@ def test_parameters_of_dm_clrs_become_a_learner(trained, tmp_path):
     arrays = {name: value[0].numpy() for name, value in learner.net.state_dict().items()}
     theirs = {}
     for entry in entries(learner.net):
-        theirs |= entry.scatter(arrays[entry.ours])
+        theirs |= golden.scattered(entry, arrays[entry.ours])
     nested = {}
     for name, array in theirs.items():
         module, _, parameter = name.rpartition("/")

@@ -1,6 +1,7 @@
 """Evaluation against examples worked out by hand, and in pieces against the whole."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,36 @@ def learner(*algorithms, seeds=(0,), convention=small.CONVENTION):
     made = Learner.new(algorithms, small.model(), convention, seeds)
     small.lively(made.net)
     return made
+
+
+# Refusals, and batches of all shapes
+
+
+def test_a_batch_of_another_algorithm_is_refused():
+    with pytest.raises(ValueError, match="batch: got one with other features than bfs has"):
+        evaluate(learner("bfs"), "bfs", small.problems("minimum"))
+
+
+def test_a_learner_of_other_features_is_refused(monkeypatch):
+    made = learner("bfs")
+    monkeypatch.setitem(made.net.specs, "bfs", small.CONVENTION.spec("dfs"))
+    with pytest.raises(ValueError, match="bfs: the learner was trained when it had other features"):
+        evaluate(made, "bfs", small.problems("bfs"))
+
+
+def test_hints_that_are_padded_further_change_nothing():
+    batch, made = small.problems("bfs"), learner("bfs")
+    padded = {name: np.concatenate((x, x[-1:], x[-1:])) for name, x in batch.hints.items()}
+    got = evaluate(made, "bfs", replace(batch, hints=padded), hints=True)
+    assert got == evaluate(made, "bfs", batch, hints=True)
+
+
+def test_a_net_in_training_stays_so_if_its_evaluation_fails(monkeypatch):
+    made = learner("bfs")
+    monkeypatch.setattr(type(made.net), "rollout", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        evaluate(made, "bfs", small.problems("bfs"))
+    assert made.net.training
 
 
 # Scores

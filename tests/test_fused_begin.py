@@ -10,7 +10,8 @@ from torch import Tensor
 if find_spec("triton") is None:
     pytest.skip("fused kernels need Triton, which is not installed", allow_module_level=True)
 
-from algorist.kernels.fused.begin import CODES, Code, begin, begin_backward
+from algorist.kernels.fused.begin import begin, begin_backward
+from algorist.kernels.fused.codes import CODES, Code
 from algorist.model.kinds import raw_numbers, raw_width, row
 from algorist.model.window import expanded
 from algorist.spec import Feature, Kind, Location, Stage
@@ -56,11 +57,11 @@ class Step:
         for feature in self.hints:
             number, name = self.buffers(feature)
             code, classes = CODES[feature.location, feature.kind], feature.classes or 1
-            table.append((code, width[number], width[name], classes, 0))
+            table.append((code, width[number], width[name], classes))
             self.at.append((number, width[number], name, width[name]))
             width[number] += raw_width(feature)
             width[name] += classes
-        self.table = torch.tensor(table, dtype=torch.int32, device=DEVICE).view(-1, 5)
+        self.table = torch.tensor(table, dtype=torch.int32, device=DEVICE).view(-1, 4)
         self.numbers = {
             "x": random(S, B, n, width["x"] + 1),  # a last column that no hint has
             "raw": random(S, B, n, n, width["raw"]),

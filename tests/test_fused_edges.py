@@ -8,7 +8,7 @@ pytest.importorskip("triton", reason="fused kernels need Triton, which is not in
 
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.fused.edges import cube, cube_backward, edge_values, edge_values_backward
-from algorist.kernels.fused.points import Pointing, Widening
+from algorist.kernels.fused.points import Scoring, Widening
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.plain import edge_pointer_scores
 
@@ -117,7 +117,7 @@ class Pointers(Problem):
 
     def __init__(self, S, n, Q, F, triplets):
         super().__init__(S, n, 3 * H * Q, F, triplets)
-        self.maps = Pointing(draw(S, Q, F, H), draw(S, Q, H), draw(S, Q))
+        self.maps = Scoring(draw(S, Q, F, H), draw(S, Q, H), draw(S, Q))
         if triplets:
             triplet = draw(S, Q, H, H) / 4
             self.maps = self.maps._replace(triplet=triplet, turned=triplet.mT.contiguous())

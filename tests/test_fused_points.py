@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="fused kernels need Triton, which is not in
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused.points import (
-    Pointing,
+    Scoring,
     Widening,
     blocks_of_pairs,
     pair_values,
@@ -51,7 +51,7 @@ class Problem:
         width = COLUMN + 2 * H * P + SPARE
         self.decoded, self.raw = draw(S, B, n, width), draw(S, B, n, n, F)
         self.maxima = draw(S, B, n, n, T) if triplets else None
-        self.maps = Pointing(draw(S, P, F, H), draw(S, P, H), draw(S, P))
+        self.maps = Scoring(draw(S, P, F, H), draw(S, P, H), draw(S, P))
         self.widening = None
         if triplets:
             triplet = draw(S, P, H, H) / 4

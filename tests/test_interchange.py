@@ -47,7 +47,7 @@ def exported(net, replica=0):
         name: array
         for entry in official.entries(net)
         if len(entry.theirs) == 1 or entry.theirs[0].endswith("/w")
-        for name, array in entry.scatter(values[entry.ours]).items()
+        for name, array in golden.scattered(entry, values[entry.ours]).items()
     }
 
 
@@ -198,6 +198,25 @@ def test_one_replica_can_be_taken_out(tmp_path):
     together = small.rolled(made.net, "bfs", batch, batch, batch)
     alone = small.rolled(made.replica(1).net, "bfs", batch)
     torch.testing.assert_close(alone["pi"], together["pi"][[1]])
+    with pytest.raises(ValueError, match="index: got 3, expected 0 to 2"):
+        made.replica(3)
+
+
+def test_a_replica_is_computed_as_all_are():
+    made = learner("bfs", seeds=(0, 1))
+    made.net.kernels, made.net.precision = "plain", "fp32"
+    made.net.eval()
+    one = made.replica(0).net
+    assert (one.kernels, one.precision, one.training) == ("plain", "fp32", False)
+
+
+def test_features_are_read_as_they_were_declared(tmp_path):
+    made = learner("bfs")
+    made.save(tmp_path / "a.safetensors")
+    spec = load(tmp_path / "a.safetensors").net.specs["bfs"]
+    assert [feature.shape(3) for feature in spec] == [
+        feature.shape(3) for feature in made.net.specs["bfs"]
+    ]
 
 
 def test_a_missing_file_is_refused(tmp_path):
@@ -260,6 +279,7 @@ def nothing(_):
         (lambda d: d["model"].update(depth=3), nothing),
         (lambda d: d.update(specs=[]), nothing),
         (lambda d: d["specs"]["bfs"][0].pop("kind"), nothing),
+        (lambda d: d["specs"]["bfs"][0].update(location="nodes"), nothing),
         (lambda d: d.update(replicas=2), nothing),
         (lambda d: d.update(replicas="2"), nothing),
         (nothing, lambda tensors: tensors.popitem()),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.ops import Compiled, Plain, choose
+from algorist.model.fused import obstacle_to_fusing
 from algorist.model.window import whole
 
 HIDDEN, FEATURES, STEPS = 16, 8, 2
@@ -243,7 +244,8 @@ def rolled_by_fused_kernels(precision="tf32", **model):
     [
         ({"hidden": 24}, "powers of two, got 24"),
         ({"triplet_features": 6}, "powers of two, got 6"),
-        ({"hidden": 8}, "at least 16, got 8"),
+        ({"hidden": 8}, "from 16 to 128, got 8"),
+        ({"hidden": 256}, "from 16 to 128, got 256"),
         ({"processor": "gat"}, "know no gat; or choose plain"),
         ({"processor": "pgn_mask"}, "know no pgn_mask"),
         ({"precision": "fp8"}, "unknown precision 'fp8'"),
@@ -253,6 +255,13 @@ def test_what_fused_kernels_do_not_take_is_refused(model, message):
     pytest.importorskip("triton")
     with pytest.raises(ValueError, match=message):
         rolled_by_fused_kernels(**model)
+
+
+def test_problems_that_are_too_large_for_fused_kernels_are_known():
+    pytest.importorskip("triton")
+    net = small.net("bfs")
+    assert obstacle_to_fusing(net, "bfs", 256) is None
+    assert obstacle_to_fusing(net, "bfs", 257) == "take at most 256 nodes, got 257"
 
 
 def test_fused_kernels_without_triton_say_what_to_install(monkeypatch):

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import algorist
 from algorist.cli import main
+from algorist.spec import Spec
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "euclid.py"
@@ -39,6 +41,17 @@ def test_a_plugin_runs_on_own_inputs_and_shows_its_steps(euclid):
     assert batch.outputs["gcd"].tolist() == [6]
     with pytest.raises(ValueError, match=r"value: got \[0\.5, 2\.0\], expected whole numbers"):
         euclid.trace(value=[0.5, 2])
+
+
+def test_positions_need_not_be_the_first_input():
+    spec = Spec.of(
+        inputs={"level": algorist.graph.categorical(3), "pos": algorist.node.scalar},
+        hints={},
+        outputs={"found": algorist.graph.mask},
+    )
+    inputs = {"level": np.zeros((2, 3)), "pos": np.zeros((2, 5))}
+    batch = algorist.Batch(spec, inputs, {}, {"found": np.zeros(2)}, np.ones(2, int))
+    assert batch.n == 5
 
 
 def test_options_of_a_plugin_come_from_its_samplers_defaults(euclid):

@@ -11,6 +11,9 @@ from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
 
+TOLERANCE = 0.05
+"""What scalars may be off by, as a share of the largest of them that is true."""
+
 _ONE_HOT = (Kind.MASK_ONE, Kind.CATEGORICAL)
 _POINTERS = (Kind.POINTER, Kind.SHOULD_BE_PERMUTATION)
 
@@ -37,8 +40,16 @@ def right_answers(
     return right
 
 
+def close(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Which numbers are off by no more than `TOLERANCE`."""
+    largest = float(np.abs(truth).max(initial=0.0)) or 1.0
+    return np.asarray(np.abs(predicted - truth) <= TOLERANCE * largest)
+
+
 def _equal(feature: Feature, predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Which samples equal the truth in every entry that counts."""
+    if feature.kind == Kind.SCALAR:
+        return np.array([close(*both).all() for both in zip(predicted, truth, strict=True)])
     same, counts = predicted == truth, truth != MASKED
     if feature.kind in _ONE_HOT:
         same, counts = same.all(-1), counts.all(-1)

@@ -97,7 +97,7 @@ class Permutations:
         """The spec with two features for every output chain."""
         for feature in _chains(spec.outputs):
             matrix = replace(feature, kind=Kind.PERMUTATION_POINTER)
-            mask = Feature(_mask(feature), Stage.OUTPUT, Location.NODE, Kind.MASK_ONE)
+            mask = Feature(mask_of(feature), Stage.OUTPUT, Location.NODE, Kind.MASK_ONE)
             spec = spec.replaced(feature.name, matrix, mask)
         return PlainPointers().spec(spec)
 
@@ -105,7 +105,7 @@ class Permutations:
         """The batch with a matrix and a mask for every output chain."""
         outputs = dict(batch.outputs)
         for feature in _chains(batch.spec.outputs):
-            outputs[feature.name], outputs[_mask(feature)] = _closed(outputs[feature.name])
+            outputs[feature.name], outputs[mask_of(feature)] = _closed(outputs[feature.name])
         return replace(batch, spec=self.spec(batch.spec), outputs=outputs)
 
 
@@ -163,7 +163,8 @@ def _chains(features: Iterable[Feature]) -> list[Feature]:
     return [feature for feature in features if feature.kind == Kind.SHOULD_BE_PERMUTATION]
 
 
-def _mask(feature: Feature) -> str:
+def mask_of(feature: Feature) -> str:
+    """The name of the mask of the first nodes of a sorted order."""
     return f"{feature.name}_mask"
 
 

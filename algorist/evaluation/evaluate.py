@@ -98,7 +98,7 @@ def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Eval
         name: _score_over_time(spec, name, batch, value)
         for name, value in predictions.hints.items()
     }
-    counts = (batch.lengths > np.arange(1, batch.steps)[:, None]).sum(1)
+    counts = (batch.lengths > np.arange(1, batch.lengths.max())[:, None]).sum(1)
     scores = {
         f.name: score(f.kind, predictions.outputs[f.name], truth.outputs[f.name])
         for f in spec.outputs
@@ -128,5 +128,5 @@ def _score_over_time(spec: Spec, name: str, batch: Batch, predicted: np.ndarray)
             predicted[t - 1][batch.lengths > t],
             batch.hints[name][t][batch.lengths > t],
         )
-        for t in range(1, batch.steps)
+        for t in range(1, batch.lengths.max())
     ]

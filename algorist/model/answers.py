@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algorist.data.transforms import mask_of
 from algorist.model.kinds import row
 from algorist.spec import Feature, Kind, Spec
 
@@ -38,7 +39,7 @@ def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np
     for feature in spec:
         if feature.kind != Kind.PERMUTATION_POINTER or feature.name not in result:
             continue
-        mask = f"{feature.name}_mask"
+        mask = mask_of(feature)
         matrix, first = result[feature.name], result.pop(mask)
         own = np.arange(matrix.shape[-1])
         result[feature.name] = np.where(first > 0.5, own, matrix.argmax(-1))
@@ -53,7 +54,7 @@ def confidence_without_permutations(
     result = dict(confidence)
     for feature in spec:
         if feature.kind == Kind.PERMUTATION_POINTER and feature.name in result:
-            mask = f"{feature.name}_mask"
+            mask = mask_of(feature)
             in_first = result.pop(mask)[..., None]
             result[feature.name] = np.where(answers[mask] > 0.5, in_first, result[feature.name])
     return result

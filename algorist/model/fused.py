@@ -30,8 +30,12 @@ PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
 """How fused kernels round the operands of matrix products, and their names for it."""
 
 
-def obstacle_to_fusing(net: Net, algorithm: str) -> str | None:
-    """What stands in the way of fused kernels, and how to remove it."""
+_MOST_CHANNELS, _MOST_NODES = 128, 256
+"""For more, what a kernel holds at once does not fit into a multiprocessor of an H200."""
+
+
+def obstacle_to_fusing(net: Net, algorithm: str, n: int) -> str | None:
+    """What stands in the way of fused kernels for `n` nodes, and how to remove it."""
     if importlib.util.find_spec("triton") is None:
         return "need Triton: pip install 'algorist[gpu]'"
     processor = net.processor
@@ -40,9 +44,11 @@ def obstacle_to_fusing(net: Net, algorithm: str) -> str | None:
     odd = [x for x in (net.config.hidden, net.config.triplet_features) if x & (x - 1)]
     if odd:
         return f"need widths that are powers of two, got {odd[0]}"
-    if net.config.hidden < 16:
-        return f"need a hidden size of at least 16, got {net.config.hidden}"
-    from algorist.kernels.fused.begin import CLASSES, CODES
+    if not 16 <= net.config.hidden <= _MOST_CHANNELS:
+        return f"need a hidden size from 16 to {_MOST_CHANNELS}, got {net.config.hidden}"
+    if n > _MOST_NODES:
+        return f"take at most {_MOST_NODES} nodes, got {n}"
+    from algorist.kernels.fused.codes import CLASSES, CODES
 
     for hint in net.spec(algorithm).hints:
         if (hint.location, hint.kind) not in CODES or hint.classes > CLASSES:
@@ -82,11 +88,11 @@ class Tables:
         self.output_losses = loss_table(list(outputs.values()), device, complete=complete)
         self.outputs = list(outputs)
         read = [
-            (hints[f.name].code, self.columns.of[f.name], hints[f.name].column, width(f), 0)
+            (hints[f.name].code, self.columns.of[f.name], hints[f.name].column, width(f))
             for f in maps.hints.features
             if f in maps.read_hints
         ]
-        self.begin = torch.tensor(read, dtype=torch.int32, device=device).view(-1, 5)
+        self.begin = torch.tensor(read, dtype=torch.int32, device=device).view(-1, 4)
         self.inputs = self._truths(maps.spec.inputs, window.inputs).to(device)
         self.true_hints = self._truths(maps.read_hints, window.hints).to(device)
         self.connects = self._limits().to(device)
@@ -113,7 +119,7 @@ class Tables:
 
 def _predicted(layout: Layout, truths: Values) -> dict[str, Predicted]:
     """What the kernel of losses must know of features; of permutations it knows nothing."""
-    from algorist.kernels.fused.begin import CODES
+    from algorist.kernels.fused.codes import CODES
     from algorist.kernels.fused.losses import Predicted
 
     return {
@@ -135,7 +141,7 @@ class FusedScan:
         if net.precision not in PRECISIONS:
             raise ValueError(unknown("precision", net.precision, PRECISIONS))
         self.net, self.window, self.maps = net, window, net.composed(algorithm)
-        self.n = window.inputs["pos"].shape[-1]
+        self.n = window.nodes
         values = (window.inputs, window.hints, window.outputs)
         layout = (algorithm, net.device, *(place for x in values for place in x.places.items()))
         if layout not in net.tables:

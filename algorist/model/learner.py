@@ -16,7 +16,7 @@ from algorist.algorithms import get
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
 from algorist.model.net import ModelConfig, Net
-from algorist.spec import Feature, Spec
+from algorist.spec import Feature, Kind, Location, Spec, Stage
 
 if TYPE_CHECKING:
     from algorist.model.solution import Solution
@@ -39,6 +39,8 @@ class Convention:
 
     def batch(self, algorithm: str, batch: Batch) -> Batch:
         """A batch as the net sees it."""
+        if batch.spec != get(algorithm).spec:
+            raise ValueError(f"batch: got one with other features than {algorithm} has")
         return transformed(self.transforms(algorithm), batch).single_precision()
 
     def transforms(self, algorithm: str) -> tuple[Transform, ...]:
@@ -80,9 +82,13 @@ class Learner:
 
     def replica(self, index: int) -> Learner:
         """The learner that one of the seeds made."""
+        if not 0 <= index < self.net.replicas:
+            raise ValueError(f"index: got {index}, expected 0 to {self.net.replicas - 1}")
         net = Net(self.net.specs, self.net.config)
+        net.kernels, net.precision = self.net.kernels, self.net.precision
         state = {name: value[index : index + 1] for name, value in self.net.state_dict().items()}
         net.load_state_dict(state)
+        net.train(self.net.training)
         about = dict(self.about)
         if "replicas" in about:
             about["replicas"] = [about["replicas"][index]]
@@ -168,16 +174,20 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
     try:
         learner = _described(description)
         learner.net.load_state_dict(tensors)
-    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(f"{path}: the saved learner is not whole ({error})") from error
     learner.net.to(device).eval()
     return learner
 
 
+def _feature(name: str, stage: str, location: str, kind: str, classes: int) -> Feature:
+    return Feature(name, Stage(stage), Location(location), Kind(kind), classes)
+
+
 def _described(description: Mapping[str, Any]) -> Learner:
     """A learner like the described one, with other weights."""
     specs = {
-        name: Spec(tuple(Feature(**feature) for feature in features))
+        name: Spec(tuple(_feature(**feature) for feature in features))
         for name, features in description["specs"].items()
     }
     net = Net(specs, ModelConfig(**description["model"]), range(description["replicas"]))

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from algorist.errors import unknown
+from algorist.kernels.fused.streams import on
 from algorist.model import processors
 from algorist.model.decoding import decoder
 from algorist.model.encoding import encoder
@@ -157,13 +158,14 @@ class Net(nn.Module):
 
         Without `keep_hints` the hints are fed back but not returned.
         """
-        scan = self._scan_type(algorithm)(self, algorithm, window)
-        return scan.run(carry, keep_hints=keep_hints)
+        with on(self.device):
+            scan = self._scan_type(algorithm, window.nodes)(self, algorithm, window)
+            return scan.run(carry, keep_hints=keep_hints)
 
-    def _scan_type(self, algorithm: str) -> type[Scan] | type[FusedScan]:
+    def _scan_type(self, algorithm: str, n: int) -> type[Scan] | type[FusedScan]:
         """How a window is computed: step by step in PyTorch, or by fused kernels."""
         if self.kernels == "fused" or (self.kernels == "auto" and self.device.type == "cuda"):
-            obstacle = obstacle_to_fusing(self, algorithm)
+            obstacle = obstacle_to_fusing(self, algorithm, n)
             if obstacle is None:
                 return FusedScan
             if self.kernels == "fused":

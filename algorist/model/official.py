@@ -37,12 +37,6 @@ class Entry(NamedTuple):
         parts = [np.asarray(arrays[name]) for name in self.theirs]
         return np.concatenate(parts) if self.theirs[0].endswith("/w") else np.sum(parts, 0)
 
-    def scatter(self, array: np.ndarray) -> dict[str, np.ndarray]:
-        """Values for our parameter, of one replica, as values for theirs."""
-        if self.theirs[0].endswith("/w"):
-            return dict(zip(self.theirs, np.split(array, len(self.theirs)), strict=True))
-        return dict.fromkeys(self.theirs, array)
-
 
 def entries(net: Net) -> Iterator[Entry]:
     """How every parameter of a net is called in dm-clrs, tasks numbered in the net's order."""

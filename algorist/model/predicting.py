@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,6 +69,17 @@ def predict(
     return by_replica(learner.net, algorithm, answers)
 
 
+@contextmanager
+def _in_use(net: Net) -> Iterator[None]:
+    """The net is not being trained meanwhile."""
+    was_training = net.training
+    net.eval()
+    try:
+        yield
+    finally:
+        net.train(was_training)
+
+
 class Part:
     """A few problems, as many as are computed at once, on the device."""
 
@@ -77,6 +89,8 @@ class Part:
         self._net, self._algorithm, self._moments = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
         seen = learner.convention.batch(algorithm, batch)
+        if seen.spec != self._spec:
+            raise ValueError(f"{algorithm}: the learner was trained when it had other features")
         window = whole([seen] * self._net.replicas).to(self._net.device)
         self._pieces = list(pieces(window, min(PIECE, window.steps)))
         self._graphs = graphs
@@ -87,6 +101,8 @@ class Part:
         """The learner's answers, which a captured part puts where the ones before were."""
         if self._graphs is None:
             return self._computed(hints, confidence)
+        if hints or confidence:
+            raise ValueError("hints, confidence: a captured part has outputs alone")
         if self._graph is None:
             with self._graphs.aside():
                 self._answers = self._computed()  # loads kernels and makes room
@@ -105,18 +121,16 @@ class Part:
         watched: list[Mapping[str, Tensor]] = []
         sure: list[Mapping[str, Tensor]] = []
         carry = None
-        was_training = net.training
-        net.eval()
-        for piece in self._pieces:
-            rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
-            carry = rollout.carry
-            for name, value in rollout.outputs.items():
-                ended = expanded(piece.end_weights > 0, value)
-                outputs[name] = torch.where(ended, value, outputs.get(name, value))
-            watched.append({n: decided(spec[n], x).cpu() for n, x in rollout.hints.items()})
-            if confidence:
-                sure.append({n: x.cpu() for n, x in confidences(spec, rollout.hints).items()})
-        net.train(was_training)
+        with _in_use(net):
+            for piece in self._pieces:
+                rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
+                carry = rollout.carry
+                for name, value in rollout.outputs.items():
+                    ended = expanded(piece.end_weights > 0, value)
+                    outputs[name] = torch.where(ended, value, outputs.get(name, value))
+                watched.append({n: decided(spec[n], x).cpu() for n, x in rollout.hints.items()})
+                if confidence:
+                    sure.append({n: x.cpu() for n, x in confidences(spec, rollout.hints).items()})
         return Answers(
             {name: decided(spec[name], value) for name, value in outputs.items()},
             self._over_time(watched),

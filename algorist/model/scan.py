@@ -100,7 +100,7 @@ class Scan:
 
     def __init__(self, net: Net, algorithm: str, window: Window):
         self.net, self.window, self.maps = net, window, net.composed(algorithm)
-        self.lanes, self.n = window.follows.shape[1:], window.inputs["pos"].shape[-1]
+        self.lanes, self.n = window.follows.shape[1:], window.nodes
         kernels, maps = choose(net.kernels, window.follows.device), self.maps
         process, of_hints, of_outputs = maps.compose(net.processor.widen, copy_each)
         self.process = net.processor.prepare(process, kernels)

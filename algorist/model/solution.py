@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.correct import close
 from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
-
-TOLERANCE = 0.05
-"""How far off a scalar hint may be, as a share of its largest true value, to count as right."""
 
 _NODES = (Kind.MASK_ONE, Kind.POINTER, Kind.SHOULD_BE_PERMUTATION)
 
@@ -58,7 +56,7 @@ class Comparison:
     hints: Arrays
     """(steps, ...): all of the algorithm's, those too that nets are given or not asked for."""
     wrong: Arrays
-    """(steps, ...): the predictions that differ; scalars may be off by `TOLERANCE`."""
+    """(steps, ...): the predictions that differ; scalars may be off by 5 % of the largest."""
     shares: Arrays
     """(steps,): the share of each hint's values that is right; nan where none counts."""
     first_mistake: Mistake | None
@@ -86,21 +84,21 @@ class Mistake:
 def wrong_values(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Which values of a hint differ from the truth, of those that count."""
     if feature.kind == Kind.SCALAR:
-        largest = float(np.abs(truth).max(initial=0.0)) or 1.0
-        return np.asarray(~(np.abs(got - truth) <= TOLERANCE * largest))
-    return np.asarray((got != truth) & _counts(feature, truth))
+        return ~close(got, truth)
+    return np.asarray((got != truth) & counts(feature, truth))
 
 
-def _counts(feature: Feature, truth: np.ndarray) -> np.ndarray:
+def counts(feature: Feature, truth: np.ndarray) -> np.ndarray:
+    """Which values of a hint or an output count."""
     masked = feature.kind in (Kind.MASK, Kind.CATEGORICAL)
     return truth != MASKED if masked else np.ones_like(truth, dtype=bool)
 
 
 def right_shares(feature: Feature, wrong: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """The share of right values at each step, (steps,)."""
-    counts = _counts(feature, truth).reshape(len(truth), -1).sum(1)
+    counted = counts(feature, truth).reshape(len(truth), -1).sum(1)
     errors = wrong.reshape(len(wrong), -1).sum(1)
-    return np.where(counts > 0, 1 - errors / np.maximum(counts, 1), np.nan)
+    return np.where(counted > 0, 1 - errors / np.maximum(counted, 1), np.nan)
 
 
 def first_mistake(

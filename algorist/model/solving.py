@@ -18,8 +18,9 @@ from algorist.algorithms.own import Problem, own_problem
 from algorist.algorithms.scaling import Scale, Scaled
 from algorist.batch import Batch
 from algorist.errors import shortened
+from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
-from algorist.model.predicting import Predictions, predict
+from algorist.model.predicting import PIECE, Predictions, predict
 from algorist.model.solution import (
     Arrays,
     Comparison,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from algorist.model.learner import Learner
 
 _COPIES = 8
-"""How many numbers a net needs at once for each channel of each pair of nodes, at most."""
+"""How many numbers a step needs at once for each channel of each pair of nodes, at most."""
 _UNSCALED = Scaled(Scale(()))
 
 
@@ -96,11 +97,13 @@ def _traced(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
 
 
 def _bytes(net: Net, algorithm: str, n: int) -> int:
-    """About what one problem of `n` nodes takes while it is computed."""
-    edge_pointers = any(
-        f.kind == Kind.POINTER and f.location == Location.EDGE for f in net.spec(algorithm)
-    )
-    return 4 * n * n * (_COPIES * net.config.hidden + (2 * n if edge_pointers else 0))
+    """About what one problem of `n` nodes takes while all replicas compute it."""
+    spec = net.spec(algorithm)
+    edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
+    of_pairs = [f for f in net.encoded(spec) if row(f).form.lands == Location.EDGE]
+    kept = sum(map(raw_width, of_pairs)) + net.config.triplet_features  # twice, until outputs are
+    step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
+    return 4 * net.replicas * n * n * (step + 2 * PIECE * kept)
 
 
 def _room(net: Net) -> float:
@@ -127,7 +130,7 @@ def _parts(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[list[in
     for i, task in enumerate(tasks):
         by_size[task.truth.n].append(i)
     for n, places in by_size.items():
-        at_once = max(1, int(_room(net) / net.replicas // _bytes(net, algorithm, n)))
+        at_once = max(1, int(_room(net) // _bytes(net, algorithm, n)))
         for start in range(0, len(places), at_once):
             yield places[start : start + at_once]
 

@@ -58,6 +58,11 @@ class Window:
         """The number of steps, K."""
         return len(self.follows)
 
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of each problem, n."""
+        return self.inputs["pos"].shape[-1]
+
     def with_forced(self, forced: np.ndarray) -> Window:
         """This window with teacher forcing where (K, S, B) `forced` says so."""
         return replace(self, forced=_tensor(forced))

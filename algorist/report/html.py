@@ -24,7 +24,7 @@ _SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
 
 def read_metrics(file: Path) -> list[Report]:
     """The reports of a run."""
-    lines = file.read_text().splitlines() if file.exists() else []
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return [Report(**json.loads(line)) for line in lines]
 
 

@@ -23,7 +23,7 @@ _NONE = "none"
 
 def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
     """A solution as JSON has it, with all hints if `steps` says so."""
-    comparison = _compared(solution)
+    comparison = compared(solution)
     mistake = comparison.first_mistake
     described: dict[str, Any] = {
         "algorithm": solution.algorithm,
@@ -52,7 +52,8 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _compared(solution: Solution) -> Comparison:
+def compared(solution: Solution) -> Comparison:
+    """What a solution was compared with."""
     if solution.comparison is None:
         raise ValueError("solution: got one without a comparison, expected run(..., compare=True)")
     return solution.comparison
@@ -62,7 +63,7 @@ def show_solution(
     terminal: Terminal, algorithm: Algorithm, solution: Solution, *, steps: bool
 ) -> None:
     """Print the answer beside the true one, whether it is right, and where it first went wrong."""
-    comparison = _compared(solution)
+    comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
     terminal.print(f"{algorithm.name}: {algorithm.description}")
     terminal.print(f"{_counted(nodes, 'node')}, {_counted(solution.steps, 'step')}\n")
@@ -79,7 +80,7 @@ def verdict(solution: Solution) -> str:
     """Whether the answer is right, in a sentence."""
     if not solution.right:
         return "The answer is wrong."
-    theirs = answer_texts(_compared(solution).answer, solution)
+    theirs = answer_texts(compared(solution).answer, solution)
     if answer_texts(solution.answer, solution) == theirs:
         return "The answer is right."
     return "The answer is right: another answer than the algorithm's, and as good."
@@ -185,7 +186,7 @@ def _value(value: Any) -> str:
 
 def _show_steps(terminal: Terminal, algorithm: Algorithm, solution: Solution) -> None:
     """The predicted hints, wrong ones marked."""
-    comparison = _compared(solution)
+    comparison = compared(solution)
     if solution.names is not None:
         legend = "  ".join(f"{i} {name}" for i, name in enumerate(solution.names))
         terminal.print(f"nodes: {legend}\n")

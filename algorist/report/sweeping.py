@@ -31,7 +31,7 @@ class Noted(NamedTuple):
 def latest(folder: Path) -> Noted:
     """What a run has reported last, as far as that can be read."""
     try:
-        *_, last = (folder / "metrics.jsonl").read_text().splitlines()
+        *_, last = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         report = json.loads(last)
     except (OSError, ValueError):  # none yet, or one that is just being written
         return Noted()

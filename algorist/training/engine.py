@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
+from algorist.kernels.fused.streams import on
 from algorist.model import objective
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.net import Net
@@ -121,11 +122,13 @@ class Engine:
 
         When this returns the lesson's bytes are no longer needed.
         """
-        self._learn(lesson.place, lesson.packed.to(self.net.device).window)
+        with on(self.net.device):
+            self._learn(lesson.place, lesson.packed.to(self.net.device).window)
 
     def update(self) -> None:
         """Change the weights by accumulated gradients."""
-        self._change_weights()
+        with on(self.net.device):
+            self._change_weights()
 
     def idle(self) -> bool:
         """Whether all that was begun is done."""

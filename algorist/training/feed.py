@@ -85,7 +85,7 @@ class Feed:
             drawn = self._drawn(step, Purpose.FORCING, lambda rng: rng.uniform(size=(steps, lanes)))
             window = window.with_forced(np.stack(drawn, 1) < forcing)
         if self._permutes:
-            ends, n = window.end_weights.shape[1], window.inputs["pos"].shape[-1]
+            ends, n = window.end_weights.shape[1], window.nodes
             drawn = self._drawn(step, Purpose.NOISE, lambda rng: rng.gumbel(size=(ends, n, n)))
             window = window.with_noise(np.stack(drawn).astype(np.float32))
         return window

@@ -14,8 +14,8 @@ import numpy as np
 
 from algorist.algorithms import Algorithm
 from algorist.algorithms.meanings import meaning
-from algorist.model.solution import Comparison, Solution, wrong_values
-from algorist.report.solutions import answer_texts, mistake_text, verdict
+from algorist.model.solution import Comparison, Solution, counts, wrong_values
+from algorist.report.solutions import answer_texts, compared, mistake_text, verdict
 from algorist.spec import MASKED, Feature, Kind
 
 _DIGITS = 4
@@ -24,9 +24,7 @@ _LONGEST_NAME = 40
 
 def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
     """A solution, with its comparison, as JSON has it."""
-    comparison = solution.comparison
-    if comparison is None:
-        raise ValueError("solution: got one without a comparison, expected run(..., compare=True)")
+    comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
     names = range(nodes) if solution.names is None else solution.names
     spec = algorithm.spec
@@ -96,8 +94,7 @@ def _output(feature: Feature, solution: Solution, comparison: Comparison) -> dic
 
 def _counted(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """The net's values, but for those that do not count: they are as in the truth."""
-    masked = feature.kind in (Kind.MASK, Kind.CATEGORICAL)
-    return np.where(truth == MASKED, MASKED, got) if masked else got
+    return np.where(counts(feature, truth), got, MASKED)
 
 
 def _moments(feature: Feature, array: np.ndarray) -> list[Any]:

@@ -85,7 +85,10 @@ def _update(
 
 
 class Adam:
-    """Updates some weights; what it looks up is made once."""
+    """Updates some weights; what it looks up is made once.
+
+    The weights must outlive it: it knows their addresses alone.
+    """
 
     def __init__(self, weights: Sequence[Weights]):
         self._replicas, device = len(weights[0].parameter), weights[0].parameter.device
@@ -101,7 +104,8 @@ class Adam:
     def warm_up(self) -> None:
         """Have the kernels compiled and loaded, as must be before they are captured."""
         nothing = torch.zeros(1, 1, device=self._table.device)
-        Adam([Weights(*(nothing.clone() for _ in Weights._fields))]).step([nothing], 1.0, 1.0)
+        weights = Weights(*(nothing.clone() for _ in Weights._fields))  # alive until it is done
+        Adam([weights]).step([weights.gradient], 1.0, 1.0)
 
     def step(self, gradients: Sequence[Tensor], learning_rate: float, limit: float) -> None:
         """Clip to a norm of `limit` in each replica, unless that is 0, and update.

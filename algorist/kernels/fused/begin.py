@@ -6,53 +6,21 @@ algorithms is read from a table, so that a single compilation serves them all.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from algorist.kernels.fused.codes import (
+    AMONG_NODES,
+    CHOICE,
+    CLASSES,
+    EDGE,
+    EDGE_POINTER,
+    GRAPH,
+    MASK,
+    POINTER,
+)
 from algorist.kernels.fused.tiling import follow, following, padded
-from algorist.spec import Kind, Location
-
-
-class Code(IntEnum):
-    """How the kernels call each (location, kind) of a hint.
-
-    A multiple of 4 says where the logits are; 0, 1 or 2 more whether they mean a number, a mask or
-    a choice.
-    """
-
-    NODE_SCALAR, NODE_MASK, NODE_CLASSES = range(3)
-    NODE_CHOICE = 6  # one of all nodes
-    GRAPH_SCALAR, GRAPH_MASK, GRAPH_CLASSES = range(8, 11)
-    EDGE_SCALAR, EDGE_MASK, EDGE_CLASSES = range(12, 15)
-    POINTER = 18
-    EDGE_POINTER = 22
-
-
-_MASK, _CHOICE = tl.constexpr(1), tl.constexpr(2)
-_AMONG_NODES, _GRAPH, _EDGE = tl.constexpr(4), tl.constexpr(8), tl.constexpr(12)
-_POINTER, _EDGE_POINTER = tl.constexpr(16), tl.constexpr(20)
-
-CODES = {
-    (Location.NODE, Kind.SCALAR): Code.NODE_SCALAR,
-    (Location.NODE, Kind.MASK): Code.NODE_MASK,
-    (Location.NODE, Kind.MASK_ONE): Code.NODE_CHOICE,
-    (Location.NODE, Kind.CATEGORICAL): Code.NODE_CLASSES,
-    (Location.NODE, Kind.POINTER): Code.POINTER,
-    (Location.EDGE, Kind.SCALAR): Code.EDGE_SCALAR,
-    (Location.EDGE, Kind.MASK): Code.EDGE_MASK,
-    (Location.EDGE, Kind.CATEGORICAL): Code.EDGE_CLASSES,
-    (Location.EDGE, Kind.POINTER): Code.EDGE_POINTER,
-    (Location.GRAPH, Kind.SCALAR): Code.GRAPH_SCALAR,
-    (Location.GRAPH, Kind.MASK): Code.GRAPH_MASK,
-    (Location.GRAPH, Kind.CATEGORICAL): Code.GRAPH_CLASSES,
-}
-"""The code of each (location, kind) that a hint may have."""
-
-CLASSES = 32
-"""The most classes that a hint may have."""
 
 _TILE, _CUBE_TILE = 1024, 4096
 """The numbers that a program holds at once, and those of edge pointers."""
@@ -64,9 +32,9 @@ _ARGUMENTS, _BACKWARD_ARGUMENTS = range(19), range(25)
 @triton.jit
 def _row(table, hint):
     """What the table says of a hint: place, meaning, column, index, width."""
-    row = table + hint * 5
+    row = table + hint * 4
     code = tl.load(row)
-    return code - code % 4, code % 4, tl.load(row + 1), tl.load(row + 2), tl.load(row + 3)
+    return code // 4, code % 4, tl.load(row + 1), tl.load(row + 2), tl.load(row + 3)
 
 
 @triton.jit
@@ -78,14 +46,14 @@ def _layout(place, column, index, width, sample, n, Fx, Fe, C2, Ce, Cg):
     rows, entries = n, width
     at, by_row, by_entry = sample * n * C2 + index, C2, 1
     to, to_row, to_entry = sample * n * Fx + column, Fx, 1
-    if place == _AMONG_NODES:
+    if place == AMONG_NODES:
         rows, entries = 1, n
         by_entry, to_entry = C2, Fx
-    elif place == _GRAPH:  # each node gets the same
+    elif place == GRAPH:  # each node gets the same
         at, by_row = sample * Cg + index, 0
-    elif place >= _EDGE:
+    elif place >= EDGE:
         to, to_row = sample * n * n * Fe + column, Fe
-        if place == _EDGE:
+        if place == EDGE:
             at, by_row = sample * n * n * Ce + index, Ce
         else:
             at, by_row = (index * tl.num_programs(0) + sample) * n * n, 1
@@ -151,17 +119,17 @@ def _begin(
             tl.store(before + sample * n * h + offset, state, offset < n * h)
     elif tl.load(given + sample) == 0:
         place, meaning, column, index, width = _row(table, hint)
-        if CUBE and place == _EDGE_POINTER:
+        if CUBE and place == EDGE_POINTER:
             of_sample = cube + (index * tl.num_programs(0) + sample) * n * n * n
             numbers = raw + sample * n * n * Fe + column
             _edge_pointer(of_sample, numbers, n, Fe, N, LAYERS, HARD)
         else:
             logits, numbers = decoded, x
-            if place == _GRAPH:
+            if place == GRAPH:
                 logits = graph_values
-            elif place == _EDGE:
+            elif place == EDGE:
                 logits, numbers = edge_values, raw
-            elif place == _POINTER:
+            elif place == POINTER:
                 logits, numbers = points, raw
             rows, entries, at, by_row, by_entry, to, to_row, to_entry = _layout(
                 place, column, index, width, sample, n, Fx, Fe, C2, Ce, Cg
@@ -171,9 +139,9 @@ def _begin(
                 row = first + tl.arange(0, R)[:, None]
                 there = (row < rows) & (entry < entries)
                 value = tl.load(logits + at + row * by_row + entry * by_entry, there, 0.0)
-                if meaning == _CHOICE:
+                if meaning == CHOICE:
                     value = _choose(tl.where(entry < entries, value, float("-inf")), HARD)
-                elif meaning == _MASK:
+                elif meaning == MASK:
                     if HARD:
                         value = (value > 0).to(tl.float32)
                     else:
@@ -227,7 +195,7 @@ def _begin_backward(
             tl.store(d_after + sample * n * h + offset, slope, offset < n * h)
     elif tl.load(given + sample) == 0:
         place, meaning, column, index, width = _row(table, hint)
-        if CUBE and place == _EDGE_POINTER:
+        if CUBE and place == EDGE_POINTER:
             skipped = (index * tl.num_programs(0) + sample) * n * n * n
             slots = d_raw + sample * n * n * Fe + column
             _edge_pointer_backward(
@@ -236,13 +204,13 @@ def _begin_backward(
             )  # fmt: skip
         else:
             logits, numbers, slots, size, count = d_decoded, x, d_x, nodes * Fx, x_slots
-            if place >= _EDGE:
+            if place >= EDGE:
                 numbers, slots, size, count = raw, d_raw, nodes * n * Fe, raw_slots
-            if place == _GRAPH:
+            if place == GRAPH:
                 logits = d_graph_values
-            elif place == _EDGE:
+            elif place == EDGE:
                 logits = d_edge_values
-            elif place == _POINTER:
+            elif place == POINTER:
                 logits = d_points
             rows, entries, at, by_row, by_entry, to, to_row, to_entry = _layout(
                 place, column, index, width, sample, n, Fx, Fe, C2, Ce, Cg
@@ -255,16 +223,16 @@ def _begin_backward(
                 offset = row * to_row + entry * to_entry
                 slope = _added(slots + to, offset, there, size, count, SLOTS)
                 value = tl.load(numbers + to + offset, there, 0.0)
-                if meaning == _CHOICE:
+                if meaning == CHOICE:
                     slope = value * (slope - tl.sum(value * slope, 1, keep_dims=True))
-                elif meaning == _MASK:
+                elif meaning == MASK:
                     slope *= value * (1.0 - value)
-                if place == _GRAPH:
+                if place == GRAPH:
                     total += tl.sum(slope, 0)
                 else:
                     target = logits + at + row * by_row + entry * by_entry
                     tl.store(target, tl.load(target, there, 0.0) + slope, there)
-            if place == _GRAPH:
+            if place == GRAPH:
                 target = logits + at + entry
                 tl.store(target, tl.load(target, entry < entries, 0.0) + total, entry < entries)
 

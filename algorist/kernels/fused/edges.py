@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.points import Pointing, Widening, features
+from algorist.kernels.fused.points import Scoring, Widening, features
 from algorist.kernels.fused.tiling import ROWS, dot, follow, following, padded, tiles
 
 COUNTS = ["B", "n", "F", "C", "Q"]
@@ -324,7 +324,7 @@ def cube(
     column: int,
     raw: Tensor,  # (S, B, n, n, F)
     maxima: Tensor | None,  # (S, B, n, n, T)
-    maps: Pointing,  # of Q pointers
+    maps: Scoring,  # of Q pointers
     widening: Widening | None,
     scores: Tensor,  # (Q, S, B, n, n, n), to be written: [pointer, ..., source, target, pointee]
     wide: Tensor | None = None,  # (S, B, n, n, h), written unless None
@@ -348,7 +348,7 @@ def cube_backward(
     d_scores: Tensor,  # (Q, S, B, n, n, n)
     decoded: Tensor,
     column: int,
-    maps: Pointing,
+    maps: Scoring,
     widening: Widening | None,
     maxima: Tensor | None,
     wide: Tensor | None,

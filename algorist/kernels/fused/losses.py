@@ -15,20 +15,21 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.begin import Code
+from algorist.kernels.fused.codes import (
+    AMONG_NODES,
+    EDGE,
+    EDGE_POINTER,
+    GRAPH,
+    MASK,
+    POINTER,
+    SCALAR,
+    Code,
+)
 from algorist.kernels.fused.stacks import Logits
 from algorist.kernels.fused.tiling import padded
 from algorist.kernels.fused.truths import Truths
 from algorist.spec import MASKED
 
-# A code is a place, in fours, and a meaning.
-_SCALAR, _MASK = (tl.constexpr(code % 4) for code in (Code.NODE_SCALAR, Code.NODE_MASK))
-_AMONG_NODES, _GRAPH, _EDGE, _POINTER, _EDGE_POINTER = (
-    tl.constexpr(code // 4)
-    for code in (
-        Code.NODE_CHOICE, Code.GRAPH_SCALAR, Code.EDGE_SCALAR, Code.POINTER, Code.EDGE_POINTER
-    )
-)  # fmt: skip
 _MASKED = tl.constexpr(MASKED)
 _ALMOST_NOTHING = tl.constexpr(1e-12)
 _NEVER = tl.constexpr(-3.0e38)  # finite, so that rows that are not there make no NaN
@@ -55,7 +56,7 @@ class Table(NamedTuple):
     """What the kernel looks up: made once for an algorithm and a number of nodes."""
 
     rows: Tensor
-    """(features, 5), int32: code, column in the logits, width, column in the truths, room."""
+    """(features, 4), int32: code, column in the logits, width, column in the truths."""
     widest: int
     """The most classes that a feature has."""
     complete: bool
@@ -66,9 +67,9 @@ def loss_table(
     features: Sequence[Predicted], device: torch.device | str, *, complete: bool = True
 ) -> Table:
     """The table of some features."""
-    rows = [(f.code.value, f.column, f.width, f.truth, 0) for f in features]
+    rows = [(f.code.value, f.column, f.width, f.truth) for f in features]
     widest = max((f.width for f in features), default=1)
-    return Table(torch.tensor(rows, dtype=torch.int32, device=device).view(-1, 5), widest, complete)
+    return Table(torch.tensor(rows, dtype=torch.int32, device=device).view(-1, 4), widest, complete)
 
 
 @triton.jit
@@ -92,7 +93,7 @@ def _numbers(
         row = start + tl.arange(0, TILE)
         there = row < rows
         x = tl.load(logits + row * stride, there, 0.0)
-        if meaning == _SCALAR:
+        if meaning == SCALAR:
             off = x - tl.load(numbers + row, there, 0.0)
             loss, slope, counts = off * off, 2.0 * off, there.to(tl.float32)
         else:
@@ -121,7 +122,7 @@ def _choices(
         there = (row < rows) & (column < width)
         at = row * stride + column * between
         x = tl.load(logits + at, there, _NEVER)
-        if place >= _POINTER:
+        if place >= POINTER:
             chosen = tl.load(targets + row, row < rows, -1) == column
         else:
             chosen = tl.load(marks + row * width + column, there, 0) == 1
@@ -150,7 +151,7 @@ _ANY = (
 
 @triton.jit(do_not_specialize=_ANY)
 def _pass(
-    table, weights, scale,  # (features, 5), (K, S, B), (features, S)
+    table, weights, scale,  # (features, 4), (K, S, B), (features, S)
     decoded, points, edge_values, cube, graph_values, numbers, marks, targets,  # inputs
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values,  # results, last pass
     sums,  # result of the first pass, input of the last: (features, S, 2, parts)
@@ -160,28 +161,28 @@ def _pass(
 ):  # fmt: skip
     part, replica, feature = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     parts, S = tl.num_programs(0), tl.num_programs(1)
-    code, column = tl.load(table + feature * 5), tl.load(table + feature * 5 + 1)
-    width, truth_column = tl.load(table + feature * 5 + 2), tl.load(table + feature * 5 + 3)
+    code, column = tl.load(table + feature * 4), tl.load(table + feature * 4 + 1)
+    width, truth_column = tl.load(table + feature * 4 + 2), tl.load(table + feature * 4 + 3)
     meaning, place = code % 4, code // 4
 
     # Each sample has rows of logits; pointers have stacks of their own among several (heads).
     logits, slopes, rows, stride = decoded, d_decoded, n, C2
     heads, head, between = 1, 0, 1
-    if place == _GRAPH:
+    if place == GRAPH:
         logits, slopes, rows, stride = graph_values, d_graph_values, 1, Cg
-    elif place == _EDGE:
+    elif place == EDGE:
         logits, slopes, rows, stride = edge_values, d_edge_values, n * n, Ce
-    elif place == _POINTER:
+    elif place == POINTER:
         logits, slopes, heads, stride = points, d_points, P, n
-    elif place == _EDGE_POINTER:
+    elif place == EDGE_POINTER:
         logits, slopes, heads, rows, stride = cube, d_cube, Q, n * n, n
-    if place >= _POINTER:
+    if place >= POINTER:
         head, column, width = column, 0, n
     size, slope_stride, slope_between = rows * stride, stride, 1
     slope_size = size
-    if place <= _AMONG_NODES:
+    if place <= AMONG_NODES:
         slope_stride, slope_size = D2, n * D2
-    if place == _AMONG_NODES:  # all nodes together are one row
+    if place == AMONG_NODES:  # all nodes together are one row
         rows, width, between, slope_between = 1, n, C2, D2
 
     sums += (feature * S + replica) * 2 * parts
@@ -198,7 +199,7 @@ def _pass(
         at, slope_at = line * size + column, line * slope_size + column
         at_mark = marks + sample * of_marks + truth_column
         weight = tl.load(weights + sample)
-        if meaning <= _MASK:
+        if meaning <= MASK:
             loss, counts = _numbers(
                 logits + at, slopes + slope_at,
                 numbers + sample * of_numbers + truth_column, at_mark,

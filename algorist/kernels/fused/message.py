@@ -12,7 +12,9 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.fused.tiling import dot, follow, following, padded, tiles
+from algorist.kernels.plain import NOT_A_NEIGHBOUR
 
+_NOT_A_NEIGHBOUR = tl.constexpr(NOT_A_NEIGHBOUR)
 _COUNTS = ["B", "n"]
 """One compilation serves all values of these."""
 ALONE = 132
@@ -79,7 +81,7 @@ def _message(
         result += dot(hidden, tl.load(second + part[:, None] * in_stride), PRECISION)
     if MASKED:
         listens = tl.load(heard + node * n + pair, there, 0.0) > 0
-        result = tl.where(listens, result, -1.0e6)
+        result = tl.where(listens, result, _NOT_A_NEIGHBOUR)
     result = tl.where(there, result, -3.0e38)
     cube = tl.reshape(result, (R, N, H))
     best = tl.max(cube, 1)
@@ -90,7 +92,7 @@ def _message(
         among = tl.arange(0, N)[None, :, None]
         which = tl.min(tl.where(cube == best[:, None, :], among, N), 1)
         if MASKED:  # who hears nobody learns from nobody
-            which = tl.where(best == -1.0e6, -1, which)
+            which = tl.where(best == _NOT_A_NEIGHBOUR, -1, which)
         tl.store(winner + place, which.to(tl.int16), (to < n)[:, None])
 
 

@@ -233,10 +233,10 @@ class Cubes(OfPairs):
         return Pointing(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
 
 
-def _with_turned(maps: Pointing, widen: points.Widening | None) -> points.Pointing:
+def _with_turned(maps: Pointing, widen: points.Widening | None) -> points.Scoring:
     """The maps as kernels take them: those of triplets, if any are read, in both directions."""
     triplets = (maps.triplet, maps.triplet.mT.contiguous()) if widen else (None, None)
-    return points.Pointing(maps.edge, maps.score, maps.bias, *triplets)
+    return points.Scoring(maps.edge, maps.score, maps.bias, *triplets)
 
 
 def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, OfPairs]:

@@ -29,12 +29,12 @@ class Widening(NamedTuple):
     bias: Tensor  # (S, h)
 
 
-class Pointing(NamedTuple):
+class Scoring(NamedTuple):
     """The weights of some decoders of pointers, side by side."""
 
     edge: Tensor  # (S, P, F, h)
-    score: Tensor  # (S, P, h)
-    score_bias: Tensor  # (S, P)
+    score: Tensor  # (S, P, h), with or without a last axis of one
+    score_bias: Tensor  # (S, P), likewise
     triplet: Tensor | None = None  # (S, P, h, h), for backward; None without triplets
     turned: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
 
@@ -184,7 +184,7 @@ def _pairs_backward(
 def pair_values(
     raw: Tensor,  # (S, B, n, n, F), from target to source
     maxima: Tensor | None,  # (S, B, n, n, T), likewise
-    maps: Pointing,
+    maps: Scoring,
     widening: Widening | None,
     values: Tensor,  # (P, S, B, n, n, h), to be written
     wide: Tensor | None,  # (S, B, n, n, h), written unless None
@@ -205,7 +205,7 @@ def pair_values(
 def points(
     decoded: Tensor,  # (S, B, n, C), from `column` on: source h, target h of each pointer
     column: int,
-    maps: Pointing,
+    maps: Scoring,
     values: Tensor,  # (P, S, B, n, n, h), as `pair_values` left them
     scores: Tensor,  # (P, S, B, n, n), to be written: [pointer, ..., source, target]
     *,
@@ -226,7 +226,7 @@ def points_backward(
     d_scores: Tensor,  # (P, S, B, n, n)
     decoded: Tensor,
     column: int,
-    maps: Pointing,
+    maps: Scoring,
     larger: Tensor,  # (P, S, B, n, n, h), what was scored
     d_decoded: Tensor,  # (S, B, n, C), the columns of the pointers are written
 ) -> None:
@@ -244,7 +244,7 @@ def pair_values_backward(
     d_scores: Tensor,  # (P, S, B, n, n)
     decoded: Tensor,
     column: int,
-    maps: Pointing,
+    maps: Scoring,
     widening: Widening | None,
     maxima: Tensor | None,
     wide: Tensor | None,

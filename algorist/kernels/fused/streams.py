@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 
 import torch
@@ -14,6 +14,7 @@ class Aside:
 
     def __init__(self, device: torch.device):
         on_gpu = device.type == "cuda"
+        self._device = device
         self._stream = beside(torch.cuda.current_stream(device)) if on_gpu else None
 
     @contextmanager
@@ -22,14 +23,19 @@ class Aside:
         if self._stream is None:
             yield
             return
-        self._stream.wait_stream(torch.cuda.current_stream())
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._stream):
             yield
 
     def join(self) -> None:
         """What comes after this waits for the work aside."""
         if self._stream is not None:
-            torch.cuda.current_stream().wait_stream(self._stream)
+            torch.cuda.current_stream(self._device).wait_stream(self._stream)
+
+
+def on(device: torch.device) -> AbstractContextManager:
+    """Kernels that are launched here go to a device, whichever is the current one elsewhere."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 @cache

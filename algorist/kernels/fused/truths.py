@@ -13,15 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.begin import CODES, Code
+from algorist.kernels.fused.codes import CODES, EDGE, EDGE_POINTER, GRAPH, POINTER, SCALAR, Code
 from algorist.spec import Feature, Kind
-
-# A code is a place, in fours, and a meaning.
-_NUMBER = tl.constexpr(Code.NODE_SCALAR % 4)
-_GRAPH, _EDGE, _POINTER, _EDGE_POINTER = (
-    tl.constexpr(code // 4)
-    for code in (Code.GRAPH_SCALAR, Code.EDGE_SCALAR, Code.POINTER, Code.EDGE_POINTER)
-)
 
 _TILE = 512
 """The numbers that a program writes at once."""
@@ -78,9 +71,9 @@ def _write(
         code, column = tl.load(row), tl.load(row + 1)
         width, start = tl.load(row + 2), tl.load(row + 3)
         place, meaning = code // 4, code % 4
-        if place == _EDGE_POINTER:
+        if place == EDGE_POINTER:
             _edge_pointer(targets + start, raw + column, n, Fe, TILE)
-        elif place == _POINTER:
+        elif place == POINTER:
             for first in range(0, n * n, TILE):
                 pair = first + tl.arange(0, TILE)
                 target = tl.load(targets + start + pair // n, pair < n * n, -1)
@@ -88,14 +81,14 @@ def _write(
                 tl.store(raw + pair * Fe + column, hit, pair < n * n)
         else:
             result, stride, count = x, Fx, n * width
-            if place == _EDGE:
+            if place == EDGE:
                 result, stride, count = raw, Fe, n * n * width
             for first in range(0, count, TILE):
                 entry = first + tl.arange(0, TILE)
                 there, at = entry < count, start + entry
-                if place == _GRAPH:  # each node gets the same
+                if place == GRAPH:  # each node gets the same
                     at = start + entry % width
-                if meaning == _NUMBER:
+                if meaning == SCALAR:
                     value = tl.load(numbers + at, there, 0.0)
                 else:
                     value = tl.load(marks + at, there, 0).to(tl.float32)
