@@ -48,8 +48,7 @@ def assert_same_run(one, other):
     first, second = (checkpoint.newest(folder / "checkpoints") for folder in (one, other))
     assert first.step == second.step
     assert first.state == second.state
-    for name, tensor in first.tensors.items():
-        assert torch.equal(tensor, second.tensors[name]), name
+    small.assert_identical(first.tensors, second.tensors)
 
 
 @pytest.fixture(scope="module")

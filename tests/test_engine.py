@@ -448,9 +448,7 @@ def test_a_run_on_a_gpu_that_is_stopped_and_resumed_ends_as_one_that_is_not(
     assert Run.resume(tmp_path / "other", computing).train()
     one, other = (checkpoint.newest(tmp_path / name / "checkpoints") for name in ("one", "other"))
     assert one.state == other.state
-    assert one.tensors.keys() == other.tensors.keys()
-    for name, tensor in one.tensors.items():
-        assert torch.equal(tensor, other.tensors[name]), name
+    small.assert_identical(one.tensors, other.tensors)
     metrics = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("one", "other")]
     assert metrics[0] == metrics[1]
 

@@ -44,7 +44,7 @@ class Picture:
 def pictures(results: Reproduced) -> Iterator[Picture]:
     """All of them."""
     specialists, generalist = results.specialists(), results.generalist()
-    _, averaged = results.averaged()
+    averaged = results.averaged_generalist()
     paper = papers("triplet_gmpnn")
     before = best_of("previous best, published", map(papers, ("memnet", "mpnn", "pgn")))
     best = best_of("best single-task net, published", map(papers, SEEDS))

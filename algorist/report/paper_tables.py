@@ -100,7 +100,14 @@ def by_algorithm(nets: Sequence[Net]) -> Table:
 def many_tasks(results: Reproduced) -> Table:
     """What the figures about nets for many algorithms show."""
     single, many = results.specialists(), results.generalist()
-    ours = [single, many, *results.averaged(), results.generalist_in_full(), results.families()]
+    ours = [
+        single,
+        many,
+        results.averaged_specialists(),
+        results.averaged_generalist(),
+        results.generalist_in_full(),
+        results.families(),
+    ]
     paper = papers("triplet_gmpnn")
     gains = {name: _gain(single.values.get(name), many.values.get(name)) for name in ALGORITHMS}
     means: list[Cell] = [over_algorithms(net.scores, ALGORITHMS) for net in ours]

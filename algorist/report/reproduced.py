@@ -114,12 +114,13 @@ class Reproduced:
         """One net for all."""
         return self.net("generalist", "generalist", "all")
 
-    def averaged(self) -> list[Net]:
-        """Both with means of weights."""
-        return [
-            self.net("specialists, averaged", "specialists-averaged"),
-            self.net("generalist, averaged", "generalist-averaged", "all"),
-        ]
+    def averaged_specialists(self) -> Net:
+        """A net for each algorithm, a mean of its weights."""
+        return self.net("specialists, averaged", "specialists-averaged")
+
+    def averaged_generalist(self) -> Net:
+        """One net for all, a mean of its weights."""
+        return self.net("generalist, averaged", "generalist-averaged", "all")
 
     def generalist_in_full(self) -> Net:
         """One net for all that was trained on whole trajectories."""

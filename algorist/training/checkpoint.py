@@ -34,12 +34,8 @@ class Checkpoint(NamedTuple):
 
     def below(self, prefix: str) -> dict[str, Tensor]:
         """The tensors whose names begin with a prefix, without it."""
-        return below(prefix, self.tensors)
-
-
-def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those whose names begin with a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+        names = (name for name in self.tensors if name.startswith(prefix))
+        return {name.removeprefix(prefix): self.tensors[name] for name in names}
 
 
 class DamagedError(Exception):

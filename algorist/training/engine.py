@@ -49,6 +49,11 @@ class Lesson(NamedTuple):
     packed: Packed
     cursors: Sequence[Cursor] = ()
 
+    @property
+    def shape(self) -> tuple[Place, Shape]:
+        """What a captured step serves: a place, and windows of one shape."""
+        return self.place, self.packed.layout.shape
+
 
 def lesson(portion: Portion, fit: Callable[[Window], Window]) -> Lesson:
     """All that can be done before a portion's turn comes, on any thread."""
@@ -221,11 +226,10 @@ class CapturedEngine(Engine):
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a window: unless gradients accumulate, the weights change."""
-        shape = (lesson.place, lesson.packed.layout.shape)
-        step = self._steps.get(shape)
+        step = self._steps.get(lesson.shape)
         if step is None:
             with self._capturing():
-                step = self._steps[shape] = self._captured(lesson)
+                step = self._steps[lesson.shape] = self._captured(lesson)
         berth, current = next(self._berths), torch.cuda.current_stream(self.net.device)
         content = berth.taken(lesson.packed.content)
         with torch.cuda.stream(self._copies):
@@ -255,10 +259,9 @@ class CapturedEngine(Engine):
         place, content = lesson.place, lesson.packed.content.to(self.net.device, copy=True)
         window = lesson.packed.layout.window(content)
         self._set_gradients({})
-        shape = (place, lesson.packed.layout.shape)
-        if shape not in self._loaded:
+        if lesson.shape not in self._loaded:
             self._load(place, window)
-            self._loaded.add(shape)
+            self._loaded.add(lesson.shape)
         self._set_gradients(self._gradients)
         graph = self._graphs.captured(lambda: self._learn(place, window))
         if self._graphs.is_outgrown:

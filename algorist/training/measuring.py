@@ -292,7 +292,7 @@ class _Watched(Trainer):
 
     def _shape(self, lesson: Lesson) -> _Captured:
         """Without graphs only kernels are compiled, and those serve all shapes."""
-        return lesson.place, lesson.packed.layout.shape if self._graphs else None
+        return lesson.shape if self._graphs else (lesson.place, None)
 
     def _report(self) -> Report:
         clocks.synchronise(self.device)

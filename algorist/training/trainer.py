@@ -25,7 +25,7 @@ from algorist.model.learner import Learner
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.training.averaging import Average
-from algorist.training.checkpoint import Checkpoint, below
+from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
 from algorist.training.feed import Feed
@@ -346,9 +346,9 @@ class Trainer:
                 saved = checkpoint.below(f"carry/{name}/{size}/")
                 if saved:
                     moved = {k: peers.share.cut(v).to(trainer.device) for k, v in saved.items()}
-                    engine.carries[Place(name, size)] = Carry(
-                        moved["hidden"], below("hint/", moved)
-                    )
+                    hidden = moved.pop("hidden")
+                    hints = {k.removeprefix("hint/"): v for k, v in moved.items()}
+                    engine.carries[Place(name, size)] = Carry(hidden, hints)
         engine.set_losses(_by_feature(state["loss_sums"], engine.losses()))
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]
