@@ -20,6 +20,16 @@ from algorist.training.trainer import Trainer
 ROOT = Path(__file__).parent.parent
 SMALL = ["--hidden", "16", "--triplet-features", "4", "--sizes", "4,5", "--device", "cpu"]
 SHORT = ["--batch-size", "5", "--validate-every", "2", "--checkpoint-every", "2"]
+TELL_THREADS = """
+import atexit
+from pathlib import Path
+
+def tell():
+    names = [file.read_text().strip() for file in Path("/proc/self/task").glob("*/comm")]
+    print("threads at the end:", *names)
+
+atexit.register(tell)
+"""
 
 
 # Shares of a batch
@@ -184,3 +194,13 @@ def test_two_processes_add_up_the_gradients_of_all_tasks_and_seeds_as_one_does(t
     two_processes("train", *tasks, "--out", tmp_path / "shared")
     assert main(["train", *tasks, "--out", str(tmp_path / "alone")]) == 0
     assert_close(tmp_path / "shared", tmp_path / "alone")
+
+
+def test_threads_that_send_end_before_the_process_does(tmp_path):
+    """One that runs while Python ends needs what is gone, and aborts its process."""
+    plugin = tmp_path / "tell_threads.py"
+    plugin.write_text(TELL_THREADS, encoding="utf-8")
+    tasks = ["bfs", *SMALL, *SHORT, "--steps", "1", "--out", tmp_path / "run"]
+    out = two_processes("train", *tasks, "--plugin", plugin)
+    assert out.count("threads at the end:") == 2
+    assert "gloo" not in out

@@ -7,6 +7,7 @@ that of one process, but for rounding. What one asks of the others all must ask,
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -178,12 +179,12 @@ def together(device: str) -> Iterator[Alone]:
     own = torch.device(_device(device, place))
     if own.type == "cuda":
         torch.cuda.set_device(own)
+    # PyTorch imports this when it is first needed, and its functions then keep the group that
+    # exists: its threads would outlive it, and a process whose threads run at its end is aborted.
+    importlib.import_module("torch.distributed.nn")
     distributed.init_process_group(_backend(device))
     try:
         yield Peers(place)
-        # Threads that send tensors need Python to let go of them. A process that ends just then is
-        # aborted; while it waits here they have their turn.
-        distributed.barrier()
     finally:
         distributed.destroy_process_group()
 
