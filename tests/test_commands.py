@@ -164,6 +164,7 @@ def test_seed_and_seeds_are_one_option():
         ("train bfs --out {out} --clip inf", "clip: got inf, expected 0 or more"),
         ("reproduce specialists --out {out} --average 5", "unrecognized arguments: --average"),
         ("train bfs --out {out} --kernels fusd", "unknown kernels 'fusd': did you mean 'fused'?"),
+        ("train bfs --out {out} --kernels fused --processor gat", "fused ones know no gat"),
         ("train bfs --out {out} --precision fp16", "unknown precision 'fp16'"),
         ("train bfs --out {out} --workers -1", "workers: got -1, expected 0 or more"),
         ("train bfs --out {out} --stop-after 9", "got '9', expected a time such as 90s, 9m or 1h"),

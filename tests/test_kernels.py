@@ -259,9 +259,16 @@ def test_what_fused_kernels_do_not_take_is_refused(model, message):
 
 def test_problems_that_are_too_large_for_fused_kernels_are_known():
     pytest.importorskip("triton")
-    net = small.net("bfs")
+    net = small.net("bfs").to("cuda" if torch.cuda.is_available() else "cpu")
     assert obstacle_to_fusing(net, "bfs", 256) is None
     assert obstacle_to_fusing(net, "bfs", 257) == "take at most 256 nodes, got 257"
+
+
+def test_fused_kernels_are_not_for_cpus(monkeypatch):
+    pytest.importorskip("triton")
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(ValueError, match="kernels: fused ones need a GPU, got cpu; or choose"):
+        rolled_by_fused_kernels()
 
 
 def test_fused_kernels_without_triton_say_what_to_install(monkeypatch):

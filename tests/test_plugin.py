@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,3 +111,14 @@ def test_plugins_work_in_the_commands_and_keep_their_machine_code_beside_them(tm
         path: path.stat().st_mtime_ns for path in tmp_path.glob("__pycache__/mine.*.nbc")
     } == kept
     assert "number theory" in run("--plugin", mine, "list", "--no-steps")
+
+
+def test_features_may_have_the_names_of_methods(tmp_path):
+    text = EXAMPLE.read_text()
+    for name, other in {"value": "values", "rest": "keys", "larger": "pop", "gcd": "items"}.items():
+        text = re.sub(rf"\b{name}\b", other, text)
+    (tmp_path / "methods.py").write_text(text)
+    algorist.load_plugin(tmp_path / "methods.py")
+    words = ["train", "euclid", "--hidden", "16", "--sizes", "4", "--steps", "1"]
+    assert main([*words, "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
+    assert main(["eval", str(tmp_path / "run"), "--n", "5", "--count", "2"]) == 0

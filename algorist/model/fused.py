@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -53,7 +54,12 @@ def obstacle_to_fusing(net: Net, algorithm: str, n: int) -> str | None:
     for hint in net.spec(algorithm).hints:
         if (hint.location, hint.kind) not in CODES or hint.classes > CLASSES:
             return f"know no hint like {hint.name!r}"
-    return None
+    return None if launched_on(net.device) else f"need a GPU, got {net.device.type}"
+
+
+def launched_on(device: torch.device) -> bool:
+    """Whether Triton launches kernels on a device: on others only its interpreter runs them."""
+    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
 
 
 class Columns:

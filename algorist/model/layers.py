@@ -10,6 +10,14 @@ from torch import Tensor, nn
 from algorist.kernels.affine import Affine
 
 
+class Named(nn.ModuleDict):
+    """Layers by name. Any name will do, those of methods too: features may be called `keys`."""
+
+    def add_module(self, name: str, module: nn.Module | None) -> None:
+        """Keep a layer under its name, which is nothing else's."""
+        self._modules[name] = module
+
+
 class Linear(nn.Module):
     """A learnt affine map for each replica.
 

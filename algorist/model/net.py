@@ -21,6 +21,7 @@ from algorist.model import processors
 from algorist.model.decoding import decoder
 from algorist.model.encoding import encoder
 from algorist.model.fused import FusedScan, Tables, obstacle_to_fusing
+from algorist.model.layers import Named
 from algorist.model.scan import Carry, Composed, Rollout, Scan
 from algorist.model.window import Window
 from algorist.spec import Feature, Spec
@@ -84,22 +85,14 @@ class Net(nn.Module):
         )
         triplets = self.processor.triplet_features > 0
         xavier = config.scalar_hint_init == "xavier"
-        self.encoders = nn.ModuleDict(
-            {
-                name: nn.ModuleDict(
-                    {f.name: encoder(f, replicas, h, xavier=xavier) for f in self.encoded(spec)}
-                )
-                for name, spec in specs.items()
-            }
-        )
-        self.decoders = nn.ModuleDict(
-            {
-                name: nn.ModuleDict(
-                    {f.name: decoder(f, replicas, h, triplets=triplets) for f in self.decoded(spec)}
-                )
-                for name, spec in specs.items()
-            }
-        )
+        self.encoders, self.decoders = Named(), Named()
+        for name, spec in specs.items():
+            self.encoders[name] = Named(
+                {f.name: encoder(f, replicas, h, xavier=xavier) for f in self.encoded(spec)}
+            )
+            self.decoders[name] = Named(
+                {f.name: decoder(f, replicas, h, triplets=triplets) for f in self.decoded(spec)}
+            )
         # What fused kernels look up, kept by algorithm, device and layout of windows.
         self.tables: dict[tuple[Any, ...], Tables] = {}
         self._composed: dict[tuple[str, torch.device], Composed] = {}
@@ -161,6 +154,10 @@ class Net(nn.Module):
         with on(self.device):
             scan = self._scan_type(algorithm, window.nodes)(self, algorithm, window)
             return scan.run(carry, keep_hints=keep_hints)
+
+    def check(self, algorithm: str, n: int) -> None:
+        """Complain about kernels that do not take windows of `n` nodes, before there is one."""
+        self._scan_type(algorithm, n)
 
     def _scan_type(self, algorithm: str, n: int) -> type[Scan] | type[FusedScan]:
         """How a window is computed: step by step in PyTorch, or by fused kernels."""

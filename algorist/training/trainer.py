@@ -94,6 +94,8 @@ class Trainer:
             else Engine(self.net, config, peers=peers)
         )
         self.feeds = {name: Feed(config, name) for name in config.algorithms}
+        for name, feed in self.feeds.items():
+            self.net.check(name, max(feed.sizes))
         self.step = 0
         self._cursors: dict[Place, Sequence[Cursor]] = {}
         self._summed_steps = 0
