@@ -2,12 +2,11 @@
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 from torch import Tensor
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
 SHAPES = [(1, 2, 1, 2), (3, 2, 5, 3), (1, 1, 17, 0)]  # S, B, n, F
-if torch.cuda.is_available():
+if ON_GPU:
     SHAPES += [(3, 2, 4, 3), (1, 2, 7, 0), (3, 1, 16, 1), (1, 1, 20, 2)]
     SHAPES += [(3, 5, n, 3) for n in (4, 7, 11, 13, 16, 20, 64, 80)]
 by_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda x: "S{}-B{}-n{}-F{}".format(*x))

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 import numpy as np
+import pytest
 import torch
 
 from algorist.data import official
@@ -13,6 +14,10 @@ from algorist.spec import Kind
 from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig
 
 torch.set_num_threads(1)  # more would only slow these down
+ON_GPU = torch.cuda.is_available()
+DEVICE = torch.device("cuda" if ON_GPU else "cpu")
+"""Where fused kernels run: on a GPU, or on a CPU by Triton's interpreter."""
+needs_gpu = pytest.mark.skipif(not ON_GPU, reason="there is no GPU")
 CONVENTION = Convention()
 _NODE_AXES = {"node": 1, "edge": 2, "graph": 0}
 

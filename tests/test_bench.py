@@ -6,6 +6,7 @@ import shlex
 import pytest
 import small
 import torch
+from small import needs_gpu
 
 from algorist.cli import main
 from algorist.model.computing import Computing
@@ -14,7 +15,6 @@ from algorist.training.clocks import Pace
 from algorist.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("piped")
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 SMALL = ["--hidden", "8", "--device", "cpu"]
 STEPS = ["--batch-size", "2", "--rounds", "2", "--seconds", "0"]

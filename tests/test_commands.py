@@ -14,6 +14,7 @@ import golden
 import numpy as np
 import pytest
 import torch
+from small import ON_GPU
 
 import algorist
 from algorist import cli
@@ -193,7 +194,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     assert not out.exists()
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.skipif(ON_GPU, reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_an_error(capsys, tmp_path):
     assert main(["train", "bfs", "--out", str(tmp_path / "run"), "--device", "cuda"]) == 2
     assert "there is no such GPU here" in capsys.readouterr().err

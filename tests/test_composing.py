@@ -5,11 +5,11 @@ import copy
 import pytest
 import small
 import torch
+from small import DEVICE
 from torch import Tensor
 
 from algorist.kernels.composing import Plan, copy_each
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 ROWS, INNER, COLUMNS = 3, 5, 40
 
 

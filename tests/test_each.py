@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 import small
 import torch
+from small import needs_gpu
 
 from algorist.cli import main
 from algorist.commands import conduct_each
@@ -31,7 +32,6 @@ SMALL = ["--hidden", "8", "--batch-size", "4", "--sizes", "4,5", "--device", "cp
 SHORT = ["--steps", "6", "--validate-every", "3", "--checkpoint-every", "2"]
 
 pytestmark = pytest.mark.usefixtures("piped")
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 
 def train_each(folder, *words, names=NAMES):

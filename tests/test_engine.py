@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import small
 import torch
+from small import needs_gpu
 
 from algorist.data import official
 from algorist.evaluation.evaluate import Examination, evaluate
@@ -25,7 +26,6 @@ from algorist.training.packing import packed
 from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)
 
 CONFIGS = {

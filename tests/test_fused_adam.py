@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from small import DEVICE
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.fused.adam import Adam, Weights
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SHAPES = [(3, 5), (40, 33), (1,)]
 
 

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 from torch import Tensor
 
 if find_spec("triton") is None:
@@ -16,11 +17,10 @@ from algorist.model.kinds import raw_numbers, raw_width, row
 from algorist.model.window import expanded
 from algorist.spec import Feature, Kind, Location, Stage
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 HIDDEN, INPUTS, SLOTS = 16, 2, {"x": 2, "raw": 3, "before": 1}
 PIECES = (Code.NODE_CHOICE, Code.POINTER, Code.EDGE_MASK, Code.GRAPH_CLASSES)
 LOGITS = ("decoded", "points", "edge_values", "cube", "graph_values")
-SIZES = [1, 7, 17] + ([4, 16, 20, 64, 80, 128] if DEVICE.type == "cuda" else [])
+SIZES = [1, 7, 17] + ([4, 16, 20, 64, 80, 128] if ON_GPU else [])
 
 
 def hint(location: Location, kind: Kind, classes: int = 0) -> Feature:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 from torch.nn.functional import relu
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
@@ -12,10 +13,9 @@ from algorist.kernels.fused.points import Scoring, Widening
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.plain import edge_pointer_scores
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 H, T, COLUMN, SPARE = 16, 8, 3, 2
 CASES = [(1, 1, 1, 2), (3, 5, 2, 0), (1, 17, 1, 3)]
-if DEVICE.type == "cuda":
+if ON_GPU:
     CASES += [(3, 4, 2, 0), (3, 7, 1, 3), (1, 16, 3, 1), (1, 20, 1, 2)]
     CASES += [(2, n, 2, 5) for n in (11, 13, 64, 80)]
 by_case = pytest.mark.parametrize(("S", "n", "count", "F"), CASES)

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from small import DEVICE
 
 pytest.importorskip("triton")
 from algorist.kernels.fused.ends import clear, put, take
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 K, S, B = 3, 2, 4
 SHAPES = [(5, 3), (5, 5, 0), (5, 16), (5, 16), (9, 9, 16)]
 STEPS = torch.tensor([[0, 2, 2, 0, 0], [1, 1, 2, 0, 0]], device=DEVICE)

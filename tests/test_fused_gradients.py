@@ -2,13 +2,13 @@
 
 import pytest
 import torch
+from small import DEVICE
 from torch import einsum
 from torch.testing import assert_close
 
 pytest.importorskip("triton")
 from algorist.kernels.fused.gradients import Gradients
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 K, B, N, H, F = 3, 2, 5, 16, 3
 
 

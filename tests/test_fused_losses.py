@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 from torch import Tensor
 
 pytest.importorskip("triton")
@@ -18,9 +19,8 @@ from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import MASKED, Kind, Spec, edge, graph, node
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CASES = [(1, 2, 1), (4, 2, 3), (17, 1, 1)]  # n, K, S
-if DEVICE == "cuda":
+if ON_GPU:
     CASES += [(n, K, S) for n in (4, 7, 11, 13, 16, 20, 64, 80) for K in (1, 3) for S in (1, 3)]
 MORE = 5
 """Columns of `decoded` that are no values of nodes."""
@@ -221,7 +221,7 @@ def test_slopes_are_scaled_by_replica():
     torch.testing.assert_close(scaled.graph, slopes.graph * scale.view(-1, 1, 1))
 
 
-@pytest.mark.skipif(DEVICE == "cpu", reason="programs that run one by one always do the same")
+@pytest.mark.skipif(not ON_GPU, reason="programs that run one by one always do the same")
 def test_two_runs_are_the_same_bit_for_bit():
     made = problem(K=2, S=1, B=2, n=4)
     (losses, slopes), (again, same) = made.fused(), made.fused()

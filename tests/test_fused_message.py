@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from fused import DEVICE, assert_close, by_shape, draw, unwritten
+from fused import assert_close, by_shape, draw, unwritten
+from small import DEVICE, ON_GPU
 from torch import Tensor
 
 from algorist.kernels import plain
@@ -140,7 +141,7 @@ def test_layers_that_lie_differently_in_memory_are_refused():
         case.run()
 
 
-@pytest.mark.skipif(DEVICE.type == "cpu", reason="Triton's interpreter cannot multiply bfloat16")
+@pytest.mark.skipif(not ON_GPU, reason="Triton's interpreter cannot multiply bfloat16")
 def test_messages_with_rounded_operands_are_near():
     case = Messages(1, 2, 7, 2)
     expected = case.twin()[0].detach()

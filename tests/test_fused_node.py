@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 
 pytest.importorskip("triton", reason="fused kernels need Triton")
 
@@ -9,10 +10,9 @@ from algorist.kernels import plain
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.fused import node
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 H, B = 16, 2
 SIZES = [(3, 1), (3, 7), (1, 17)]  # replicas and nodes
-if DEVICE.type == "cuda":
+if ON_GPU:
     SIZES += [(1, 4), (1, 11), (3, 13), (1, 16), (1, 20), (1, 64), (2, 80)]
 
 sizes = pytest.mark.parametrize(("S", "n"), SIZES)
@@ -188,7 +188,7 @@ def test_the_first_of_equal_nodes_is_the_largest():
         pytest.param(
             "bf16",
             marks=pytest.mark.skipif(
-                DEVICE.type != "cuda", reason="Triton's interpreter cannot multiply bfloat16"
+                not ON_GPU, reason="Triton's interpreter cannot multiply bfloat16"
             ),
         ),
     ],

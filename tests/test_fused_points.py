@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 from torch.nn.functional import relu
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
@@ -20,10 +21,9 @@ from algorist.kernels.fused.points import (
 )
 from algorist.kernels.plain import pointer_scores
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 H, T, COLUMN, SPARE = 16, 8, 3, 2
 CASES = [(1, 1, 1, 2), (3, 5, 3, 0), (1, 17, 1, 2)]  # replicas, nodes, pointers, numbers
-if DEVICE.type == "cuda":
+if ON_GPU:
     SIZES = (4, 7, 11, 13, 16, 20, 64, 80)
     CASES += [
         (replicas, n, pointers, numbers)

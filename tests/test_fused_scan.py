@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import small
 import torch
+from small import DEVICE, ON_GPU
 
 pytest.importorskip("triton")
 import algorist
@@ -20,8 +21,6 @@ from algorist.model.processors import PROCESSORS
 from algorist.model.window import continuing, pieces, tight, whole
 from algorist.spec import Kind, Spec, Stage, edge, graph, node
 
-ON_GPU = torch.cuda.is_available()
-DEVICE = "cuda" if ON_GPU else "cpu"
 SEEDS = (0, 1)
 EVERYTHING = "everything"
 MANY = EVERYTHING if ON_GPU else "dijkstra"

@@ -2,14 +2,14 @@
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 from torch import Tensor
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.model.kinds import SINKHORN_STEPS, log_sinkhorn
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-SIZES = (1, 2, 5, 17, *((16, 20, 64, 80) if torch.cuda.is_available() else ()))
+SIZES = (1, 2, 5, 17, *((16, 20, 64, 80) if ON_GPU else ()))
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 from torch import Tensor
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
@@ -13,8 +14,7 @@ from algorist.model.values import Values
 from algorist.model.window import expanded
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-SIZES = [1, 4, 17] + ([16, 23, 64, 80] if DEVICE.type == "cuda" else [])
+SIZES = [1, 4, 17] + ([16, 23, 64, 80] if ON_GPU else [])
 
 FEATURES = [
     Feature(f"{location}_{kind}_{classes}", Stage.HINT, location, kind, classes)

@@ -7,6 +7,7 @@ import golden_records
 import numpy as np
 import pytest
 import torch
+from small import DEVICE, ON_GPU
 
 from algorist.evaluation.scores import score
 from algorist.model.answers import decided, without_permutations
@@ -51,9 +52,9 @@ def test_plain_kernels_compute_the_benchmarks_network(monkeypatch):
     assert_is_the_benchmarks(FOLDER / "triplet_gmpnn-lcs_length.npz")
 
 
-FUSED, DEVICE = ["triplet_gmpnn-segments_intersect"], "cpu"
-if torch.cuda.is_available():
-    FUSED, DEVICE = [*FUSED, "triplet_gmpnn-lcs_length"], "cuda"
+FUSED = ["triplet_gmpnn-segments_intersect"]
+if ON_GPU:
+    FUSED += ["triplet_gmpnn-lcs_length"]
 
 
 @pytest.mark.parametrize("name", FUSED)

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from small import needs_gpu
 
 from algorist.kernels.fused.streams import Aside, beside
 from algorist.model import graphs as home
 from algorist.model.graphs import Graphs
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 GB = 2**30
 
 

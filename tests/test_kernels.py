@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 import small
 import torch
+from small import DEVICE
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
@@ -233,10 +234,10 @@ def test_the_fastest_kernels_of_a_cpu_depend_on_whether_it_learns():
     assert type(choose("plain", CPU)) is Plain
 
 
-def rolled_by_fused_kernels(precision="tf32", **model):
-    net = small.net("bfs", **model)
+def rolled_by_fused_kernels(precision="tf32", device=DEVICE, **model):
+    net = small.net("bfs", **model).to(device)
     net.kernels, net.precision = "fused", precision
-    return net.rollout("bfs", whole([small.problems("bfs", n=4, count=1)]))
+    return net.rollout("bfs", whole([small.problems("bfs", n=4, count=1)]).to(device))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ def test_what_fused_kernels_do_not_take_is_refused(model, message):
 
 def test_problems_that_are_too_large_for_fused_kernels_are_known():
     pytest.importorskip("triton")
-    net = small.net("bfs").to("cuda" if torch.cuda.is_available() else "cpu")
+    net = small.net("bfs").to(DEVICE)
     assert obstacle_to_fusing(net, "bfs", 256) is None
     assert obstacle_to_fusing(net, "bfs", 257) == "take at most 256 nodes, got 257"
 
@@ -268,7 +269,7 @@ def test_fused_kernels_are_not_for_cpus(monkeypatch):
     pytest.importorskip("triton")
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     with pytest.raises(ValueError, match="kernels: fused ones need a GPU, got cpu; or choose"):
-        rolled_by_fused_kernels()
+        rolled_by_fused_kernels(device=CPU)
 
 
 def test_fused_kernels_without_triton_say_what_to_install(monkeypatch):

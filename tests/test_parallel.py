@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import small
 import torch
+from small import DEVICE
 
 import algorist
 from algorist.cli import main
@@ -71,14 +72,13 @@ def test_shares_add_up_to_the_losses_and_gradients_of_the_batch(algorithm):
 
 def test_fused_kernels_know_of_shares():
     pytest.importorskip("triton")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     config = small.training("bfs", batch_size=2, sizes=(4,), chunk=2)
     window = Feed(config, "bfs").portion(3).window
-    net = small.lively(small.net("bfs")).to(device)
+    net = small.lively(small.net("bfs")).to(DEVICE)
     net.kernels, net.precision = "fused", "fp32"
     shares = [Share(number, 2).taken(net.specs["bfs"], window) for number in range(2)]
     expected, *parts = (
-        learnt(net, "bfs", each, lambda window: window.to(device)) for each in (window, *shares)
+        learnt(net, "bfs", each, lambda window: window.to(DEVICE)) for each in (window, *shares)
     )
     for name, value in expected.items():
         got = sum(part[name] for part in parts)
