@@ -169,6 +169,10 @@ def test_every_kind_of_feature_is_read_predicted_and_learnt():
     assert_fused_is_plain(made(EVERYTHING), [whole_window(EVERYTHING, count=1)])
 
 
+def test_a_single_node_is_fused():
+    assert_fused_is_plain(made(MANY), [whole_window(MANY, n=1)])
+
+
 def test_predictions_may_be_read_as_hard_choices():
     assert_one_is_plain(MANY, feedback="hard")
 

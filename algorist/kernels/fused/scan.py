@@ -85,7 +85,7 @@ class _Scan(torch.autograd.Function):
         ctx.run, ctx.maps = run, maps
         results = [*run.hints.predictions, *run.outputs.predictions, run.moments.after[-1]]
         # Not the tensors that the run holds: it must not hold what leads back to it.
-        views = tuple(x.view_as(x) for x in results if x is not None)
+        views = tuple(x.detach() for x in results if x is not None)  # with strides of their own
         ctx.mark_non_differentiable(views[-1])
         return views
 
