@@ -1,13 +1,36 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are there as a whole or not at all, and what is whole of those that grow."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where a file is to be written: when the block ends, it is on the disk and has its name.
+
+    Readers and other writers of it see all of the new file or all of the old.
+    """
+    temporary = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
+    try:
+        yield temporary
+        with temporary.open("r+b") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def replace_text(path: Path, text: str) -> None:
     """Write a file so that its readers see all of the new text or all of the old."""
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.rename(path)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def whole_lines(path: Path) -> list[str]:
+    """The lines of a file, without one that somebody is still writing or could not end."""
+    return path.read_text(encoding="utf-8").split("\n")[:-1]

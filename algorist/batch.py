@@ -58,19 +58,11 @@ class Batch:
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
         """The samples of batches of one spec and size, one batch after the other."""
-        steps = max(batch.steps for batch in batches)
-
-        def padded(array: np.ndarray) -> np.ndarray:
-            return np.pad(array, ((0, steps - len(array)), *((0, 0),) * (array.ndim - 1)))
-
         first = batches[0]
         return cls(
             first.spec,
             {name: np.concatenate([b.inputs[name] for b in batches]) for name in first.inputs},
-            {
-                name: np.concatenate([padded(b.hints[name]) for b in batches], 1)
-                for name in first.hints
-            },
+            {name: side_by_side([b.hints[name] for b in batches], 1) for name in first.hints},
             {name: np.concatenate([b.outputs[name] for b in batches]) for name in first.outputs},
             np.concatenate([b.lengths for b in batches]),
         )
@@ -87,3 +79,10 @@ class Batch:
         return Batch(
             self.spec, narrow(self.inputs), narrow(self.hints), narrow(self.outputs), self.lengths
         )
+
+
+def side_by_side(series: Sequence[np.ndarray], axis: int) -> np.ndarray:
+    """Arrays (T, ...) of different lengths, padded with zeros and joined along another axis."""
+    steps = max(map(len, series))
+    padded = [np.pad(x, ((0, steps - len(x)), *((0, 0),) * (x.ndim - 1))) for x in series]
+    return np.concatenate(padded, axis)

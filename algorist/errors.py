@@ -1,8 +1,9 @@
-"""Messages for bad input: each says what was got, what is expected and, where it can, the fix."""
+"""Bad input: messages say what was got, what is expected and, where they can, the fix."""
 
 from __future__ import annotations
 
 import difflib
+import operator
 import reprlib
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +15,17 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"
     return f"unknown {what} {name!r}: {hint}"
+
+
+def positive(name: str, value: Any) -> int:
+    """The value as an integer of at least 1."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise ValueError(f"{name}: got {value!r}, expected a whole number of at least 1")
+    return number
 
 
 _REPR = reprlib.Repr()

@@ -8,6 +8,8 @@ import sys
 import traceback
 from pathlib import Path
 
+from algorist.algorithms import all_or_none
+
 _PREFIX = "algorist_plugin_"
 """Of the names of modules that are plug-ins."""
 
@@ -30,7 +32,8 @@ def load_plugin(path: str | Path) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with all_or_none():
+            spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
         raise ValueError(f"plug-in {path}{_line(error, file)}: {_reason(error)}") from error

@@ -191,6 +191,7 @@ def test_list_as_json_tells_everything(capsys):
         ("sample dijkstra --count 0", "count: got 0, expected a whole number of at least 1"),
         ("sample dijkstra --seed -1", "seed: got -1"),
         ("sample dijkstra --option q=1", "unknown option 'q'"),
+        ("sample dijkstra --option n=2", "unknown option 'n'"),
         ("sample dijkstra --option p", "--option: got 'p', expected NAME=VALUE"),
         ("sample dijkstra --option p=many", "option p: got 'many', expected numbers"),
         ("sample dijkstra --option p=0.5,2", "option p: got (0.5, 2.0), expected probabilities"),

@@ -118,10 +118,29 @@ def test_a_failed_write_leaves_nothing_behind_and_the_split_is_still_returned(
     def full(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(cache.os, "replace", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.warns(UserWarning, match="not kept on disk: no space left"):
         assert len(official.split("insertion_sort", "val")) == 32
     assert list(cache_folder.iterdir()) == []
+
+
+def test_a_split_that_is_kept_may_be_read_by_others(cache_folder):
+    official.split("insertion_sort", "val")
+    (path,) = cache_folder.iterdir()
+    (cache_folder / "usual").touch()
+    assert path.stat().st_mode == (cache_folder / "usual").stat().st_mode
+
+
+def test_a_split_that_cannot_be_read_is_drawn(cache_folder, monkeypatch):
+    expected = official.split("insertion_sort", "val")
+    (path,) = cache_folder.iterdir()
+    path.unlink()
+    path.mkdir()  # also where everything is allowed, it is not a file
+    with pytest.warns(UserWarning, match="the split") as warned:
+        assert_same(official.split("insertion_sort", "val"), expected)
+    unread, unkept = (str(each.message) for each in warned)
+    assert "the split on disk is not read" in unread
+    assert "the split is not kept on disk" in unkept
 
 
 def test_processes_may_build_a_split_at_once(cache_folder):
@@ -244,11 +263,19 @@ def test_one_size_takes_every_batch_of_that_size_in_order():
         ({"batch_size": 0}, "batch_size: got 0"),
         ({"sizes": ()}, "sizes: got none"),
         ({"sizes": (4, -7)}, "sizes: got -7"),
+        (
+            {"algorithm": "kmp_matcher", "sizes": (8,)},
+            "sizes: kmp_matcher cannot be drawn at size 10: option length_needle: got -8",
+        ),
+        (
+            {"algorithm": "matrix_chain_order", "sizes": (4, 1)},
+            "sizes: matrix_chain_order cannot be drawn at size 1: .* expected 2 to",
+        ),
     ],
 )
 def test_bad_sources_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Online("dijkstra", seed=0, **arguments)
+        Online(**{"algorithm": "dijkstra", "seed": 0, **arguments})
 
 
 def test_negative_steps_are_refused():

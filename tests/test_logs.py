@@ -167,6 +167,13 @@ def test_a_run_without_a_validation_has_a_page_too(tmp_path):
     assert "No validation yet" in (tmp_path / "p").read_text(encoding="utf-8")
 
 
+def test_half_a_line_of_metrics_is_not_on_the_page(tmp_path):
+    run = Run.start(tmp_path / "run", config())
+    run.metrics.write_text('{"step": 2, "lo')
+    assert main(["report", str(run.folder), "--out", str(tmp_path / "p"), "--samples", "1"]) == 0
+    assert "No validation yet" in (tmp_path / "p").read_text(encoding="utf-8")
+
+
 def test_a_page_that_cannot_be_written_is_refused_before_anything_is_tested(
     capsys, monkeypatch, tmp_path
 ):

@@ -8,7 +8,7 @@ import pytest
 
 import algorist
 from algorist.algorithms.natural import by_kinds
-from algorist.algorithms.own import own_problem
+from algorist.algorithms.own import adjacency, own_problem
 from algorist.algorithms.scaling import Scale
 from algorist.spec import Kind, Spec, edge, graph, node
 
@@ -232,3 +232,8 @@ def test_edges_by_name_need_a_mask_over_pairs():
     taken = {"taken": np.array([[0, 1], [1, 0]])}
     assert by_kinds(spec, taken, ("a", "b")) == [("a", "b")]
     assert by_kinds(spec, taken).tolist() == [[False, True], [True, False]]
+
+
+def test_every_node_is_its_own_neighbour():
+    weights = np.array([[-1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [2.0, 0.0, 5.0]])
+    assert adjacency(weights).tolist() == [[1, 0, 1], [0, 1, 0], [1, 0, 1]]

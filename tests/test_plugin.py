@@ -80,6 +80,17 @@ def test_a_broken_plugin_says_where(tmp_path, text, message):
         algorist.load_plugin(tmp_path / "bad.py")
 
 
+def test_a_plugin_that_failed_half_way_can_be_mended(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(f"{EXAMPLE.read_text()}\n1 / 0\n")
+    with pytest.raises(ValueError, match="ZeroDivisionError"):
+        algorist.load_plugin(file)
+    assert "euclid" not in algorist.algorithms()
+    file.write_text(EXAMPLE.read_text())
+    algorist.load_plugin(file)
+    assert "euclid" in algorist.algorithms()
+
+
 def test_a_plugin_that_cannot_be_compiled_is_one_line_at_the_command_line(tmp_path, capsys):
     broken = (
         EXAMPLE.read_text().replace("euclid(", "broken(").replace("gcd[0] = ", "gcd[0] = nix + ")

@@ -146,7 +146,7 @@ def test_a_configuration_survives_json(name):
         ('{"algorithms": ["bfs", "bfs"]}', r"algorithms: got \('bfs', 'bfs'\), expected each once"),
         ('{"algorithms": ["bsf"]}', "unknown algorithm 'bsf': did you mean 'bfs'"),
         ('{"algorithms": ["bfs"], "seeds": []}', "seeds: got"),
-        ('{"algorithms": ["bfs"], "seeds": [-1]}', "seeds: got -1, expected 0 or more"),
+        ('{"algorithms": ["bfs"], "seeds": [-1]}', "seeds: got -1, expected 0 to"),
     ],
 )
 def test_a_configuration_that_cannot_be_is_refused(text, message):

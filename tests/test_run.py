@@ -43,6 +43,7 @@ def home(learner, tmp_path_factory):
     letters = np.random.RandomState(0).choice(list("abcdefgh,;\n \"'"), 10_000)
     (folder / "noise.csv").write_text("".join(letters) * 1000)
     (folder / "noise.json").write_text("[" * 10_000_000)
+    (folder / "compare.json").write_text('{"key": [3, 1, 2], "compare": 1}')
     (folder / "deep.json").write_text(f'{{"key": {"[" * 980}1{"]" * 980}}}')
     (folder / "folder").mkdir()
     return folder
@@ -240,7 +241,7 @@ BAD = [
     ("heapsort 1 2 --random 5", "--random: got VALUE besides"),
     ("heapsort 1 2 --seed 5", "--seed: got it without --random"),
     ("heapsort --random 5 --seed -1", "--seed: got -1, expected 0 or more"),
-    ("heapsort --random 0", "got a problem of 0 nodes"),
+    ("heapsort --random 0", "--random: got 0, expected a whole number"),
     ("heapsort --random 100000", "got a problem of 100000 nodes"),
     ("heapsort --random x", "--random: invalid int value: 'x'"),
     ("heapsort 1 2 --target 3", "--target: heapsort takes none"),
@@ -281,6 +282,7 @@ BAD = [
     ("minimum --inputs roads.csv", "roads.csv: got expecting value at line 1, column 1"),
     ("minimum --inputs noise.json", "noise.json: got "),
     ("minimum --inputs deep.json", ", expected "),
+    ("minimum --inputs compare.json", "unknown input 'compare'"),
     ("minimum 1e101 1", "key: got 1e+101, expected numbers up to 1e+100"),
     ("sort 1 2", "unknown algorithm 'sort'"),
 ]
@@ -314,6 +316,7 @@ BAD_GRAPHS = [
     ('{"nodes": 3, "edges": []}', "got 3 for nodes, expected a list"),
     ('{"nodes": [[1]], "edges": []}', "got the node [1], expected a name"),
     ('{"edges": [["a", "b", "far"]]}', "got 'far', expected a finite number"),
+    (f'{{"edges": [["a", "b", 1{"0" * 400}]]}}', "expected a finite number"),
     ('{"a": ', "expected JSON"),
     ("[[0, 1], [1, 0]]", "--source: got 'a', expected a finite number"),
 ]

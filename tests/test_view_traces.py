@@ -148,6 +148,7 @@ def test_a_form_without_a_way_of_its_own_is_json():
         ("heapsort", {"numbers": ""}, "heapsort: got no problem, expected for example"),
         ("graham_scan", {"points": "1,2 3"}, "VALUE: got '3', expected two numbers, like 3,5"),
         ("binary_search", {"numbers": "1 2"}, "--target: got nothing"),
+        ("binary_search", {"target": "5"}, "got 0 nodes, expected at least 1 in key"),
         ("dijkstra", {"graph": "a,b,far", "source": "a"}, "graph, line 1: got 'far', expected"),
         ("dijkstra", {"graph": "a,b,-1", "source": "a"}, "A: got the negative weight -1"),
         ("dijkstra", {"graph": "a,b", "source": "c"}, "--source: got 'c', expected a node"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from algorist.algorithms import (
     divide_and_conquer,
     dynamic_programming,
@@ -39,6 +42,18 @@ def register(new: Algorithm) -> Algorithm:
         raise ValueError(f"there is an algorithm {new.name!r} already: give yours another name")
     _registry[new.name] = new
     return new
+
+
+@contextmanager
+def all_or_none() -> Iterator[None]:
+    """What is registered in the block is forgotten if the block fails."""
+    before = dict(_registry)
+    try:
+        yield
+    except BaseException:
+        _registry.clear()
+        _registry.update(before)
+        raise
 
 
 def algorithms() -> list[str]:

@@ -30,11 +30,11 @@ from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.natural import Answer
 from algorist.algorithms.own import Arrays, Check, derive, own_problem
 from algorist.algorithms.random import seed_words
-from algorist.algorithms.sampling import Sampler
+from algorist.algorithms.sampling import Options, Sampler
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
-from algorist.errors import unknown
+from algorist.errors import positive, unknown
 from algorist.spec import Spec, Type
 
 
@@ -97,8 +97,7 @@ class Algorithm:
         The draws are those of `numpy.random.RandomState(seed)`, one problem after the other, as the
         benchmark makes them.
         """
-        options = self.sampler.settled(n, options or {})
-        layout = self._input_layout(self.sampler.nodes(n, options), count)
+        options, layout = self._drawing(n, count, options or {})
         now, inputs = layout.empty(), layout.empty(count)
         windows = tuple(layout.window(now, name) for name in self.sampler.features)
         self.sampler.draw_batch(
@@ -106,6 +105,16 @@ class Algorithm:
         )
         derive(layout, inputs)
         return self._traced(layout, inputs)
+
+    def check(self, n: int, count: int, options: Mapping[str, Any]) -> None:
+        """Complain about problems that cannot be drawn, before any is."""
+        self._drawing(n, count, options)
+
+    def _drawing(self, n: int, count: int, options: Mapping[str, Any]) -> tuple[Options, Layout]:
+        """The options of problems that are drawn, and where their inputs lie."""
+        n, count = positive("n", n), positive("count", count)
+        settled = self.sampler.settled(n, options)
+        return settled, self._input_layout(self.sampler.nodes(n, settled), count)
 
     def trace(self, **inputs: Any) -> Batch:
         """Run the algorithm on your own problem and return the whole trajectory, a batch of one.

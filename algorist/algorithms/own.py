@@ -44,7 +44,7 @@ def positions(string: np.ndarray) -> np.ndarray:
 
 def adjacency(weights: np.ndarray) -> np.ndarray:
     """1 where there is an edge, and on the diagonal."""
-    return (weights + np.eye(weights.shape[-1]) != 0).astype(INT)
+    return ((weights != 0) | np.eye(weights.shape[-1], dtype=bool)).astype(INT)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import algorist
+from algorist.atomic import replace_text
 from algorist.commands import Command
 from algorist.commands.arguments import (
     MODEL,
@@ -20,11 +21,13 @@ from algorist.commands.arguments import (
     add_computing,
     add_tasks,
     computing,
+    expect_folder_of,
     loaded,
     names,
     tasks,
 )
 from algorist.data import official
+from algorist.errors import positive
 from algorist.report.lines import Lines
 from algorist.report.machine import machine
 from algorist.report.terminal import Terminal
@@ -114,6 +117,8 @@ class Notes:
     """All numbers so far, in a file if one is wanted: whatever ends the command, they are there."""
 
     def __init__(self, arguments: Namespace):
+        if arguments.json:
+            expect_folder_of("--json", arguments.json)
         self._file, self._what = arguments.json, arguments.what
         self._rows: list[dict[str, Any]] = []
         self._sums: dict[str, float] = {}
@@ -137,7 +142,7 @@ class Notes:
         if self._file:
             rows = {self._what: self._rows, "all": self._sums}
             text = json.dumps(self._head | rows, indent=2)
-            Path(self._file).write_text(text + "\n")
+            replace_text(Path(self._file), text + "\n")
 
 
 def _gpu(device: str) -> str | None:
@@ -210,14 +215,14 @@ def _step_configs(arguments: Namespace) -> list[Config]:
     for algorithm in tasks(arguments) or USUAL:
         for size in arguments.size:
             for replicas in arguments.replicas:
-                seeds = range(official.positive("replicas", replicas))
+                seeds = range(positive("replicas", replicas))
                 config = configured(arguments, [algorithm], seeds)
                 fixed = official.SPLITS["train"].n
                 if not config.data.online and size != fixed:
                     raise ValueError(
                         f"--size: got {size}, but the fixed training set has size {fixed}"
                     )
-                data = replace(config.data, sizes=(official.positive("size", size),))
+                data = replace(config.data, sizes=(positive("size", size),))
                 configs.append(replace(config, data=data))
     return configs
 
@@ -332,7 +337,7 @@ def _evaluation(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.training.measuring import evaluation_cost
 
     if arguments.samples is not None:
-        official.positive("samples", arguments.samples)
+        positive("samples", arguments.samples)
     draw = first_samples(arguments.split, arguments.samples)
     learner = _given(arguments) if arguments.model else _fresh(arguments)
     measures = [
@@ -359,7 +364,7 @@ def _fresh(arguments: Namespace) -> Learner:
     from algorist.commands.settings import configured
     from algorist.training.loading import new_learner
 
-    count = 1 if arguments.replicas is None else official.positive("replicas", arguments.replicas)
+    count = 1 if arguments.replicas is None else positive("replicas", arguments.replicas)
     config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
     learner = new_learner(config)
     computing(arguments).apply(learner.net)

@@ -177,9 +177,7 @@ def _fresh(arguments: Namespace) -> Callable[[str], Batch] | None:
     count = _COUNT if arguments.count is None else arguments.count
     seed = 0 if arguments.seed is None else arguments.seed
     given = options(arguments.option)
-    return lambda algorithm: official.generate(
-        algorithm, n=arguments.n, count=count, seed=seed, **given
-    )
+    return lambda algorithm: algorist.get(algorithm).sample(arguments.n, count, seed, given)
 
 
 command = Command(

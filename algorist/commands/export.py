@@ -27,12 +27,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the file."""
-    from algorist.model.solving import best_replica
     from algorist.training.loading import load
 
     learner = load(arguments.model)
     if arguments.best:
-        learner = learner.replica(best_replica(learner))
+        learner = learner.best_replica()
     if arguments.seed is not None:
         seeds = [replica["seed"] for replica in learner.about.get("replicas", [])]
         if arguments.seed not in seeds:

@@ -106,7 +106,7 @@ def is_json(path: str, text: str) -> bool:
 
 def number(place: str, text: str) -> float:
     """A finite number."""
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, OverflowError):
         if math.isfinite(value := float(text)):
             return value
     raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")

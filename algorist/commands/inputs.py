@@ -13,7 +13,7 @@ from algorist.algorithms import Algorithm
 from algorist.algorithms.own import DERIVED
 from algorist.algorithms.string_inputs import Words
 from algorist.commands import files
-from algorist.errors import shortened
+from algorist.errors import positive, shortened
 from algorist.spec import Kind, Location
 
 Inputs = Mapping[str, Any]
@@ -94,7 +94,7 @@ _OPTIONS = ("values", *_FILES, "target", "graph", "source", "directed", *_TEXTS,
 
 def nothing() -> Namespace:
     """A command line that gives no problem yet."""
-    return Namespace(**dict.fromkeys((*_OPTIONS, *_ALWAYS, "seed")))
+    return Namespace(**{**dict.fromkeys((*_OPTIONS, *_ALWAYS, "seed")), "values": []})
 
 
 def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
@@ -110,7 +110,7 @@ def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
     if arguments.seed is not None and arguments.random is None:
         raise ValueError("--seed: got it without --random, which it is for")
     if arguments.random is not None:
-        return drawn(algorithm, arguments.random, arguments.seed or 0)
+        return drawn(algorithm, positive("--random", arguments.random), arguments.seed or 0)
     if arguments.inputs is not None:
         return _all_inputs(arguments.inputs)
     if not given:

@@ -78,9 +78,10 @@ def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     out = arguments.out or _PAGE
     expect_folder_of("--out", out)
     learner = loaded(str(folder), arguments)
+    reports = read_metrics(folder / "metrics.jsonl")
     draw = first_samples("test", arguments.samples)
     rows = list(measured(learner, learner.algorithms, draw))
-    text = page(folder.name, learner, rows, read_metrics(folder / "metrics.jsonl"))
+    text = page(folder.name, learner, rows, reports)
     Path(out).write_text(text, encoding="utf-8")
     terminal.print(f"written to {out}")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from algorist.commands import Command
 from algorist.commands.arguments import add_at_once, add_computing, names
+from algorist.errors import positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """List the experiments, or do what is left of one."""
     from algorist.commands.conduct_experiment import conduct_experiment, pack_experiment
-    from algorist.data.official import positive
 
     positive("--seeds", arguments.seeds)
     if arguments.samples is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from algorist.commands import Command
 from algorist.commands.arguments import add_at_once, add_computing
@@ -30,11 +31,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Go on where the newest checkpoint stands."""
     from algorist.commands.conduct import check_logs, company, conduct
-    from algorist.training.each import is_each
+    from algorist.training.loading import is_each
     from algorist.training.run import Run
 
     check_logs(arguments)
-    if is_each(arguments.folder):
+    if is_each(Path(arguments.folder)):
         if arguments.average is not None:
             raise ValueError(f"--average: it is for one run, but {arguments.folder} has several")
         return run_each(arguments, terminal)

@@ -28,12 +28,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print the net's answer beside the algorithm's."""
+    from algorist.model.solving import solve
     from algorist.report.solutions import plain, show_solution
 
     algorithm = algorist.get(arguments.algorithm)
     problem = inputs.problem(algorithm, arguments)
     learner = loaded(arguments.model, arguments)
-    solution = learner.run(algorithm.name, compare=True, **problem)
+    solution = solve(learner, algorithm.name, problem, compare=True)
     if arguments.json:
         print(json.dumps(plain(solution, steps=arguments.steps), indent=2))
     else:

@@ -13,7 +13,6 @@ from algorist.algorithms import Algorithm
 from algorist.batch import Batch
 from algorist.commands import Command
 from algorist.commands.arguments import add_options, options
-from algorist.data import official
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
 from algorist.report.trace import show_trace
@@ -39,13 +38,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     algorithm = algorist.get(arguments.algorithm)
     steps = _slice(arguments.steps)
     hints = _hints(algorithm, arguments.hints)
-    batch = official.generate(
-        algorithm,
-        n=arguments.n,
-        count=arguments.count,
-        seed=arguments.seed,
-        **options(arguments.option),
-    )
+    drawn = (arguments.n, arguments.count, arguments.seed, options(arguments.option))
+    batch = algorithm.sample(*drawn)
     written = save(batch, arguments.out) if arguments.out else None
     terminal.print(f"{algorithm.name}: {algorithm.description}")
     terminal.print(f"{batch.n} nodes, seed {arguments.seed}, {batch.lengths[0]} steps\n")

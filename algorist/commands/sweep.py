@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from algorist.commands import Command
 from algorist.commands.arguments import add_at_once, add_computing, add_tasks, names
+from algorist.errors import positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -113,7 +114,6 @@ def _add_places(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Do what is left of the sweep."""
     from algorist.commands.conduct_sweep import conduct_sweep, pack_sweep
-    from algorist.data.official import positive
     from algorist.training.parallel import expect_alone
 
     expect_alone()

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from algorist.atomic import replacing
 from algorist.batch import Batch
 from algorist.spec import Spec, Stage
 
@@ -39,17 +39,9 @@ def save(path: Path, batch: Batch) -> None:
     arrays = {f"{stage}/{name}": a for stage in Stage for name, a in batch.at(stage).items()}
     content = _archive({**arrays, _LENGTHS: batch.lengths})
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.write(hashlib.sha256(content).digest())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.write(hashlib.sha256(content).digest())
 
 
 def load(path: Path, spec: Spec) -> Batch:

@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from algorist.batch import Batch
-from algorist.data.official import positive
+from algorist.errors import positive
 from algorist.spec import Spec, Stage
 
 CHUNK_LENGTH = 16

@@ -11,7 +11,6 @@ The names and defaults of options are the benchmark's.
 
 from __future__ import annotations
 
-import operator
 import sys
 import warnings
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import numpy as np
 from algorist.algorithms import Algorithm, get
 from algorist.batch import Batch
 from algorist.data import cache
-from algorist.errors import unknown
+from algorist.errors import positive, unknown
 
 _FORMAT = 1
 """Part of the file names: raise it when splits on disk are no longer what `generate` makes."""
@@ -56,7 +55,6 @@ def generate(
     algorithm: str | Algorithm, *, n: int, count: int, seed: int | list[int], **options: Any
 ) -> Batch:
     """What the benchmark's sampler returns for this size, number of samples, seed and options."""
-    n, count = positive("n", n), positive("count", count)
     return declared(algorithm).sample(n, count, seed, options)
 
 
@@ -78,6 +76,8 @@ def split(algorithm: str | Algorithm, name: str) -> Batch:
         pass
     except cache.Damaged:
         warnings.warn(f"{file} is damaged: building it again", stacklevel=2)
+    except OSError as error:
+        warnings.warn(f"the split on disk is not read: {error}", stacklevel=2)
     batch = wanted.generate(algorithm)
     try:
         cache.save(file, batch)
@@ -101,17 +101,6 @@ def beginning(algorithm: str | Algorithm, name: str, samples: int | None) -> Bat
 def declared(algorithm: str | Algorithm) -> Algorithm:
     """The declaration of an algorithm that is given by itself or by its name."""
     return algorithm if isinstance(algorithm, Algorithm) else get(algorithm)
-
-
-def positive(name: str, value: Any) -> int:
-    """The value as an integer of at least 1."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(value, bool):
-        raise ValueError(f"{name}: got {value!r}, expected a whole number of at least 1")
-    return number
 
 
 def is_part_of_the_package(algorithm: Algorithm) -> bool:

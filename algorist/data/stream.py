@@ -24,6 +24,7 @@ import numpy as np
 from algorist.algorithms import Algorithm
 from algorist.batch import Batch
 from algorist.data import official
+from algorist.errors import positive
 from algorist.spec import Spec
 
 SIZES = (4, 7, 11, 13, 16)
@@ -87,14 +88,24 @@ class Online:
         `varied` switches on the algorithm's `train_options`.
         """
         self.algorithm, self.seed = official.declared(algorithm), seed
-        self.batch_size = official.positive("batch_size", batch_size)
+        self.batch_size = positive("batch_size", batch_size)
         self.spec = self.algorithm.spec
-        self.sizes = tuple(official.positive("sizes", size) for size in sizes)
+        self.sizes = tuple(positive("sizes", size) for size in sizes)
         if not self.sizes:
             raise ValueError("sizes: got none, expected at least one")
         if self.algorithm.stretch != 1:
             self.sizes = (self.algorithm.size(max(self.sizes)),)
         self._options = self.algorithm.train_options if varied else {}
+        for size in self.sizes:
+            self._check(size)
+
+    def _check(self, size: int) -> None:
+        try:
+            self.algorithm.check(size, self.batch_size, self._options)
+        except ValueError as error:
+            raise ValueError(
+                f"sizes: {self.algorithm.name} cannot be drawn at size {size}: {error}"
+            ) from error
 
     def batch(self, step: int) -> Batch:
         """The batch of one step."""
@@ -108,7 +119,7 @@ class Fixed:
 
     def __init__(self, algorithm: str | Algorithm, *, seed: int, batch_size: int = BATCH_SIZE):
         self.algorithm, self.seed = official.declared(algorithm), seed
-        self.batch_size = official.positive("batch_size", batch_size)
+        self.batch_size = positive("batch_size", batch_size)
         self.spec = self.algorithm.spec
         self.sizes = (self.algorithm.size(official.SPLITS["train"].n),)
 
@@ -154,9 +165,9 @@ class Prefetch(Generic[Argument, Result], Iterator[Result]):
         workers: int = 2,
         ahead: int = 8,
     ):
-        official.positive("ahead", ahead)
+        positive("ahead", ahead)
         self._function, self._arguments = function, iter(arguments)
-        self._threads = ThreadPoolExecutor(official.positive("workers", workers), "prefetch")
+        self._threads = ThreadPoolExecutor(positive("workers", workers), "prefetch")
         self._waiting: deque[Future[Result]] = deque()
         self._start(ahead)
 

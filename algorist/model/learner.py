@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -93,6 +94,14 @@ class Learner:
         if "replicas" in about:
             about["replicas"] = [about["replicas"][index]]
         return Learner(net.to(self.net.device), self.convention, about)
+
+    def best_replica(self) -> Learner:
+        """The learner with the best validation score; of the first seed, if nobody has measured."""
+        if self.net.replicas == 1:
+            return self
+        scores = [about.get("validation") for about in self.about.get("replicas", [])]
+        known = [-math.inf if score is None else score for score in scores]
+        return self.replica(known.index(max(known)) if known else 0)
 
     def run(self, algorithm: str, /, *, compare: bool = False, **inputs: Any) -> Solution:
         """Solve a problem of your own, as the best of the replicas does.

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algorist.batch import Batch
+from algorist.batch import Batch, side_by_side
 from algorist.model.answers import (
     confidence_without_permutations,
     confidences,
@@ -186,10 +186,4 @@ def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
 
 def _joined_over_time(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
     """Arrays (T, S, B, ...) of different lengths side by side, padded with zeros."""
-    return {name: _side_by_side([part[name].numpy() for part in parts]) for name in parts[0]}
-
-
-def _side_by_side(parts: list[np.ndarray]) -> np.ndarray:
-    steps = max(len(part) for part in parts)
-    padded = [np.pad(p, ((0, steps - len(p)), *((0, 0),) * (p.ndim - 1))) for p in parts]
-    return np.concatenate(padded, 2)
+    return {name: side_by_side([part[name].numpy() for part in parts], 2) for name in parts[0]}

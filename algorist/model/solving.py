@@ -42,7 +42,8 @@ _UNSCALED = Scaled(Scale(()))
 def solve(
     learner: Learner, algorithm: str, inputs: Mapping[str, Any], *, compare: bool
 ) -> Solution:
-    """The solution of one problem."""
+    """The solution of one problem, by the best of the replicas."""
+    learner = learner.best_replica()
     task = _traced(learner.net, algorithm, inputs)
     return _solved(learner, algorithm, [task], compare)[0]
 
@@ -51,7 +52,7 @@ def solve_many(
     learner: Learner, algorithm: str, problems: Sequence[Mapping[str, Any]], *, compare: bool
 ) -> list[Solution]:
     """The solutions of problems of any sizes; those of one size are computed together."""
-    tasks = []
+    learner, tasks = learner.best_replica(), []
     for i, inputs in enumerate(problems):
         if not isinstance(inputs, Mapping):
             raise ValueError(
@@ -97,13 +98,13 @@ def _traced(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
 
 
 def _bytes(net: Net, algorithm: str, n: int) -> int:
-    """About what one problem of `n` nodes takes while all replicas compute it."""
+    """About what one problem of `n` nodes takes while a net computes it."""
     spec = net.spec(algorithm)
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
     of_pairs = [f for f in net.encoded(spec) if row(f).form.lands == Location.EDGE]
     kept = sum(map(raw_width, of_pairs)) + net.config.triplet_features  # twice, until outputs are
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
-    return 4 * net.replicas * n * n * (step + 2 * PIECE * kept)
+    return 4 * n * n * (step + 2 * PIECE * kept)
 
 
 def _room(net: Net) -> float:
@@ -139,19 +140,11 @@ def _solved(learner: Learner, name: str, tasks: Sequence[_Task], compare: bool) 
     """The solutions of problems of one size."""
     batch = Batch.joined([task.seen() for task in tasks])
     hints = learner.net.config.hints != "none"
-    predicted = predict(learner, name, batch, hints=hints, confidence=True)
-    predictions = predicted[best_replica(learner)]
+    (predictions,) = predict(learner, name, batch, hints=hints, confidence=True)
     return [
         _solution(learner.net, name, task, _own(predictions, i, task), compare)
         for i, task in enumerate(tasks)
     ]
-
-
-def best_replica(learner: Learner) -> int:
-    """The replica with the best validation score; the first, if nobody has measured."""
-    scores = [about.get("validation") for about in learner.about.get("replicas", [])]
-    known = [-np.inf if score is None else score for score in scores]
-    return int(np.argmax(known)) if known else 0
 
 
 def _own(predictions: Predictions, i: int, task: _Task) -> Predictions:

@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from algorist.atomic import whole_lines
 from algorist.model.learner import Learner
 from algorist.report.drawing import INK, STYLE, inline
 from algorist.report.numbers import percent
@@ -24,8 +25,7 @@ _SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
 
 def read_metrics(file: Path) -> list[Report]:
     """The reports of a run."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return [Report(**json.loads(line)) for line in lines]
+    return [Report(**json.loads(line)) for line in whole_lines(file)] if file.exists() else []
 
 
 def page(

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from algorist.atomic import whole_lines
 from algorist.experiments.work import Job
 from algorist.report.numbers import percent
 from algorist.report.progress import STOPPING, LiveDisplay
@@ -31,10 +32,10 @@ class Noted(NamedTuple):
 def latest(folder: Path) -> Noted:
     """What a run has reported last, as far as that can be read."""
     try:
-        *_, last = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        report = json.loads(last)
-    except (OSError, ValueError):  # none yet, or one that is just being written
+        *_, last = whole_lines(folder / "metrics.jsonl")
+    except (OSError, ValueError):  # none yet
         return Noted()
+    report = json.loads(last)
     return Noted(report["step"], report["score"])
 
 

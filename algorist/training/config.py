@@ -120,7 +120,8 @@ class Config:
         for algorithm in self.algorithms:
             get(algorithm)
         for seed in self.seeds:
-            _at_least("seeds", seed, 0)
+            if not 0 <= seed < 2**32:
+                raise ValueError(f"seeds: got {seed}, expected 0 to 2**32 - 1")
 
     def to_json(self) -> str:
         """This configuration as JSON."""

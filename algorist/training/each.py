@@ -10,12 +10,9 @@ from typing import NamedTuple
 from algorist.atomic import replace_text
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
-from algorist.training.loading import CONFIG, is_run, newest
-from algorist.training.run import Run, expect_no_run
+from algorist.training.loading import CONFIG, EACH, expect_no_run, is_run, newest
+from algorist.training.run import Run
 from algorist.training.slots import Slot
-
-_FILE = "each.json"
-"""The configuration of all runs: each has one of its algorithms."""
 
 
 class Standing(NamedTuple):
@@ -36,11 +33,6 @@ class Each:
     def start(cls, folder: Path | str, config: Config) -> Each:
         """A run for each algorithm, in a folder that does not hold any of them yet."""
         folder = Path(folder)
-        if is_each(folder):
-            raise ValueError(
-                f"{folder}: there are runs already; resume them (algorist resume {folder}) "
-                "or choose another folder"
-            )
         for place in (folder, *(folder / name for name in config.algorithms)):
             expect_no_run(place)
         each = cls(folder, config)
@@ -52,7 +44,7 @@ class Each:
     def resume(cls, folder: Path | str, steps: int | None = None) -> Each:
         """The runs of a folder. With `steps` all will end there."""
         folder = Path(folder)
-        each = cls(folder, Config.from_json((folder / _FILE).read_text()))
+        each = cls(folder, Config.from_json((folder / EACH).read_text()))
         if steps is not None:
             each._extend(steps)
         return each
@@ -97,9 +89,4 @@ class Each:
         self._save()
 
     def _save(self) -> None:
-        replace_text(self.folder / _FILE, self.config.to_json() + "\n")
-
-
-def is_each(folder: Path | str) -> bool:
-    """Whether a folder holds a run for each of some algorithms."""
-    return (Path(folder) / _FILE).exists()
+        replace_text(self.folder / EACH, self.config.to_json() + "\n")

@@ -17,6 +17,8 @@ from algorist.weights import shipped
 
 BEST, CONFIG = "best.safetensors", "config.json"
 """Files in the folder of a run: its best nets, and how it is trained."""
+EACH = "each.json"
+"""How all runs of a folder are trained: each has one of its algorithms."""
 
 
 def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
@@ -48,6 +50,20 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
 def is_run(folder: Path) -> bool:
     """Whether a folder holds a run that has begun."""
     return (folder / CONFIG).exists()
+
+
+def is_each(folder: Path) -> bool:
+    """Whether a folder holds a run for each of some algorithms."""
+    return (folder / EACH).exists()
+
+
+def expect_no_run(folder: Path) -> None:
+    """Complain about a folder that holds a run already, or several."""
+    if is_run(folder) or is_each(folder):
+        raise ValueError(
+            f"{folder}: there is a run already; resume it (algorist resume {folder}) "
+            "or choose another folder"
+        )
 
 
 def newest(folder: Path) -> Checkpoint:

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from algorist.atomic import replace_text
+from algorist.atomic import replace_text, replacing, whole_lines
 from algorist.data.preparing import prepared
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
-from algorist.training.loading import BEST, CONFIG, is_run, newest
+from algorist.training.loading import BEST, CONFIG, expect_no_run, newest
 from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
@@ -124,9 +124,8 @@ class Run:
             if not self.trainer.peers.is_first:
                 return
             checkpoint.write(self.folder / "checkpoints", now)
-            temporary = self.folder / f".{BEST}"
-            self.trainer.best_learner().save(temporary)
-            temporary.rename(self.folder / BEST)
+            with replacing(self.folder / BEST) as temporary:
+                self.trainer.best_learner().save(temporary)
 
     def _save_config(self) -> None:
         if self.trainer.peers.is_first:
@@ -151,10 +150,8 @@ class Run:
     def _forget_after(self, step: int) -> None:
         """Drop reports of steps that will be taken again."""
         if self.trainer.peers.is_first and self.metrics.exists():
-            lines = self.metrics.read_text().splitlines(keepends=True)
-            kept = [
-                line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step
-            ]
+            lines = whole_lines(self.metrics)
+            kept = [f"{line}\n" for line in lines if json.loads(line)["step"] <= step]
             replace_text(self.metrics, "".join(kept))
 
 
@@ -183,12 +180,3 @@ def pack(folder: Path | str, target: Path | str) -> list[Path]:
             replace_text(target / name, (folder / name).read_text())
             files.append(target / name)
     return files
-
-
-def expect_no_run(folder: Path) -> None:
-    """Complain about a folder that holds a run already."""
-    if is_run(folder):
-        raise ValueError(
-            f"{folder}: there is a run already; resume it (algorist resume {folder}) "
-            "or choose another folder"
-        )

@@ -12,6 +12,7 @@ from algorist.algorithms.own import own_problem
 from algorist.algorithms.own_graphs import nodes_of
 from algorist.errors import shortened, unknown
 from algorist.model.learner import Learner
+from algorist.model.solving import solve
 from algorist.viewer.traces import trace
 
 MOST_NODES = 64
@@ -88,7 +89,7 @@ class App:
         """The trace of a problem, if it is not too large to be shown."""
         with self._one_at_a_time:
             check_size(algorithm, problem)
-            solution = self._learner.run(algorithm.name, compare=True, **problem)
+            solution = solve(self._learner, algorithm.name, problem, compare=True)
         return trace(algorithm, solution)
 
 

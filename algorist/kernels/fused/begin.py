@@ -244,9 +244,9 @@ def begin(
 ) -> None:  # fmt: skip
     """Put the predictions of the step before in place of the true hints, where not given.
 
-    `table` (hints, 5), int32, has for each hint: its code, its (first) column in `x` or `raw`,
+    `table` (hints, 4), int32, has for each hint: its code, its (first) column in `x` or `raw`,
     its (first) column in its logits or the number of its pointer, its width (the number of classes,
-    else 1), and room for others. `x` (S, B, n, Fx) and `raw` (S, B, n, n, Fe) hold the truth.
+    else 1). `x` (S, B, n, Fx) and `raw` (S, B, n, n, Fe) hold the truth.
     `given` and `fresh` are (S, B). `before` becomes `after` of the step before, or 0 where fresh.
     """
     S, B, n, h = before.shape
