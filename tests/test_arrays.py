@@ -224,8 +224,8 @@ def test_bad_own_inputs_are_refused(name, inputs, message):
 @pytest.mark.parametrize(
     ("name", "n", "options", "message"),
     [
-        ("quicksort", 0, {}, "quicksort: got a problem of 0 nodes"),
-        ("task_scheduling", 0, {}, "task_scheduling: got a problem of 0 nodes"),
+        ("quicksort", 0, {}, "n: got 0, expected a whole number"),
+        ("task_scheduling", 0, {}, "n: got 0, expected a whole number"),
         ("heapsort", 4, {"lo": 0}, "unknown option 'lo': did you mean 'low'"),
         ("minimum", 4, {"max_deadline": 3}, "unknown option 'max_deadline'"),
         ("quickselect", 4, {"low": 2}, "options low, high: got 2.0 and 1.0"),
