@@ -189,6 +189,11 @@ class Spec:
         """The features that are asked for."""
         return self.at(Stage.OUTPUT)
 
+    @property
+    def scored_by_error(self) -> bool:
+        """Whether scores are errors, of whatever size, instead of shares: scalars have such."""
+        return any(feature.kind == Kind.SCALAR for feature in self.outputs)
+
     def replaced(self, name: str, *features: Feature) -> Spec:
         """This spec with the feature called `name` replaced by `features`, in its place."""
         return Spec(

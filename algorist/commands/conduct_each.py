@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import torch
 
+import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
 from algorist.data.preparing import prepared
-from algorist.report.numbers import percent
+from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
 from algorist.training.each import Each
@@ -55,10 +56,10 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
                 logs=open_logs(run, arguments), observe=observe, should_stop=stopping
             )
         best, step = run.trainer.best_scores, run.trainer.step
-        progress.end(name, _best(best, terminal) if reached else f"saved at step {step}")
+        progress.end(name, _best(name, best, terminal) if reached else f"saved at step {step}")
         return reached
 
-    ended = {name: _best(standing.best, terminal) for name, standing in done.items()}
+    ended = {name: _best(name, standing.best, terminal) for name, standing in done.items()}
     left = [name for name in each.algorithms if name not in done]
     preparation = prepared(left, each.config.data.splits)
     conducted = conduct_in_slots(each.algorithms, ended, preparation, work, arguments, terminal)
@@ -147,5 +148,6 @@ def conduct_in_slots(
     return Conducted(left, outcomes, interrupt)
 
 
-def _best(best: Any, terminal: Terminal) -> str:
-    return f"done, best validation {percent(best, 1, terminal.plus_minus)} %"
+def _best(name: str, best: Sequence[float], terminal: Terminal) -> str:
+    error = algorist.get(name).spec.scored_by_error
+    return f"done, best validation {scored(best, terminal.plus_minus, error=error)}"

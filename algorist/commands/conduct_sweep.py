@@ -28,7 +28,7 @@ from algorist.experiments.results import Results
 from algorist.experiments.sweep import Failures, Sweep
 from algorist.experiments.work import Job, data_prepared, jobs
 from algorist.plugins import loaded_plugins
-from algorist.report.numbers import percent
+from algorist.report.numbers import scored
 from algorist.report.sweeping import ProgressOfSweep
 from algorist.report.terminal import Terminal
 
@@ -196,7 +196,7 @@ def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:
 def _show(results: Results, parts: Sequence[Part], terminal: Terminal) -> None:
     """The scores of all parts, over their seeds."""
     table = Table("part", "algorithm", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("seeds", "test %"):
+    for heading in ("seeds", "test"):
         table.add_column(heading, justify="right", no_wrap=True)
     scores: dict[tuple[str, str], list[float]] = {}
     for row in results.rows:
@@ -204,6 +204,7 @@ def _show(results: Results, parts: Sequence[Part], terminal: Terminal) -> None:
     for part in parts:
         for algorithm in part.config.algorithms:
             own = scores.get((part.source.part, algorithm), [])
-            shown = percent(own, 1, terminal.plus_minus)
+            error = algorist.get(algorithm).spec.scored_by_error
+            shown = scored(own, terminal.plus_minus, error=error)
             table.add_row(part.name.part, algorithm, str(len(own)), shown)
     terminal.print(table)

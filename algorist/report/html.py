@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from algorist.algorithms import get
 from algorist.atomic import whole_lines
 from algorist.model.learner import Learner
 from algorist.report.drawing import INK, STYLE, inline
@@ -78,9 +79,13 @@ def _curves(config: Config, reports: Sequence[Report]) -> str:
     with rc_context(STYLE):
         figure = Figure(figsize=(9, 3), layout="constrained")
         scores, losses = figure.subplots(1, 2)
-        _draw(scores, "validation score, %", reports, _series(config, reports, "scores", 100))
+        if any(get(name).spec.scored_by_error for name in config.algorithms):
+            title = "validation score, minus the squared error of scalars"
+            _draw(scores, title, reports, _series(config, reports, "scores", 1))
+        else:
+            _draw(scores, "validation score, %", reports, _series(config, reports, "scores", 100))
+            scores.set_ylim(0, 102)
         _draw(losses, "training loss", reports, _series(config, reports, "loss", 1))
-        scores.set_ylim(0, 102)
         losses.set_yscale("log")
         losses.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         losses.yaxis.set_major_formatter("{x:g}")
@@ -121,10 +126,10 @@ def _series(
 
 def _score_row(row: Scored) -> str:
     known = published().get(row.algorithm, {}).get(PAPER)
-    mean = 100 * sum(row.scores) / len(row.scores)
+    mean = 0 if row.spec.scored_by_error else 100 * sum(row.scores) / len(row.scores)
     return (
         f"<tr><th>{escape(row.algorithm)}</th><td>{row.n}</td><td>{row.samples}</td>"
-        f"<td>{percent(row.scores)}</td><td>{percent(row.correct)}</td>"
+        f"<td>{row.score_text()}</td><td>{percent(row.correct)}</td>"
         f"<td>{known.text() if known else '–'}</td><td class=bar>{_bar(mean, known)}</td></tr>\n"
     )
 
@@ -147,7 +152,6 @@ def _bar(score: float, known: Published | None) -> str:
 
 
 def _samples(rows: Iterable[Scored]) -> str:
-    from algorist.algorithms import get
     from algorist.data.official import SPLITS
 
     whole = all(r.samples == SPLITS["test"].count * get(r.algorithm).eval_multiplier for r in rows)

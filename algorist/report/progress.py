@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from algorist.report.numbers import averaged, duration, percent
+from algorist.report.numbers import averaged, duration, scored
 from algorist.report.terminal import Terminal
 from algorist.training.trainer import Report, Trainer
 
@@ -53,8 +53,9 @@ class Watch:
         if self.losses:
             facts.append(f"loss {averaged(_mean_over_tasks(self.losses), '.3f', sign)}")
         if self.report is not None:
-            facts.append(f"validation {percent(self.report.score, 1, sign)} %")
-            facts.append(f"best {percent(trainer.best_scores, 1, sign)} %")
+            error = any(spec.scored_by_error for spec in trainer.net.specs.values())
+            facts.append(f"validation {scored(self.report.score, sign, error=error)}")
+            facts.append(f"best {scored(trainer.best_scores, sign, error=error)}")
         if done > self._first_step:
             speed = (done - self._first_step) / (time.perf_counter() - self._start)
             facts.append(f"{speed:.{1 if speed >= 1 else 3}f} steps/s")
@@ -123,9 +124,10 @@ class Progress(LiveDisplay):
         sign = self._terminal.plus_minus
         table = Table("task", box=None, pad_edge=False)
         table.add_column("loss", justify="right")
-        table.add_column("validation %", justify="right")
+        table.add_column("validation", justify="right")
         for task, losses in self._watch.losses.items():
-            scores = percent(report.scores[task], 1, sign)
+            error = self._trainer.net.specs[task].scored_by_error
+            scores = scored(report.scores[task], sign, error=error)
             table.add_row(task, averaged(losses, ".3f", sign), scores)
         return table
 

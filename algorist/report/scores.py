@@ -39,6 +39,12 @@ class Scored:
         """The benchmark's number."""
         return [evaluation.score for evaluation in self.evaluations]
 
+    def score_text(self, sign: str = "±") -> str:
+        """The benchmark's number in per cent, or as it is where it is an error."""
+        if self.spec.scored_by_error:
+            return f"error {averaged(self.scores, '.3g', sign)}"
+        return percent(self.scores, sign=sign)
+
     @property
     def correct(self) -> list[float]:
         """The share of right answers."""
@@ -92,7 +98,7 @@ def score_table(rows: Sequence[Scored], sign: str, *, paper: bool) -> Table:
     for heading in ("score %", "correct %", *(["paper %"] if paper else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        cells = [percent(row.scores, sign=sign), percent(row.correct, sign=sign)]
+        cells = [row.score_text(sign), percent(row.correct, sign=sign)]
         if paper:
             known = published().get(row.algorithm)
             cells.append(known[PAPER].text(sign) if known else "-")
@@ -111,9 +117,10 @@ class Means(NamedTuple):
 
 
 def mean_scores(rows: Sequence[Scored]) -> Means:
-    """The means over all algorithms that were tested."""
+    """The means over all algorithms that were tested, of scores over those that have shares."""
+    shares = [[math.nan if r.spec.scored_by_error else x for x in r.scores] for r in rows]
     return Means(
-        [_mean(column) for column in zip(*(row.scores for row in rows), strict=True)],
+        [_mean(column) for column in zip(*shares, strict=True)],
         [_mean(column) for column in zip(*(row.correct for row in rows), strict=True)],
     )
 

@@ -12,9 +12,10 @@ from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from algorist.algorithms import get
 from algorist.atomic import whole_lines
 from algorist.experiments.work import Job
-from algorist.report.numbers import percent
+from algorist.report.numbers import scored
 from algorist.report.progress import STOPPING, LiveDisplay
 from algorist.report.terminal import Terminal
 
@@ -70,7 +71,8 @@ class ProgressOfSweep(LiveDisplay):
             steps = job.part.config.schedule.steps
             facts = f"step {step}/{steps}"
             if score:
-                facts += f"  validation {percent(score, 1, sign)} %"
+                error = any(get(name).spec.scored_by_error for name in job.part.config.algorithms)
+                facts += f"  validation {scored(score, sign, error=error)}"
             table.add_row(job.title, ProgressBar(steps, step, width=20), facts)
         parts: list[RenderableType] = [table]
         waiting = self._total - self._ended - len(self._running)

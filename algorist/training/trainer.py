@@ -52,7 +52,7 @@ class Report:
     loss: Mapping[str, PerSeed]
     """The mean loss of each task since the report before, for each seed."""
     scores: Mapping[str, PerSeed]
-    """The validation score of each task."""
+    """The validation score of each task; where it is an error, minus that."""
     score: PerSeed
     """The mean over the tasks."""
     best_step: list[int]
@@ -99,7 +99,6 @@ class Trainer:
         self.step = 0
         self._cursors: dict[Place, Sequence[Cursor]] = {}
         self._summed_steps = 0
-        # By quality, which is the score where that is not an error.
         self.best_scores: PerSeed = [-math.inf] * len(config.seeds)
         self.best_steps = [0] * len(config.seeds)
         self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
@@ -234,12 +233,11 @@ class Trainer:
         answers = {name: problems.answers() for name, problems in validation.items()}
         own = {name: validation[name].scored(answer) for name, answer in answers.items()}
         results = self.peers.gathered(own, self.config.algorithms)
-        for place, of_tasks in enumerate(zip(*results.values(), strict=True)):
-            quality = sum(evaluation.quality for evaluation in of_tasks) / len(of_tasks)
-            if quality >= self.best_scores[place]:  # of equals, the one that has learnt more
-                self._keep_best(place, quality)
-        scores = {name: [e.score for e in of_seeds] for name, of_seeds in results.items()}
+        scores = {name: [e.quality for e in of_seeds] for name, of_seeds in results.items()}
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
+        for place, score in enumerate(mean):
+            if score >= self.best_scores[place]:  # of equals, the one that has learnt more
+                self._keep_best(place, score)
         loss = self.mean_loss
         self.engine.clear_losses()
         self._summed_steps = 0
@@ -263,9 +261,9 @@ class Trainer:
             for task, features in self.engine.losses().items()
         }
 
-    def _keep_best(self, place: int, quality: float) -> None:
+    def _keep_best(self, place: int, score: float) -> None:
         """The model of the seed at that place is its best so far."""
-        self.best_scores[place], self.best_steps[place] = quality, self.step
+        self.best_scores[place], self.best_steps[place] = score, self.step
         torch._foreach_copy_(*self._weights_of_seed[place])
 
     @cached_property
