@@ -158,6 +158,8 @@ def test_seed_and_seeds_are_one_option():
         ("train bfs --out {out} --sizes 4,x", "got '4,x', expected whole numbers"),
         ("train bfs --out {out} --seeds 1,1", "seeds: got (1, 1), expected each once"),
         ("train bfs --out {out} --seeds 4294967296", "seeds: got 4294967296, expected 0 to 2**32"),
+        ("train bfs --out {out} --no-online --sizes 4", "--sizes: the fixed training set has its"),
+        ("train bfs --out {out} --without ,", "got ',', expected names"),
         ("train kmp_matcher --out {out} --sizes 4", "kmp_matcher cannot be drawn at size 5"),
         ("train bfs --out {out} --clip -1", "clip: got -1.0, expected 0 or more"),
         ("train bfs --out {out} --processor mpn", "unknown processor 'mpn': did you mean 'mpnn'?"),
@@ -233,7 +235,7 @@ def test_a_terminal_shows_the_run_live(capsys, monkeypatch, tmp_path):
     assert train(tmp_path / "run", "bfs", "dijkstra", *words) == 0
     shown = capsys.readouterr().out
     assert "\x1b[" in shown  # a display that is drawn anew
-    last = shown[shown.rindex("validation %") :]
+    last = shown[shown.rindex("task") :]
     assert "step 4/4" in last
     assert "dijkstra" in last
 

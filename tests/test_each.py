@@ -284,6 +284,11 @@ def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
     assert resume(alone / "bfs", "--at-once", "2") == 2
     assert "--at-once: it is for several runs" in capsys.readouterr().err
     assert train_each(new, "--stop-after", "0.000001s") == 0
+    for command in ("eval", "report"):
+        assert main([command, str(new)]) == 2
+        assert f"several runs here, expected one, such as {new / NAMES[0]}" in (
+            capsys.readouterr().err
+        )
     for words in (["--each"], []):
         assert main(["train", *NAMES, "--out", str(new), *SMALL, *words]) == 2
         assert "there is a run already; resume it" in capsys.readouterr().err

@@ -262,7 +262,9 @@ def test_steps_where_nothing_counts_are_left_out_of_the_mean():
 
 def test_an_algorithm_that_the_learner_does_not_know_is_refused():
     batch = official.generate("dfs", n=4, count=2, seed=0)
-    with pytest.raises(ValueError, match="unknown algorithm 'dfs': did you mean 'bfs'"):
+    with pytest.raises(
+        ValueError, match="unknown algorithm for this net 'dfs': did you mean 'bfs'"
+    ):
         evaluate(learner("bfs"), "dfs", batch)
 
 

@@ -234,6 +234,13 @@ def test_what_is_done_is_not_done_again(capsys, done, lessons):
     assert (done / "results" / "specialists.csv").read_bytes() == before
 
 
+def test_an_experiment_that_shares_all_its_runs_says_whose_they_are(capsys, tmp_path):
+    assert main(["reproduce", "families", "--algorithms", "bfs", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "shared with specialists: 1 (algorist reproduce specialists)" in out
+    assert "families: nothing is trained for it alone" in out
+
+
 def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lessons):
     assert reproduce(tmp_path, "specialists", "--stop-after", "2s") == 0
     out = capsys.readouterr().out

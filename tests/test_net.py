@@ -293,7 +293,9 @@ def test_a_memory_network_says_how_many_nodes_it_holds():
 
 def test_an_algorithm_that_the_net_does_not_know_is_refused_by_name():
     window = whole([small.problems("dfs")])
-    with pytest.raises(ValueError, match="unknown algorithm 'dfs': did you mean 'bfs'"):
+    with pytest.raises(
+        ValueError, match="unknown algorithm for this net 'dfs': did you mean 'bfs'"
+    ):
         small.net("bfs").rollout("dfs", window)
 
 

@@ -87,6 +87,24 @@ def test_half_a_line_of_metrics_is_dropped_when_a_run_is_resumed(tmp_path):
     assert [json.loads(line)["step"] for line in resumed.metrics.open()] == [2, 4]
 
 
+def test_metrics_that_are_none_are_refused_by_line(tmp_path):
+    run = Run.start(tmp_path, small.training("bfs"))
+    for line in ("[1]", '{"a": 3}', "scribble"):
+        run.metrics.write_text(f"{line}\n")
+        with pytest.raises(ValueError, match=r"metrics\.jsonl, line 1: got .* delete that line"):
+            Run.resume(tmp_path)
+
+
+def test_settings_of_a_run_cannot_be_changed_behind_its_back(tmp_path):
+    run = Run.start(tmp_path, small.training("bfs", steps=4))
+    file = tmp_path / "config.json"
+    file.write_text(file.read_text().replace('"batch_size": 4', '"batch_size": 8'))
+    with pytest.raises(ValueError, match=r"got data\.batch_size = 8, but .* begun with 4: put it"):
+        Run.resume(tmp_path)
+    run._save_config()
+    Run.resume(tmp_path)
+
+
 def test_no_checkpoint_is_written_twice(tmp_path, monkeypatch):
     write, steps = checkpoint.write, []
 

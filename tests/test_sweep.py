@@ -9,7 +9,7 @@ import threading
 import time
 from argparse import ArgumentParser
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from algorist.experiments.work import Job
 from algorist.report.sweeping import ProgressOfSweep
 from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
+from algorist.training.trainer import Report
 
 pytestmark = pytest.mark.usefixtures("piped")
 ROOT = Path(__file__).parent.parent
@@ -111,6 +112,8 @@ def test_what_makes_no_difference_is_trained_once():
         (["bogosort"], "bogosort"),
         (["bfs", "--recipes", "best"], "unknown recipe 'best'"),
         (["bfs", "--recipes", "generalist,generalist"], "expected each once"),
+        (["bfs", "--recipes", ","], "got ',', expected names"),
+        (["bfs", "--seeds", "0,0"], "--seeds: got 0,0, expected each once"),
         (["bfs", "--set", "hidden"], "--set: got 'hidden'"),
         (["bfs", "--set", "width=3"], "unknown setting 'width'"),
         (["bfs", "--set", "data.hidden=3"], "unknown setting 'data.hidden'"),
@@ -277,8 +280,8 @@ def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_p
     job.folder.mkdir(parents=True)
     with ProgressOfSweep(Terminal(), 3, lambda: True) as progress:
         progress.watch([job])
-        report = {"step": 500, "score": [0.25]}
-        (job.folder / "metrics.jsonl").write_text(f"{json.dumps(report)}\n")
+        report = Report(500, {}, {}, [0.25], [500])
+        (job.folder / "metrics.jsonl").write_text(f"{json.dumps(asdict(report))}\n")
         progress.watch([])
         progress.watch([job])
     last = capsys.readouterr().out.splitlines()[-4:]

@@ -161,7 +161,7 @@ def test_a_run_is_resumed_without_the_file_its_processor_came_from(tmp_path):
     ("changes", "message"),
     [
         ({"processor": "triplet_mpnn"}, "another kind of processor"),
-        ({"hidden": 8}, "another kind of processor"),
+        ({"hidden": 8}, "another kind of processor: hidden is 8 there and 16 here"),
         ({"layer_norm": False}, "another kind of processor"),
         ({"seeds": (1, 2)}, "has 2 replicas, expected 1 or as many as there are seeds, 3"),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def names(text: str) -> list[str]:
     """`a,b` as a list."""
-    return [name for name in text.split(",") if name]
+    found = [name for name in text.split(",") if name]
+    if not found:
+        raise ArgumentTypeError(f"got {text!r}, expected names, such as a,b")
+    return found
 
 
 def of_family(family: str) -> list[str]:

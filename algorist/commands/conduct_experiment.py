@@ -28,6 +28,9 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
     results, left = _left(plan, name, arguments)
     results.expect_recipes_of(plan.trained_for(name))
     _say_what_is_shared(plan, name, terminal)
+    if not plan.trained_for(name):
+        terminal.print(f"{name}: nothing is trained for it alone")
+        return 0
     if not left:
         terminal.print(f"{name}: all is done, see {results.file}", soft_wrap=True)
         return 0

@@ -52,10 +52,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Report on what the folder holds."""
     from algorist.experiments.results import is_results
-    from algorist.training.loading import is_run
+    from algorist.training.loading import is_each, is_run
 
     folder = Path(arguments.folder)
-    if is_run(folder):
+    if is_run(folder) or is_each(folder):
         _report_run(folder, arguments, terminal)
     elif is_results(folder):
         _report_results(folder, arguments, terminal)
@@ -68,8 +68,9 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the run's best net and write the page."""
-    from algorist.report.html import page, read_metrics
+    from algorist.report.html import page
     from algorist.report.scores import first_samples, measured
+    from algorist.training.run import read_metrics
 
     for name in ("any_settings", "fill"):
         if getattr(arguments, name):

@@ -123,7 +123,10 @@ def add_without(parser: ArgumentParser) -> None:
 def configured(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
     """What the arguments ask for: a recipe, less some improvements, with some settings changed."""
     config = without(recipe(arguments.recipe, algorithms), *arguments.without)
-    return with_settings(replace(config, seeds=tuple(seeds)), arguments)
+    config = with_settings(replace(config, seeds=tuple(seeds)), arguments)
+    if "data.sizes" in arguments and not config.data.online:
+        raise ValueError("--sizes: the fixed training set has its own, expected --online too")
+    return config
 
 
 def add_settings(

@@ -122,6 +122,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
             positive(f"--{option.replace('_', '-')}", getattr(arguments, option))
     if arguments.retries < 0:
         raise ValueError(f"--retries: got {arguments.retries}, expected 0 or more")
+    _each_once("--seeds", [str(seed) for seed in arguments.seeds])
     parts = sweep_parts(arguments)
     if arguments.pack is not None:
         return pack_sweep(parts, arguments, terminal)

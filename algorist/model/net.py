@@ -112,7 +112,7 @@ class Net(nn.Module):
     def spec(self, algorithm: str) -> Spec:
         """The features of one of the algorithms that the net serves."""
         if algorithm not in self.specs:
-            raise ValueError(unknown("algorithm", algorithm, self.specs))
+            raise ValueError(unknown("algorithm for this net", algorithm, self.specs))
         return self.specs[algorithm]
 
     def encoded(self, spec: Spec) -> tuple[Feature, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
@@ -11,7 +10,6 @@ from string import Template
 from typing import Any
 
 from algorist.algorithms import get
-from algorist.atomic import whole_lines
 from algorist.model.learner import Learner
 from algorist.report.drawing import INK, STYLE, inline
 from algorist.report.numbers import percent
@@ -22,11 +20,6 @@ from algorist.training.config import Config
 from algorist.training.trainer import Report
 
 _SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
-
-
-def read_metrics(file: Path) -> list[Report]:
-    """The reports of a run."""
-    return [Report(**json.loads(line)) for line in whole_lines(file)] if file.exists() else []
 
 
 def page(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,11 +12,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from algorist.algorithms import get
-from algorist.atomic import whole_lines
 from algorist.experiments.work import Job
 from algorist.report.numbers import scored
 from algorist.report.progress import STOPPING, LiveDisplay
 from algorist.report.terminal import Terminal
+from algorist.training.run import read_metrics
 
 _REFRESH = 1.0
 """Seconds between two looks at the metrics of runs."""
@@ -33,11 +32,10 @@ class Noted(NamedTuple):
 def latest(folder: Path) -> Noted:
     """What a run has reported last, as far as that can be read."""
     try:
-        *_, last = whole_lines(folder / "metrics.jsonl")
-    except (OSError, ValueError):  # none yet
+        *_, last = read_metrics(folder / "metrics.jsonl")
+    except (OSError, ValueError):  # there is none, or none that can be read
         return Noted()
-    report = json.loads(last)
-    return Noted(report["step"], report["score"])
+    return Noted(last.step, last.score)
 
 
 class ProgressOfSweep(LiveDisplay):

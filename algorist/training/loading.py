@@ -41,6 +41,7 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
         return _best_in(newest(path), device)
     if str(source) in known:
         return read(known[str(source)], device)
+    _expect_one_run(path)
     raise ValueError(
         f"there is no file, run or shipped learner {str(source)!r}; "
         f"shipped: {', '.join(known) or 'none'}"
@@ -66,8 +67,18 @@ def expect_no_run(folder: Path) -> None:
         )
 
 
+def _expect_one_run(folder: Path) -> None:
+    """Complain about a folder of several runs where one is needed."""
+    if is_each(folder):
+        first = Config.from_json((folder / EACH).read_text(encoding="utf-8")).algorithms[0]
+        raise ValueError(
+            f"{folder}: there are several runs here, expected one, such as {folder / first}"
+        )
+
+
 def newest(folder: Path) -> Checkpoint:
     """The newest whole checkpoint of the run in a folder, or what was packed into it."""
+    _expect_one_run(folder)
     if not is_run(folder):
         raise ValueError(
             f"{folder}: there is no run here (no {CONFIG}); start one (algorist train)"

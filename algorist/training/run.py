@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from algorist.atomic import replace_text, replacing, whole_lines
 from algorist.data.preparing import prepared
+from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
@@ -75,7 +76,9 @@ class Run:
         """
         folder = Path(folder)
         saved = newest(folder)
-        with _prepared(Config.from_json(saved.state["config"]), slot, peers):
+        config = Config.from_json(saved.state["config"])
+        _expect_unchanged(folder / CONFIG, config)
+        with _prepared(config, slot, peers):
             trainer = Trainer.resume(saved, computing, slot, peers)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
@@ -145,14 +148,56 @@ class Run:
         """Add a line of JSON: to the metrics for each report, to the times for each sitting."""
         if self.trainer.peers.is_first:
             with (self.folder / name).open("a") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(_line(line))
 
     def _forget_after(self, step: int) -> None:
         """Drop reports of steps that will be taken again."""
         if self.trainer.peers.is_first and self.metrics.exists():
-            lines = whole_lines(self.metrics)
-            kept = [f"{line}\n" for line in lines if json.loads(line)["step"] <= step]
-            replace_text(self.metrics, "".join(kept))
+            kept = [report for report in read_metrics(self.metrics) if report.step <= step]
+            replace_text(self.metrics, "".join(_line(asdict(report)) for report in kept))
+
+
+def _expect_unchanged(file: Path, config: Config) -> None:
+    """Complain if somebody has changed settings that a run goes by from its beginning."""
+    written = Config.from_json(file.read_text(encoding="utf-8"))
+    written = replace(written, schedule=config.schedule)  # which may be behind its checkpoint
+    before, now = _flat(config), _flat(written)
+    changed = [name for name in before if before[name] != now[name]]
+    if changed:
+        name = changed[0]
+        raise ValueError(
+            f"{file}: got {name} = {now[name]}, but the run was begun with {before[name]}: put it "
+            "back, or start another run"
+        )
+
+
+def _flat(config: Config) -> dict[str, Any]:
+    """All settings by their names."""
+    sections = {
+        name: own if isinstance(own, dict) else {"": own} for name, own in asdict(config).items()
+    }
+    return {
+        f"{section}.{name}".rstrip("."): value
+        for section, own in sections.items()
+        for name, value in own.items()
+    }
+
+
+def _line(values: dict[str, Any]) -> str:
+    return json.dumps(values) + "\n"
+
+
+def read_metrics(file: Path) -> list[Report]:
+    """The reports of a run, but for one that was not written to its end."""
+    reports = []
+    for number, line in enumerate(whole_lines(file) if file.exists() else [], 1):
+        try:
+            reports.append(Report(**json.loads(line)))
+        except (ValueError, TypeError):
+            raise ValueError(
+                f"{file}, line {number}: got {shortened(line)}, expected a report; delete that line"
+            ) from None
+    return reports
 
 
 def _prepared(config: Config, slot: Slot | None, peers: Alone) -> AbstractContextManager:

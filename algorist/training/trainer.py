@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -136,9 +136,14 @@ class Trainer:
                 f"expected 1 or as many as there are seeds, {own.replicas}"
             )
         if _kind_of_processor(given) != _kind_of_processor(own):
+            here = asdict(own.config)
+            differences = [
+                f"{name} is {there} there and {here[name]} here"
+                for name, there in asdict(given.config).items()
+                if there != here[name]
+            ]
             raise ValueError(
-                f"processor_from: {source} has another kind of processor, "
-                f"got one of {given.config}, expected one of {own.config}"
+                f"processor_from: {source} has another kind of processor: {', '.join(differences)}"
             )
         wanted = own.processor.state_dict()
         values = given.processor.state_dict().items()
