@@ -160,6 +160,7 @@ def test_words_may_stand_before_and_behind_options(solved):
 
 GRAPHS = {
     "semicolons": "home;shop;1\nhome;park;3\nshop;park;1\npark;sea;4",
+    "decimal commas": "from;to;weight\nhome;shop;1,0\nhome;park;3,0e0\nshop;park;1\npark;sea;+4,0",
     "tabs": "# roads\nhome\tshop\t1\nhome\tpark\t3\n\nshop\tpark\t1\npark\tsea\t4\n",
     "spaces": "home shop 1\nhome park 3\nshop park 1\npark sea 4\n",
     "both ways": ROADS + "shop,home,1\n",
@@ -198,6 +199,21 @@ def test_graphs_come_in_many_forms(text):
     assert (
         files.graph("other", text.removeprefix("\ufeff"), directed=None, usually=False) == expected
     )
+
+
+def test_commas_are_decimal_points_only_where_semicolons_separate():
+    assert files.numbers("f", "1,5;2\n;,25") == [1.5, 2, 0.25]
+    assert files.table("f", "x;y\n-1,5;2e1", 2) == [[-1.5, 20]]
+    assert files.numbers("f", "1,5") == [1, 5]
+    for text in ("1,5\t2", "1;2,345,6", "1;2.345,6"):
+        with pytest.raises(ValueError, match=r"f, line 1: got '.*', expected a finite number"):
+            files.numbers("f", text)
+
+
+def test_names_may_have_the_commas_that_do_not_separate():
+    for text in ("Berlin, Mitte;Bonn;1,5", "Berlin, Mitte\tBonn\t1.5"):
+        found = files.graph("f", text, directed=True, usually=False)
+        assert found == {"Berlin, Mitte": {"Bonn": 1.5}, "Bonn": {}}
 
 
 def test_a_matrix_is_a_graph_of_numbered_nodes(solved, home):
@@ -270,6 +286,10 @@ BAD = [
     ("dijkstra 1 2", "VALUE: dijkstra takes none"),
     ("dijkstra --graph roads.csv", "--source: got nothing"),
     ("dijkstra --source home", "--graph: got nothing"),
+    (
+        "dijkstra --graph roads.csv --source home --directed --undirected",
+        "argument --undirected: not allowed with argument --directed",
+    ),
     ("dijkstra --graph roads.csv --source work", "--source: got 'work', expected a node"),
     ("dijkstra --graph missing.csv --source a", "--graph: got 'missing.csv', expected a file"),
     ("dijkstra --graph folder --source a", "--graph: got 'folder', expected a file"),
@@ -313,6 +333,10 @@ BAD_GRAPHS = [
     ('{"a": 3}', "got 3 for 'a', expected its neighbours"),
     ("{}", "got no nodes"),
     ('{"edges": [["a"]]}', "got the edge ['a'], expected"),
+    ('{"directed": "false", "edges": []}', "got 'false' for directed, expected true or false"),
+    ('{"directed": 0, "edges": []}', "got 0 for directed, expected true or false"),
+    ('{"a": ["b"], "a": ["c"]}', "bad: got the key 'a' twice, expected each once"),
+    ('{"edges": [{"source": "a", "source": "b"}]}', "got the key 'source' twice"),
     ('{"nodes": 3, "edges": []}', "got 3 for nodes, expected a list"),
     ('{"nodes": [[1]], "edges": []}', "got the node [1], expected a name"),
     ('{"edges": [["a", "b", "far"]]}', "got 'far', expected a finite number"),
