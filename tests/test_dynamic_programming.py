@@ -168,7 +168,11 @@ BAD_INPUTS = [
     ("optimal_bst", {"p": [[0.5], []], "q": [0.1, 0.1]}, "p: got"),
     ("optimal_bst", {"p": [0.5], "q": [0.1, -0.1]}, "q: got -0.1"),
     ("optimal_bst", {"p": [-0.5], "q": [0.1, 0.1]}, "p: got -0.5"),
-    ("optimal_bst", {"p": [0.5, 0.2], "q": [0.1, 0.2]}, "p: got 0.2 as the last one, expected 0"),
+    (
+        "optimal_bst",
+        {"p": [0.5, 0.2], "q": [0.1, 0.2]},
+        "q: got 2 probabilities for 2 keys, expected 3, one for each .*; or p with 0 as its last",
+    ),
     ("optimal_bst", {"p": [0.5], "q": [0.1, 0.2, 0.3]}, "p: got 1 probabilities, expected 2"),
 ]
 
@@ -186,7 +190,7 @@ BAD_OPTIONS = [
     ("lcs_length", 5, {"length_2": 0}, "length_2: got 0"),
     ("lcs_length", 0, {"length_2": 3}, "n: got 0"),
     ("lcs_length", 1, {}, "got a problem of 1 nodes"),
-    ("optimal_bst", 0, {}, "got a problem of 1 nodes"),
+    ("optimal_bst", 0, {}, "n: got 0"),
 ]
 
 

@@ -14,7 +14,7 @@ import algorist
 from algorist.cli import main
 from algorist.commands import files
 from algorist.model.learner import Convention, Learner
-from algorist.report.solutions import plain, show_solution
+from algorist.report.solutions import answer_texts, plain, show_solution
 from algorist.report.terminal import Terminal
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -45,6 +45,7 @@ def home(learner, tmp_path_factory):
     (folder / "noise.json").write_text("[" * 10_000_000)
     (folder / "compare.json").write_text('{"key": [3, 1, 2], "compare": 1}')
     (folder / "deep.json").write_text(f'{{"key": {"[" * 980}1{"]" * 980}}}')
+    (folder / "lists.json").write_text('{"A": {"a": [["b"]]}, "s": "a"}')
     (folder / "folder").mkdir()
     return folder
 
@@ -151,6 +152,11 @@ def test_every_algorithm_has_its_natural_way():
 @pytest.mark.parametrize(("words", "answer"), WAYS, ids=[words.split()[0] for words, _ in WAYS])
 def test_problems_are_given_in_their_natural_way(solved, words, answer):
     assert solved(*words.split())["true_answer"] == answer
+
+
+def test_a_key_that_the_net_left_out_of_its_tree_has_no_parent():
+    answers = [answer_texts(np.array(array), None) for array in ([-1, 1], [-1.0, 1.0])]
+    assert answers == [{"": "none 1"}, {"": "-1 1"}]
 
 
 def test_words_may_stand_before_and_behind_options(solved):
@@ -275,6 +281,7 @@ BAD = [
     ("activity_selector 5,1", "s, f: got an activity from 5 to 1"),
     ("task_scheduling 0.5,1", "d: got the deadline 0.5"),
     ("optimal_bst --p 0.1", "--q: got nothing"),
+    ("optimal_bst --p 0.2,0.3 --q 0.1,0.2", "q: got 2 probabilities for 2 keys, expected 3"),
     ("optimal_bst --p 0.1,x --q 1,2", "--p: got 'x', expected a finite number"),
     ("binary_search 1 2", "--target: got nothing"),
     ("binary_search 2 1 --target 1", "key: got 1 after 2"),
@@ -302,6 +309,10 @@ BAD = [
     ("minimum --inputs roads.csv", "roads.csv: got expecting value at line 1, column 1"),
     ("minimum --inputs noise.json", "noise.json: got "),
     ("minimum --inputs deep.json", ", expected "),
+    (
+        "dijkstra --inputs lists.json",
+        "A: got [['b']] for the node 'a', expected the names of its neighbours",
+    ),
     ("minimum --inputs compare.json", "unknown input 'compare'"),
     ("minimum 1e101 1", "key: got 1e+101, expected numbers up to 1e+100"),
     ("sort 1 2", "unknown algorithm 'sort'"),
@@ -320,8 +331,8 @@ def test_bad_problems_are_refused_in_one_line(run, words, message):
 
 
 BAD_GRAPHS = [
-    ("a,b,-1", "A: got the negative weight -1"),
-    ("a,b,0", "A: got an edge of weight 0"),
+    ("b,a,1\nb,c,-1", "A: got the negative weight -1 from 'b' to 'c', expected"),
+    ("a,b,0", "A: got an edge of weight 0 from 'a' to 'b', expected other weights"),
     ("a,b,far", "line 1: got 'far', expected a finite number"),
     ("a,b,nan", "line 1: got 'nan', expected a finite number"),
     ("a,b,1\nb,c", "line 2: got 2 values, expected 3"),

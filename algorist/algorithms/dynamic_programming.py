@@ -241,9 +241,10 @@ def probabilities(arrays: Mapping[str, np.ndarray]) -> None:
         if arrays[name].min() < 0:
             raise ValueError(f"{name}: got {arrays[name].min():g}, expected no probability below 0")
     if arrays["p"][-1] != 0:
+        keys = len(arrays["p"])
         raise ValueError(
-            f"p: got {arrays['p'][-1]:g} as the last one, expected 0: there is one key fewer than "
-            "there are gaps"
+            f"q: got {keys} probabilities for {keys} keys, expected {keys + 1}, one for each gap "
+            "around the keys; or p with 0 as its last"
         )
 
 

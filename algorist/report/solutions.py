@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,13 +133,19 @@ def _row(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, np.ndarray):
-        return " ".join(f"{x:g}" for x in value.tolist()) or _NONE
+        return " ".join(_numbers(value)) or _NONE
     if isinstance(value, list):
         return (
             " ".join("-".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in value)
             or _NONE
         )
     return str(value) or _NONE
+
+
+def _numbers(array: np.ndarray) -> Iterator[str]:
+    """The values of an array; -1 among nodes means that there is none."""
+    of_nodes = np.issubdtype(array.dtype, np.integer)
+    return (_NONE if of_nodes and x < 0 else f"{x:g}" for x in array.tolist())
 
 
 def _marked(mask: np.ndarray, solution: Solution) -> str:
