@@ -243,7 +243,7 @@ def test_a_finished_run_says_so_and_goes_on_if_told_how_far(capsys, tmp_path):
     train(folder, "bfs", "--steps", "3")
     capsys.readouterr()
     assert main(["resume", str(folder)]) == 0
-    assert "all 3 steps are done" in capsys.readouterr().out
+    assert "all is done, 3 steps" in capsys.readouterr().out
     assert main(["resume", str(folder), "--steps", "2"]) == 2
     assert "steps: got 2, expected more than the 3 that are done" in capsys.readouterr().err
     assert main(["resume", str(folder), "--steps", "5", "--device", "cpu"]) == 0

@@ -238,7 +238,7 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
     assert reproduce(tmp_path, "specialists", "--stop-after", "2s") == 0
     out = capsys.readouterr().out
     assert "saved at step 2" in out
-    assert "0 of 2 runs are done" in out
+    assert "0 of 2 runs done" in out
     assert "to go on: the same command again" in out
     assert not (tmp_path / "results").exists()
     assert reproduce(tmp_path, "specialists", "--stop-after", "3s") == 0

@@ -34,6 +34,7 @@ from algorist.algorithms.string_inputs import (
 )
 from algorist.algorithms.textbook import point_to_previous
 from algorist.algorithms.tracing import record
+from algorist.errors import counted
 from algorist.spec import MASKED, edge, node
 
 
@@ -255,7 +256,7 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
         return given
     if len(p) != len(q) - 1:
         raise ValueError(
-            f"p: got {len(p)} probabilities, expected {len(q) - 1}, one fewer than there are in q"
+            f"p: got {counted(len(p), 'value')}, expected {len(q) - 1}, one fewer than q has"
         )
     return {**given, "p": [*p, 0.0]}
 

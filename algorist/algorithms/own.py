@@ -10,7 +10,7 @@ import numpy as np
 
 from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
 from algorist.algorithms.own_graphs import EdgeError, as_matrix, nodes_of
-from algorist.errors import shortened, unknown
+from algorist.errors import counted, shortened, unknown
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
     """Refuse what is too small to make sense, or too large to be held as a matrix."""
     if n < algorithm.min_nodes:
         raise ValueError(
-            f"{algorithm.name}: got {n} nodes, expected at least {algorithm.min_nodes} in {name}"
+            f"{algorithm.name}: got {counted(n, 'node')}, "
+            f"expected at least {algorithm.min_nodes} in {name}"
         )
     if n > MAX_NODES or not Layout(algorithm.spec.inputs, n).fits(2):
         raise ValueError(f"{algorithm.name}: got {n} nodes, expected far fewer in {name}")
@@ -160,7 +161,9 @@ def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
     array = _one_hot_if_indices(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
     if array.shape != shape:
-        raise ValueError(f"{feature.name}: got shape {array.shape}, expected {shape} for {n} nodes")
+        raise ValueError(
+            f"{feature.name}: got shape {array.shape}, expected {shape} for {counted(n, 'node')}"
+        )
     _check_range(feature, array, n)
     return array
 

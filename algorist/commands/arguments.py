@@ -44,6 +44,13 @@ def tasks(arguments: Namespace) -> list[str]:
     return list(dict.fromkeys(named))
 
 
+def each_once(name: str, values: list[str]) -> list[str]:
+    """The values, of which no two may be the same."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name}: got {','.join(values)}, expected each once")
+    return values
+
+
 def add_options(parser: ArgumentParser) -> None:
     """Declare `--option`, for the samplers of algorithms."""
     parser.add_argument(
@@ -57,7 +64,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 def options(texts: Iterable[str]) -> dict[str, Any]:
     """What `--option` was given; whether it makes sense is for the sampler to say."""
-    return dict(_option(text) for text in texts)
+    given = [_option(text) for text in texts]
+    each_once("--option", [name for name, _ in given])
+    return dict(given)
 
 
 def _option(text: str) -> tuple[str, Any]:

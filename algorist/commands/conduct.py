@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from algorist.commands.arguments import computing
+from algorist.errors import counted
 from algorist.model.computing import Computing
 from algorist.report.progress import STOPPING, Progress
 from algorist.report.terminal import Terminal
@@ -87,7 +88,9 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     trainer, folder = run.trainer, run.folder
     if trainer.step >= trainer.config.schedule.steps:
         terminal.print(
-            f"all {trainer.step} steps are done: algorist resume {folder} --steps N goes on to N"
+            f"all is done, {counted(trainer.step, 'step')}: "
+            f"algorist resume {folder} --steps N goes on to N",
+            soft_wrap=True,
         )
         return 0
     end = time.monotonic() + (arguments.stop_after or float("inf"))

@@ -15,6 +15,7 @@ import torch
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
 from algorist.data.preparing import prepared
+from algorist.errors import counted
 from algorist.report.numbers import percent
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
@@ -44,7 +45,9 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     done = {name: s for name, s in standings.items() if s and s.step >= each.steps}
     if len(done) == len(each.algorithms):
         terminal.print(
-            f"all {len(done)} runs are done: algorist resume {each.folder} --steps N goes on to N"
+            f"all is done, {counted(len(done), 'run')}: "
+            f"algorist resume {each.folder} --steps N goes on to N",
+            soft_wrap=True,
         )
         return 0
 
@@ -62,7 +65,8 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     left = [name for name in each.algorithms if name not in done]
     preparation = prepared(left, each.config.data.splits)
     conducted = conduct_in_slots(each.algorithms, ended, preparation, work, arguments, terminal)
-    terminal.print(f"{len(done) + len(conducted.done)} of {len(each.algorithms)} runs are done")
+    count = len(done) + len(conducted.done)
+    terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
     if len(conducted.done) < len(conducted.names):
         terminal.print(f"to go on: algorist resume {each.folder}")
     else:
@@ -117,7 +121,7 @@ def conduct_in_slots(
     how, end = computing(arguments), time.monotonic() + (arguments.stop_after or float("inf"))
     left = [name for name in names if name not in ended]
     count = min(number_of_slots(arguments.at_once, how), len(left))
-    terminal.print(f"{len(left)} of {len(names)} runs to go, {count} at once")
+    terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")
     with preparation:
         pass
     with (

@@ -10,6 +10,7 @@ from pathlib import Path
 import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct_each import conduct_in_slots
+from algorist.errors import counted
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
 from algorist.experiments.work import Examiner, Job, data_prepared, jobs
@@ -51,7 +52,7 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
         return True
 
     conducted = conduct_in_slots(list(by_title), {}, data_prepared(left), work, arguments, terminal)
-    done = f"{len(conducted.done)} of {len(left)} runs are done"
+    done = f"{len(conducted.done)} of {counted(len(left), 'run')} done"
     terminal.print(f"{done}, see {results.file}" if conducted.done else done, soft_wrap=True)
     if len(conducted.done) < len(left):
         terminal.print("to go on: the same command again")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from algorist.errors import shortened
+from algorist.errors import counted, shortened
 
 LARGEST = 64 * 2**20
 """Bytes of a file, at most."""
@@ -146,7 +146,8 @@ def table(path: str, text: str, columns: int) -> list[list[float]]:
             continue
         if len(cells) != columns:
             raise ValueError(
-                f"{path}, line {line}: got {len(cells)} values, expected {columns} in each line"
+                f"{path}, line {line}: got {counted(len(cells), 'value')}, "
+                f"expected {columns} in each line"
             )
         found.append([number(f"{path}, line {line}", cell) for cell in cells])
     if not found:
@@ -265,7 +266,9 @@ def _joined(path: str, edges: Iterable[Edge], directed: bool) -> Graph:
             continue
         columns = columns or len(cells)
         if len(cells) != columns:
-            raise ValueError(f"{place}: got {len(cells)} values, expected {columns} as before")
+            raise ValueError(
+                f"{place}: got {counted(len(cells), 'value')}, expected {columns} as before"
+            )
         one, other = cells[:2]
         weight = number(place, cells[2]) if len(cells) == 3 else 1.0
         graph.setdefault(other, {})

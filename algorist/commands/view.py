@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import algorist
 from algorist.commands import Command, forms, inputs
 from algorist.commands.arguments import add_computing, add_model, loaded
+from algorist.errors import counted
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     trace = _app(arguments).trace(algorithm, problem)
     path = Path(arguments.export)
     path.write_text(page(trace).html, encoding="utf-8")
-    terminal.print(f"{trace['steps']} steps of {algorithm.name}, written to {path}")
+    steps = counted(trace["steps"], "step")
+    terminal.print(f"{steps} of {algorithm.name}, written to {path}")
 
 
 def _serve(app: App, arguments: Namespace, terminal: Terminal) -> None:

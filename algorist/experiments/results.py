@@ -13,6 +13,7 @@ from threading import Lock
 from algorist.algorithms import get
 from algorist.atomic import replace_text
 from algorist.data.official import SPLITS
+from algorist.errors import counted
 from algorist.experiments.plan import EXPERIMENTS, Part
 
 Key = tuple[str, str, int]
@@ -110,7 +111,7 @@ class Results:
         others = self.of_other_recipes(parts)
         if others:
             raise ValueError(
-                f"{self.file}: got {len(others)} rows of other settings (the first: "
+                f"{self.file}: got {counted(len(others), 'row')} of other settings (the first: "
                 f"{others[0].part}, recipe {others[0].recipe}, {others[0].steps} steps), "
                 "which are never mixed with those asked for: give another folder (--out), "
                 "or remove these rows"

@@ -10,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from algorist.algorithms import Algorithm
+from algorist.errors import counted
 from algorist.report.notation import Values
 from algorist.report.terminal import Terminal
 from algorist.report.trace import show_steps
@@ -66,7 +67,7 @@ def show_solution(
     comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
     terminal.print(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{_counted(nodes, 'node')}, {_counted(solution.steps, 'step')}\n")
+    terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}\n")
     if steps:
         _show_steps(terminal, algorithm, solution)
     _show_answers(terminal, solution, comparison)
@@ -84,10 +85,6 @@ def verdict(solution: Solution) -> str:
     if answer_texts(solution.answer, solution) == theirs:
         return "The answer is right."
     return "The answer is right: another answer than the algorithm's, and as good."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison) -> None:
