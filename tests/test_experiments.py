@@ -449,5 +449,15 @@ def test_files_that_are_not_results_are_refused(tmp_path):
         read(file)
     write(file, [made_up.row()])
     file.write_text(file.read_text().replace("2026-01-01,1.5", "2026-01-01,long"))
-    with pytest.raises(ValueError, match="line 2 is not a result"):
+    with pytest.raises(ValueError, match="csv, line 2: got 'long' for seconds, expected a number"):
         read(file)
+    write(file, [made_up.row()])
+    good = file.read_bytes()
+    for bad, message in (
+        (b"bfs,2\n", "csv, line 3: got 2 values, expected 16"),
+        (b"\xff", "csv, line 3: got bytes that are no UTF-8"),
+        (good.splitlines()[1] + b",more", "csv, line 3: got 17 values, expected 16"),
+    ):
+        file.write_bytes(good + bad)
+        with pytest.raises(ValueError, match=message):
+            read(file)
