@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -89,7 +90,7 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     if trainer.step >= trainer.config.schedule.steps:
         terminal.print(
             f"all is done, {counted(trainer.step, 'step')}: "
-            f"algorist resume {folder} --steps N goes on to N",
+            f"algorist resume {shlex.quote(str(folder))} --steps N goes on to N",
             soft_wrap=True,
         )
         return 0
@@ -111,10 +112,10 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
         terminal.print(str(trainer.spent), soft_wrap=True)
     if not done:
         terminal.print(f"stopped and saved at step {trainer.step}")
-        terminal.print(f"to go on: algorist resume {folder}")
+        terminal.print(f"to go on: algorist resume {shlex.quote(str(folder))}", soft_wrap=True)
         return interrupt.exit_code if interrupt.came() else 0
     terminal.print(f"the best net is in {folder / 'best.safetensors'}")
-    terminal.print(f"to test it: algorist eval {folder}")
+    terminal.print(f"to test it: algorist eval {shlex.quote(str(folder))}", soft_wrap=True)
     return 0
 
 

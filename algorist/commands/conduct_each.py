@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from argparse import Namespace
@@ -46,7 +47,7 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     if len(done) == len(each.algorithms):
         terminal.print(
             f"all is done, {counted(len(done), 'run')}: "
-            f"algorist resume {each.folder} --steps N goes on to N",
+            f"algorist resume {shlex.quote(str(each.folder))} --steps N goes on to N",
             soft_wrap=True,
         )
         return 0
@@ -68,9 +69,11 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     count = len(done) + len(conducted.done)
     terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
     if len(conducted.done) < len(conducted.names):
-        terminal.print(f"to go on: algorist resume {each.folder}")
+        go_on = f"algorist resume {shlex.quote(str(each.folder))}"
+        terminal.print(f"to go on: {go_on}", soft_wrap=True)
     else:
-        terminal.print(f"to test one: algorist eval {each.folder / each.algorithms[0]}")
+        first = shlex.quote(str(each.folder / each.algorithms[0]))
+        terminal.print(f"to test one: algorist eval {first}", soft_wrap=True)
     return conducted.exit_code()
 
 

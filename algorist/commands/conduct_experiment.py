@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -118,7 +119,7 @@ def pack_jobs(left: Iterable[Job], folder: str, command: str, terminal: Terminal
         written = job.pack(Path(folder))
         terminal.print(f"{job.title}: written to {written}", soft_wrap=True)
     if begun:
-        go_on = f"{command} --runs {folder}"
+        go_on = f"{command} --runs {shlex.quote(folder)}"
         terminal.print(f"to go on elsewhere: {go_on}, with the same settings", soft_wrap=True)
     else:
         terminal.print("there is nothing to pack: no run has begun that is not done")
