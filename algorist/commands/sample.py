@@ -12,7 +12,7 @@ import algorist
 from algorist.algorithms import Algorithm
 from algorist.batch import Batch
 from algorist.commands import Command
-from algorist.commands.arguments import add_options, options
+from algorist.commands.arguments import add_options, expect_place_of_file, options
 from algorist.errors import counted, unknown
 from algorist.report.terminal import Terminal
 from algorist.report.trace import show_trace
@@ -38,6 +38,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     algorithm = algorist.get(arguments.algorithm)
     steps = _slice(arguments.steps)
     hints = _hints(algorithm, arguments.hints)
+    expect_place_of_file("--out", arguments.out)
     drawn = (arguments.n, arguments.count, arguments.seed, options(arguments.option))
     batch = algorithm.sample(*drawn)
     _expect_steps(arguments.steps, steps, int(batch.lengths[0]))

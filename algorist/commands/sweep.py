@@ -7,7 +7,14 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, add_tasks, each_once, names
+from algorist.commands.arguments import (
+    add_at_once,
+    add_computing,
+    add_tasks,
+    each_once,
+    expect_place_of_folder,
+    names,
+)
 from algorist.errors import positive
 from algorist.report.terminal import Terminal
 
@@ -117,6 +124,8 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.training.parallel import expect_alone
 
     expect_alone()
+    for option in ("out", "runs", "pack"):
+        expect_place_of_folder(f"--{option}", getattr(arguments, option))
     for option in ("samples", "at_once", "cores", "per_gpu"):
         if getattr(arguments, option) is not None:
             positive(f"--{option.replace('_', '-')}", getattr(arguments, option))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import algorist
 from algorist.commands import Command, forms, inputs
-from algorist.commands.arguments import add_computing, add_model, loaded
+from algorist.commands.arguments import add_computing, add_model, expect_place_of_file, loaded
 from algorist.errors import counted
 from algorist.report.terminal import Terminal
 
@@ -71,6 +71,9 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
 
     if arguments.port is not None:
         raise ValueError("--port: got it with --export, which serves nothing")
+    if not arguments.browser:
+        raise ValueError("--no-browser: got it with --export, which opens none")
+    expect_place_of_file("--export", arguments.export)
     if not arguments.values:
         raise ValueError("--export: got no algorithm, expected its name and a problem")
     name, *arguments.values = arguments.values
