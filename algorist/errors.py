@@ -28,6 +28,11 @@ def positive(name: str, value: Any) -> int:
     return number
 
 
+def counted(count: int, what: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 _REPR = reprlib.Repr()
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = 20
 _REPR.maxstring = _REPR.maxother = 60

@@ -89,6 +89,17 @@ def test_steps_and_hints_choose_rows_and_columns(capsys):
     assert single.split() == ["7", "7*"]
 
 
+@pytest.mark.parametrize("none", ["0:0", ":0"])
+def test_no_steps_are_shown_if_none_are_asked_for(capsys, none):
+    text = printed(capsys, "sample", "bfs", "--steps", none)
+    assert "\nstep" not in text
+    assert "output pi" in text
+
+
+def test_one_is_not_called_many(capsys):
+    assert "\n1 node, seed 0, 1 step\n" in printed(capsys, "sample", "bfs", "--n", "1")
+
+
 def test_wide_traces_fit_the_width_and_lose_no_hint(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     text = printed(capsys, "sample", "dijkstra", "--n", "20", "--steps", "0:3")
@@ -197,8 +208,12 @@ def test_list_as_json_tells_everything(capsys):
         ("sample dijkstra --option p=0.5,2", "option p: got (0.5, 2.0), expected probabilities"),
         ("sample dijkstra --hints u,dd", "unknown hint 'dd'"),
         ("sample dijkstra --steps one", "--steps: got 'one', expected FIRST:END"),
+        ("sample bfs --steps 5", "--steps: got '5', but the run has 3 steps, counted from 0"),
+        ("sample bfs --steps 5:2", "--steps: got '5:2', but the run has 3 steps"),
+        ("sample bfs --n 1 --steps 50:60", "--steps: got '50:60', but the run has 1 step, counted"),
+        ("sample dijkstra --option p=0.5 --option p=0.7", "--option: got p,p, expected each once"),
         ("sample dijkstra --steps 1:2:3", "--steps: got '1:2:3', expected FIRST:END"),
-        ("sample dijkstra --out /nowhere/x.npz", "No such file or directory: '/nowhere/x.npz'"),
+        ("sample dijkstra --out /nowhere/x.npz", "--out: there is no folder /nowhere"),
         ("list --family sort", "unknown family 'sort': did you mean 'sorting'?"),
         (
             "--plugin nowhere.py list",

@@ -198,6 +198,30 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     assert not out.exists()
 
 
+@pytest.mark.parametrize("folder", ["", "roads.csv", "roads.csv/below"])
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("train bfs --out {}", "--out"),
+        ("sweep bfs --out {}", "--out"),
+        ("sweep bfs --out new --runs {}", "--runs"),
+        ("sweep bfs --out new --pack {}", "--pack"),
+        ("reproduce --out {}", "--out"),
+        ("reproduce specialists --runs {}", "--runs"),
+        ("pack run {}", "OUT"),
+    ],
+)
+def test_folders_that_cannot_be_made_are_refused_at_once(
+    capsys, monkeypatch, tmp_path, words, option, folder
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roads.csv").write_text("a,b")
+    assert main([word.format(folder) for word in words.split()]) == 2
+    got = "roads.csv, which is a file" if folder else "''"
+    assert f"{option}: got {got}, expected a folder" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["roads.csv"]
+
+
 @pytest.mark.skipif(ON_GPU, reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_an_error(capsys, tmp_path):
     assert main(["train", "bfs", "--out", str(tmp_path / "run"), "--device", "cuda"]) == 2
@@ -208,7 +232,7 @@ def test_a_gpu_that_is_not_there_is_an_error(capsys, tmp_path):
 
 
 def test_a_run_prints_a_line_for_each_validation_and_keeps_its_folder(capsys, tmp_path):
-    folder = tmp_path / "run"
+    folder = tmp_path / "a run"
     assert train(folder, "bfs", "--steps", "5", "--validate-every", "2") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("bfs: triplet_gmpnn, ")
@@ -216,7 +240,7 @@ def test_a_run_prints_a_line_for_each_validation_and_keeps_its_folder(capsys, tm
     assert steps == ["2/5", "4/5", "5/5"]
     for word in ("loss", "validation", "best", "steps/s", "left"):
         assert word in lines[2]
-    assert lines[-1] == f"to test it: algorist eval {folder}"
+    assert lines[-1] == f"to test it: algorist eval '{folder}'"
     assert steps_in(folder) == [2, 4, 5]
     config = Config.from_json((folder / "config.json").read_text())
     assert (config.model.hidden, config.schedule.steps) == (8, 5)
@@ -241,11 +265,17 @@ def test_a_terminal_shows_the_run_live(capsys, monkeypatch, tmp_path):
 
 
 def test_a_finished_run_says_so_and_goes_on_if_told_how_far(capsys, tmp_path):
-    folder = tmp_path / "run"
+    folder = tmp_path / "a run"
     train(folder, "bfs", "--steps", "3")
     capsys.readouterr()
     assert main(["resume", str(folder)]) == 0
-    assert "all 3 steps are done" in capsys.readouterr().out
+    said = f"all is done, 3 steps: algorist resume '{folder}' --steps N goes on to N"
+    assert said in capsys.readouterr().out
+    assert train(folder, "bfs") == 2
+    assert f"resume it (algorist resume '{folder}')" in capsys.readouterr().err
+    assert main(["pack", str(folder), str(tmp_path / "in few bytes")]) == 0
+    go_on = f"to go on: algorist resume '{tmp_path / 'in few bytes'}'"
+    assert go_on in capsys.readouterr().out
     assert main(["resume", str(folder), "--steps", "2"]) == 2
     assert "steps: got 2, expected more than the 3 that are done" in capsys.readouterr().err
     assert main(["resume", str(folder), "--steps", "5", "--device", "cpu"]) == 0
@@ -346,6 +376,22 @@ def test_eval_prints_what_evaluate_says_beside_the_paper(capsys, trained):
     assert row.rstrip().endswith("99.73 ± 0.04")
 
 
+def test_eval_says_that_samples_are_fewer_only_if_they_are_and_tests_nothing_twice(capsys, trained):
+    for samples, is_said in (("3", True), ("999999", False)):
+        words = ["--samples", samples, "--device", "cpu"]
+        assert main(["eval", str(trained), "bfs", "bfs", *words]) == 0
+        shown = capsys.readouterr().out
+        assert ("samples: only the first 3 of each official test" in shown) == is_said
+        assert sum(line.startswith("bfs ") for line in shown.splitlines()) == 1
+
+
+def test_a_model_without_a_name_is_not_the_usual_one(capsys, monkeypatch, trained):
+    monkeypatch.chdir(trained)  # '' is not the folder where one is, either
+    for words in (["eval", "--model"], ["bench", "evaluation"], ["run", "minimum", "1", "--model"]):
+        assert main([*words, ""]) == 2
+        assert "MODEL: got '', expected a run's folder" in capsys.readouterr().err
+
+
 def test_eval_as_json_has_every_seed_and_fresh_problems_of_any_size(capsys, trained):
     words = [
         "--n",
@@ -394,6 +440,10 @@ def test_eval_shows_hints_and_how_they_change(capsys, trained):
         (["--html", "x.html", "--n", "4"], "--html: only the official test is kept"),
         (["--results", "x", "--split", "val"], "--results: only the official test is kept"),
         (["--html", "/nowhere/x.html"], "--html: there is no folder /nowhere"),
+        (["--html", "/"], "--html: got /, which is a folder, expected a file"),
+        (["--html", ""], "--html: got '', expected a file"),
+        (["--results", __file__], f"--results: got {__file__}, which is a file, expected a folder"),
+        (["--results", ""], "--results: got '', expected a folder"),
         (["--results", "x"], "which lies here, expected a shipped learner"),
         (["--model", "generalist"], "unknown algorithm '"),
     ],
@@ -428,8 +478,28 @@ def test_export_writes_one_seed_in_half_precision(capsys, trained, tmp_path):
 def test_export_to_nowhere_is_an_error_of_one_line(capsys, trained):
     assert main(["export", str(trained), "/nowhere/net.safetensors"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("algorist: error: /nowhere/net.safetensors: cannot be written")
-    assert error.count("\n") == 1
+    assert error == "algorist: error: FILE: there is no folder /nowhere\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["export", "generalist"], ["import-official", "--algorithms", "bfs", "best.pkl"]]
+)
+def test_only_learners_are_replaced_by_learners(capsys, tmp_path, words):
+    file = tmp_path / "roads.csv"
+    file.write_text("a,b")
+    assert main([*words, str(file)]) == 2
+    expected = "which exists, expected a new file or one that ends in .safetensors\n"
+    assert capsys.readouterr().err == f"algorist: error: FILE: got {file}, {expected}"
+    assert file.read_text() == "a,b"
+
+
+def test_a_learner_that_does_not_know_its_seeds_has_none_to_choose(capsys, trained, tmp_path):
+    whole = algorist.load(trained)
+    algorist.Learner(whole.net, whole.convention, {}).save(tmp_path / "x.safetensors")
+    words = ["export", str(tmp_path / "x.safetensors"), str(tmp_path / "y.safetensors")]
+    assert main([*words, "--seed", "0"]) == 2
+    assert "does not say which its seeds are, try --best" in capsys.readouterr().err
+    assert main([*words, "--best"]) == 0
 
 
 def test_parameters_of_dm_clrs_become_a_learner(trained, tmp_path):

@@ -154,7 +154,7 @@ BAD_INPUTS = [
     ("matrix_chain_order", {"p": [2, 0, 3]}, "p: got 0, expected positive"),
     ("matrix_chain_order", {"p": [2, -1]}, "p: got -1, expected positive"),
     ("matrix_chain_order", {"p": [1e-150, 1.0]}, "p: got 1e-150 to 1, expected .* 1e-100"),
-    ("matrix_chain_order", {"p": [2.0]}, "got 1 nodes, expected at least 2"),
+    ("matrix_chain_order", {"p": [2.0]}, "got 1 node, expected at least 2"),
     ("lcs_length", {"x": "abc", "y": "def"}, "x, y: got the letters 'abcdef'"),
     ("lcs_length", {"x": "abc"}, "y: got nothing"),
     ("lcs_length", {"x": "", "y": "a"}, "x: got"),
@@ -168,8 +168,12 @@ BAD_INPUTS = [
     ("optimal_bst", {"p": [[0.5], []], "q": [0.1, 0.1]}, "p: got"),
     ("optimal_bst", {"p": [0.5], "q": [0.1, -0.1]}, "q: got -0.1"),
     ("optimal_bst", {"p": [-0.5], "q": [0.1, 0.1]}, "p: got -0.5"),
-    ("optimal_bst", {"p": [0.5, 0.2], "q": [0.1, 0.2]}, "p: got 0.2 as the last one, expected 0"),
-    ("optimal_bst", {"p": [0.5], "q": [0.1, 0.2, 0.3]}, "p: got 1 probabilities, expected 2"),
+    (
+        "optimal_bst",
+        {"p": [0.5, 0.2], "q": [0.1, 0.2]},
+        "q: got 2 probabilities for 2 keys, expected 3, one for each .*; or p with 0 as its last",
+    ),
+    ("optimal_bst", {"p": [0.5], "q": [0.1, 0.2, 0.3]}, "p: got 1 value, expected 2"),
 ]
 
 
@@ -185,8 +189,8 @@ BAD_OPTIONS = [
     ("lcs_length", 5, {"chars": 0}, "chars: got 0, expected 1 to 4"),
     ("lcs_length", 5, {"length_2": 0}, "length_2: got 0"),
     ("lcs_length", 0, {"length_2": 3}, "n: got 0"),
-    ("lcs_length", 1, {}, "got a problem of 1 nodes"),
-    ("optimal_bst", 0, {}, "got a problem of 1 nodes"),
+    ("lcs_length", 1, {}, "got a problem of 1 node,"),
+    ("optimal_bst", 0, {}, "n: got 0"),
 ]
 
 

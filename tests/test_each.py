@@ -98,7 +98,7 @@ def test_every_run_has_lines_of_its_own_and_its_best_score_at_the_end(capsys, tm
         assert [line[:8] for line in own[1:3]] == ["step 3/6", "step 6/6"]
         assert own[3].startswith("done, best validation ")
         assert own[3].split()[3] in own[2].split("best ")[1]
-    assert "3 of 3 runs are done" in lines
+    assert "3 of 3 runs done" in lines
 
 
 def test_a_terminal_shows_the_runs_live(capsys, monkeypatch, tmp_path):
@@ -131,7 +131,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     monkeypatch.setattr(conduct_each, "time", clock)
     assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
     out = capsys.readouterr().out
-    assert "0 of 3 runs are done" in out
+    assert "0 of 3 runs done" in out
     assert f"to go on: algorist resume {tmp_path}" in out
     assert not (tmp_path / NAMES[2]).exists()
     steps = [step_of(tmp_path / name) for name in NAMES[:2]]
@@ -140,7 +140,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
 
     lessons.clear()
     assert resume(tmp_path, "--stop-after", f"{6 - steps[0]}s") == 0  # the first is done then
-    assert "1 of 3 runs are done" in capsys.readouterr().out
+    assert "1 of 3 runs done" in capsys.readouterr().out
     monkeypatch.setattr(conduct_each, "time", time)
     lessons.clear()
     assert resume(tmp_path, "--at-once", "3") == 0
@@ -151,7 +151,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
 
     lessons.clear()
     assert resume(tmp_path) == 0
-    assert "all 3 runs are done" in capsys.readouterr().out
+    assert "all is done, 3 runs" in capsys.readouterr().out
     assert not lessons
 
 
@@ -222,7 +222,7 @@ def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path
         assert train_each(tmp_path, "--at-once", "2", "--workers", "2") == 1
     captured = capsys.readouterr()
     assert captured.err == "algorist: error: minimum: no data at step 3\n"
-    assert "2 of 3 runs are done" in captured.out
+    assert "2 of 3 runs done" in captured.out
     assert step_of(tmp_path / "minimum") == 2
     assert resume(tmp_path) == 0
     for name in NAMES:

@@ -245,7 +245,7 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
     assert reproduce(tmp_path, "specialists", "--stop-after", "2s") == 0
     out = capsys.readouterr().out
     assert "saved at step 2" in out
-    assert "0 of 2 runs are done" in out
+    assert "0 of 2 runs done" in out
     assert "to go on: the same command again" in out
     assert not (tmp_path / "results").exists()
     assert reproduce(tmp_path, "specialists", "--stop-after", "3s") == 0
@@ -456,5 +456,15 @@ def test_files_that_are_not_results_are_refused(tmp_path):
         read(file)
     write(file, [made_up.row()])
     file.write_text(file.read_text().replace("2026-01-01,1.5", "2026-01-01,long"))
-    with pytest.raises(ValueError, match="line 2 is not a result"):
+    with pytest.raises(ValueError, match="csv, line 2: got 'long' for seconds, expected a number"):
         read(file)
+    write(file, [made_up.row()])
+    good = file.read_bytes()
+    for bad, message in (
+        (b"bfs,2\n", "csv, line 3: got 2 values, expected 16"),
+        (b"\xff", "csv, line 3: got bytes that are no UTF-8"),
+        (good.splitlines()[1] + b",more", "csv, line 3: got 17 values, expected 16"),
+    ):
+        file.write_bytes(good + bad)
+        with pytest.raises(ValueError, match=message):
+            read(file)

@@ -278,6 +278,16 @@ def test_options_for_runs_are_refused_for_results(capsys, tmp_path, words):
     assert words[0] in capsys.readouterr().err
 
 
+def test_a_report_in_the_place_of_a_file_is_refused_before_it_is_made(
+    capsys, monkeypatch, tmp_path
+):
+    write_results(tmp_path, experiments=["specialists"], algorithms=["bfs"])
+    monkeypatch.setattr("algorist.report.results_page.write_report", None)
+    file = tmp_path / "specialists.csv"
+    assert main(["report", str(tmp_path), "--out", str(file)]) == 2
+    assert f"--out: got {file}, which is a file, expected a folder" in capsys.readouterr().err
+
+
 def test_folders_without_anything_to_report_are_refused(capsys, tmp_path):
     assert main(["report", str(tmp_path)]) == 2
     error = capsys.readouterr().err

@@ -14,7 +14,7 @@ import algorist
 from algorist.cli import main
 from algorist.commands import files
 from algorist.model.learner import Convention, Learner
-from algorist.report.solutions import plain, show_solution
+from algorist.report.solutions import answer_texts, plain, show_solution
 from algorist.report.terminal import Terminal
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -45,6 +45,7 @@ def home(learner, tmp_path_factory):
     (folder / "noise.json").write_text("[" * 10_000_000)
     (folder / "compare.json").write_text('{"key": [3, 1, 2], "compare": 1}')
     (folder / "deep.json").write_text(f'{{"key": {"[" * 980}1{"]" * 980}}}')
+    (folder / "lists.json").write_text('{"A": {"a": [["b"]]}, "s": "a"}')
     (folder / "folder").mkdir()
     return folder
 
@@ -153,6 +154,11 @@ def test_problems_are_given_in_their_natural_way(solved, words, answer):
     assert solved(*words.split())["true_answer"] == answer
 
 
+def test_a_key_that_the_net_left_out_of_its_tree_has_no_parent():
+    answers = [answer_texts(np.array(array), None) for array in ([-1, 1], [-1.0, 1.0])]
+    assert answers == [{"": "none 1"}, {"": "-1 1"}]
+
+
 def test_words_may_stand_before_and_behind_options(solved):
     assert solved("heapsort", "5", "--steps", "2", "-9")["true_answer"] == [-9, 2, 5]
     assert solved("graham_scan", "--steps", "-1,-1", "1,0", "0,1")["true_answer"] == [True] * 3
@@ -160,6 +166,7 @@ def test_words_may_stand_before_and_behind_options(solved):
 
 GRAPHS = {
     "semicolons": "home;shop;1\nhome;park;3\nshop;park;1\npark;sea;4",
+    "decimal commas": "from;to;weight\nhome;shop;1,0\nhome;park;3,0e0\nshop;park;1\npark;sea;+4,0",
     "tabs": "# roads\nhome\tshop\t1\nhome\tpark\t3\n\nshop\tpark\t1\npark\tsea\t4\n",
     "spaces": "home shop 1\nhome park 3\nshop park 1\npark sea 4\n",
     "both ways": ROADS + "shop,home,1\n",
@@ -198,6 +205,21 @@ def test_graphs_come_in_many_forms(text):
     assert (
         files.graph("other", text.removeprefix("\ufeff"), directed=None, usually=False) == expected
     )
+
+
+def test_commas_are_decimal_points_only_where_semicolons_separate():
+    assert files.numbers("f", "1,5;2\n;,25") == [1.5, 2, 0.25]
+    assert files.table("f", "x;y\n-1,5;2e1", 2) == [[-1.5, 20]]
+    assert files.numbers("f", "1,5") == [1, 5]
+    for text in ("1,5\t2", "1;2,345,6", "1;2.345,6"):
+        with pytest.raises(ValueError, match=r"f, line 1: got '.*', expected a finite number"):
+            files.numbers("f", text)
+
+
+def test_names_may_have_the_commas_that_do_not_separate():
+    for text in ("Berlin, Mitte;Bonn;1,5", "Berlin, Mitte\tBonn\t1.5"):
+        found = files.graph("f", text, directed=True, usually=False)
+        assert found == {"Berlin, Mitte": {"Bonn": 1.5}, "Bonn": {}}
 
 
 def test_a_matrix_is_a_graph_of_numbered_nodes(solved, home):
@@ -259,6 +281,7 @@ BAD = [
     ("activity_selector 5,1", "s, f: got an activity from 5 to 1"),
     ("task_scheduling 0.5,1", "d: got the deadline 0.5"),
     ("optimal_bst --p 0.1", "--q: got nothing"),
+    ("optimal_bst --p 0.2,0.3 --q 0.1,0.2", "q: got 2 probabilities for 2 keys, expected 3"),
     ("optimal_bst --p 0.1,x --q 1,2", "--p: got 'x', expected a finite number"),
     ("binary_search 1 2", "--target: got nothing"),
     ("binary_search 2 1 --target 1", "key: got 1 after 2"),
@@ -270,6 +293,10 @@ BAD = [
     ("dijkstra 1 2", "VALUE: dijkstra takes none"),
     ("dijkstra --graph roads.csv", "--source: got nothing"),
     ("dijkstra --source home", "--graph: got nothing"),
+    (
+        "dijkstra --graph roads.csv --source home --directed --undirected",
+        "argument --undirected: not allowed with argument --directed",
+    ),
     ("dijkstra --graph roads.csv --source work", "--source: got 'work', expected a node"),
     ("dijkstra --graph missing.csv --source a", "--graph: got 'missing.csv', expected a file"),
     ("dijkstra --graph folder --source a", "--graph: got 'folder', expected a file"),
@@ -282,6 +309,10 @@ BAD = [
     ("minimum --inputs roads.csv", "roads.csv: got expecting value at line 1, column 1"),
     ("minimum --inputs noise.json", "noise.json: got "),
     ("minimum --inputs deep.json", ", expected "),
+    (
+        "dijkstra --inputs lists.json",
+        "A: got [['b']] for the node 'a', expected the names of its neighbours",
+    ),
     ("minimum --inputs compare.json", "unknown input 'compare'"),
     ("minimum 1e101 1", "key: got 1e+101, expected numbers up to 1e+100"),
     ("sort 1 2", "unknown algorithm 'sort'"),
@@ -300,8 +331,8 @@ def test_bad_problems_are_refused_in_one_line(run, words, message):
 
 
 BAD_GRAPHS = [
-    ("a,b,-1", "A: got the negative weight -1"),
-    ("a,b,0", "A: got an edge of weight 0"),
+    ("b,a,1\nb,c,-1", "A: got the negative weight -1 from 'b' to 'c', expected"),
+    ("a,b,0", "A: got an edge of weight 0 from 'a' to 'b', expected other weights"),
     ("a,b,far", "line 1: got 'far', expected a finite number"),
     ("a,b,nan", "line 1: got 'nan', expected a finite number"),
     ("a,b,1\nb,c", "line 2: got 2 values, expected 3"),
@@ -313,6 +344,10 @@ BAD_GRAPHS = [
     ('{"a": 3}', "got 3 for 'a', expected its neighbours"),
     ("{}", "got no nodes"),
     ('{"edges": [["a"]]}', "got the edge ['a'], expected"),
+    ('{"directed": "false", "edges": []}', "got 'false' for directed, expected true or false"),
+    ('{"directed": 0, "edges": []}', "got 0 for directed, expected true or false"),
+    ('{"a": ["b"], "a": ["c"]}', "bad: got the key 'a' twice, expected each once"),
+    ('{"edges": [{"source": "a", "source": "b"}]}', "got the key 'source' twice"),
     ('{"nodes": 3, "edges": []}', "got 3 for nodes, expected a list"),
     ('{"nodes": [[1]], "edges": []}', "got the node [1], expected a name"),
     ('{"edges": [["a", "b", "far"]]}', "got 'far', expected a finite number"),

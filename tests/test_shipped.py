@@ -301,6 +301,7 @@ def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp
 # Places that are filled
 
 
+END = "<!-- results: end -->"
 PAGE = """# Title
 <!-- results: table shipped -->
 old
@@ -328,6 +329,24 @@ def test_marked_places_are_filled_and_all_else_stays(tmp_path, capsys):
     assert text.endswith("<!-- results: end -->\nafter\n")
     assert not (tmp_path / "figures").exists()
     assert Filling(Reproduced(tmp_path)).filled(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (PAGE.replace(f"{END}\n", "", 1), "line 2: got <!-- results: table shipped -->"),
+        (PAGE.replace(f"{END}\nafter", "after"), "line 6: got <!-- results: figure"),
+    ],
+)
+def test_a_place_without_an_end_is_refused_and_nothing_is_lost(tmp_path, capsys, text, place):
+    write_shipped(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    assert main(["report", str(tmp_path), "--fill", str(page)]) == 2
+    error = capsys.readouterr().err
+    assert f"{page}, {place}" in error
+    assert f", expected {END} behind it" in error
+    assert page.read_text() == text
 
 
 def test_pictures_are_drawn_where_a_place_says(tmp_path):

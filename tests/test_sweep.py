@@ -207,7 +207,7 @@ def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(cap
     place.touch()  # no run can be written there
     assert sweep(tmp_path, seeds="0") == 1
     told = capfd.readouterr()
-    assert "1 of 2 runs are done" in told.out
+    assert "1 of 2 runs done" in told.out
     assert "generalist/bfs (seed 0): " in told.err
     kept = json.loads((tmp_path / "failures.json").read_text())
     assert list(kept) == ["generalist/bfs (seed 0)"]
@@ -217,7 +217,7 @@ def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(cap
     place.unlink()
     with at_work(place, kill):
         assert sweep(tmp_path, "--retries", "0", seeds="0") == 1
-    assert "killed by signal 9 (tried 1 times)" in capfd.readouterr().err
+    assert "killed by signal 9 (tried 1 time)" in capfd.readouterr().err
     assert 3 <= step_of(place) < 24
     with at_work(place, kill):
         assert sweep(tmp_path, seeds="0") == 0
@@ -316,7 +316,7 @@ def test_seeds_in_lockstep_are_one_run_that_can_be_stopped_packed_and_taken_else
     here, there, packed = (tmp_path / name for name in ("here", "there", "packed"))
     assert sweep(here, "--lockstep", "--stop-after", "0.001s", names=["bfs"]) == 0
     out = capsys.readouterr().out
-    assert "1 runs to go" in out
+    assert "1 run to go, 1 at once" in out
     assert "generalist/bfs (seeds 0-1)  saved at step 1" in out
     assert sweep(here, "--pack", str(packed), names=["bfs"]) == 0
     assert f"--runs {packed}" in capsys.readouterr().out

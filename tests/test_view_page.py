@@ -238,7 +238,7 @@ def test_features_can_be_hidden(opened, address):
         (
             "dijkstra",
             {"#field-graph": "a,b,-1", "#field-source": "a"},
-            "A: got the negative weight -1, expected no weight below 0",
+            "A: got the negative weight -1 from 'a' to 'b', expected no weight below 0",
         ),
         ("heapsort", {"#field-numbers": "1 " * 65}, "got 65 nodes, expected at most 64"),
     ],

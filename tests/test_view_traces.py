@@ -150,7 +150,7 @@ def test_a_form_without_a_way_of_its_own_is_json():
         ("binary_search", {"numbers": "1 2"}, "--target: got nothing"),
         ("binary_search", {"target": "5"}, "got 0 nodes, expected at least 1 in key"),
         ("dijkstra", {"graph": "a,b,far", "source": "a"}, "graph, line 1: got 'far', expected"),
-        ("dijkstra", {"graph": "a,b,-1", "source": "a"}, "A: got the negative weight -1"),
+        ("dijkstra", {"graph": "a,b,-1", "source": "a"}, "A: got the negative weight -1 from 'a'"),
         ("dijkstra", {"graph": "a,b", "source": "c"}, "--source: got 'c', expected a node"),
         ("dijkstra", {"graph": "{", "source": "a"}, "graph: got"),
         ("kmp_matcher", {"text": "abcdef", "pattern": "a"}, "expected at most 4 different ones"),

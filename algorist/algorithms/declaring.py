@@ -34,7 +34,7 @@ from algorist.algorithms.sampling import Options, Sampler
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
-from algorist.errors import positive, unknown
+from algorist.errors import counted, positive, unknown
 from algorist.spec import Spec, Type
 
 
@@ -135,7 +135,7 @@ class Algorithm:
     def _input_layout(self, nodes: int, count: int = 1) -> Layout:
         if not self.min_nodes <= nodes <= MAX_NODES:
             raise ValueError(
-                f"{self.name}: got a problem of {nodes} nodes, "
+                f"{self.name}: got a problem of {counted(nodes, 'node')}, "
                 f"expected {self.min_nodes} to {MAX_NODES}"
             )
         layout = Layout(self.spec.inputs, nodes)

@@ -34,6 +34,7 @@ from algorist.algorithms.string_inputs import (
 )
 from algorist.algorithms.textbook import point_to_previous
 from algorist.algorithms.tracing import record
+from algorist.errors import counted
 from algorist.spec import MASKED, edge, node
 
 
@@ -241,9 +242,10 @@ def probabilities(arrays: Mapping[str, np.ndarray]) -> None:
         if arrays[name].min() < 0:
             raise ValueError(f"{name}: got {arrays[name].min():g}, expected no probability below 0")
     if arrays["p"][-1] != 0:
+        keys = len(arrays["p"])
         raise ValueError(
-            f"p: got {arrays['p'][-1]:g} as the last one, expected 0: there is one key fewer than "
-            "there are gaps"
+            f"q: got {keys} probabilities for {keys} keys, expected {keys + 1}, one for each gap "
+            "around the keys; or p with 0 as its last"
         )
 
 
@@ -254,7 +256,7 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
         return given
     if len(p) != len(q) - 1:
         raise ValueError(
-            f"p: got {len(p)} probabilities, expected {len(q) - 1}, one fewer than there are in q"
+            f"p: got {counted(len(p), 'value')}, expected {len(q) - 1}, one fewer than q has"
         )
     return {**given, "p": [*p, 0.0]}
 

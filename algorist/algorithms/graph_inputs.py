@@ -13,6 +13,7 @@ from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.random import below, fill_coins, permutation, uniform
 from algorist.algorithms.sampling import Options, sampler
+from algorist.errors import counted
 from algorist.spec import edge, node
 
 GRAPH = {"pos": node.scalar, "A": edge.scalar, "adj": edge.mask}
@@ -52,7 +53,7 @@ def _checked_undirected(n: int, options: Options) -> Options:
 def _checked_communities(n: int, options: Options) -> Options:
     if not 1 <= options["k"] <= n:
         raise ValueError(
-            f"option k: got {options['k']} communities, expected 1 to {n} for {n} nodes"
+            f"option k: got {options['k']} communities, expected 1 to {n} for {counted(n, 'node')}"
         )
     return _checked(n, options)
 

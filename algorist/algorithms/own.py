@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
-from algorist.algorithms.own_graphs import as_matrix, nodes_of
-from algorist.errors import shortened, unknown
+from algorist.algorithms.own_graphs import EdgeError, as_matrix, nodes_of
+from algorist.errors import counted, shortened, unknown
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -77,7 +77,10 @@ def own_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
                 "expected 1 where A is not 0 and on the diagonal; leave it out"
             )
     for check in algorithm.requires:
-        check(arrays)
+        try:
+            check(arrays)
+        except EdgeError as error:
+            raise ValueError(error.named(names)) from None
     return Problem(arrays, names)
 
 
@@ -139,7 +142,8 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
     """Refuse what is too small to make sense, or too large to be held as a matrix."""
     if n < algorithm.min_nodes:
         raise ValueError(
-            f"{algorithm.name}: got {n} nodes, expected at least {algorithm.min_nodes} in {name}"
+            f"{algorithm.name}: got {counted(n, 'node')}, "
+            f"expected at least {algorithm.min_nodes} in {name}"
         )
     if n > MAX_NODES or not Layout(algorithm.spec.inputs, n).fits(2):
         raise ValueError(f"{algorithm.name}: got {n} nodes, expected far fewer in {name}")
@@ -157,7 +161,9 @@ def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
     array = _one_hot_if_indices(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
     if array.shape != shape:
-        raise ValueError(f"{feature.name}: got shape {array.shape}, expected {shape} for {n} nodes")
+        raise ValueError(
+            f"{feature.name}: got shape {array.shape}, expected {shape} for {counted(n, 'node')}"
+        )
     _check_range(feature, array, n)
     return array
 
@@ -203,17 +209,23 @@ def symmetric(arrays: Mapping[str, np.ndarray]) -> None:
     """The same in both directions."""
     if not np.array_equal(arrays["A"], arrays["A"].T):
         i, j = np.argwhere(arrays["A"] != arrays["A"].T)[0]
-        raise ValueError(
-            f"A: got {arrays['A'][i, j]:g} from {i} to {j} but {arrays['A'][j, i]:g} back, "
-            "expected a symmetric matrix: the algorithm is for undirected graphs"
+        raise EdgeError(
+            f"A: got {arrays['A'][i, j]:g} from {{}} to {{}} but {arrays['A'][j, i]:g} back, "
+            "expected a symmetric matrix: the algorithm is for undirected graphs",
+            i,
+            j,
         )
 
 
 def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
     """No negative weights."""
-    if (arrays["A"] < 0).any():
-        raise ValueError(
-            f"A: got the negative weight {arrays['A'].min():g}, expected no weight below 0"
+    least = arrays["A"].min()
+    if least < 0:
+        i, j = np.argwhere(arrays["A"] == least)[0]
+        raise EdgeError(
+            f"A: got the negative weight {least:g} from {{}} to {{}}, expected no weight below 0",
+            i,
+            j,
         )
 
 

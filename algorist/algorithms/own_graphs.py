@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from algorist.errors import shortened
+
+
+class EdgeError(ValueError):
+    """An edge cannot be used: the text has two places for its ends, which are given by index."""
+
+    def __init__(self, text: str, *ends: int):
+        super().__init__(text.format(*ends))
+        self._text, self._ends = text, ends
+
+    def named(self, names: Sequence[Hashable] | None) -> str:
+        """The message with the ends as the user calls them."""
+        return self._text.format(*(i if names is None else shortened(names[i]) for i in self._ends))
 
 
 def _is_networkx(graph: Any) -> bool:
@@ -29,7 +41,13 @@ def nodes_of(graph: Any) -> tuple[Hashable, ...] | None:
                 f"A: got {shortened(neighbours)} for the node {name!r}, expected its neighbours: "
                 "a collection, or a mapping to weights"
             )
-        nodes.update(dict.fromkeys(neighbours))
+        try:
+            nodes.update(dict.fromkeys(neighbours))
+        except TypeError:  # what cannot be hashed can be no node
+            raise ValueError(
+                f"A: got {shortened(neighbours)} for the node {name!r}, expected the names of its "
+                "neighbours"
+            ) from None
     return tuple(nodes)
 
 
@@ -39,7 +57,11 @@ def as_matrix(graph: Any, names: tuple[Hashable, ...], *, weighted: bool) -> np.
     return matrix_of(graph, names, weighted)
 
 
-_NO_EDGE = "A: got an edge of weight 0, expected other weights: 0 means that there is no edge"
+def _no_edge(one: Hashable, other: Hashable) -> ValueError:
+    return ValueError(
+        f"A: got an edge of weight 0 from {shortened(one)} to {shortened(other)}, "
+        "expected other weights: 0 means that there is no edge"
+    )
 
 
 def _matrix_of_networkx(graph: Any, names: tuple[Hashable, ...], weighted: bool) -> np.ndarray:
@@ -50,11 +72,10 @@ def _matrix_of_networkx(graph: Any, names: tuple[Hashable, ...], weighted: bool)
         matrix = networkx.to_numpy_array(graph, weight="weight" if weighted else None)
     except (TypeError, ValueError):
         raise ValueError("A: got a weight that is no number, expected numbers") from None
-    edges = graph.size() * (1 if graph.is_directed() else 2) - (
-        0 if graph.is_directed() else networkx.number_of_selfloops(graph)
-    )
-    if np.count_nonzero(matrix) != edges:
-        raise ValueError(_NO_EDGE)
+    index = {name: i for i, name in enumerate(names)}
+    for one, other in graph.edges:
+        if matrix[index[one], index[other]] == 0:
+            raise _no_edge(one, other)
     return np.asarray(matrix)
 
 
@@ -74,5 +95,5 @@ def _matrix_of_mapping(
                     "expected a number"
                 ) from None
             if weight == 0:
-                raise ValueError(_NO_EDGE)
+                raise _no_edge(name, other)
     return matrix

@@ -28,6 +28,7 @@ from algorist.algorithms.string_inputs import (
 )
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
+from algorist.errors import counted
 from algorist.spec import graph, node
 
 
@@ -36,7 +37,9 @@ def _fitting(n: int, options: Options) -> Options:
     check_chars(options)
     longest = (n - 1) // 2
     if longest < 1:
-        raise ValueError(f"n: got {n} letters in all, expected at least 3 for haystack and needle")
+        raise ValueError(
+            f"n: got {counted(n, 'letter')} in all, expected at least 3 for haystack and needle"
+        )
     length = options["length_needle"]
     if length is None:
         length = max(n // 5, 1)

@@ -47,6 +47,13 @@ def tasks(arguments: Namespace) -> list[str]:
     return list(dict.fromkeys(named))
 
 
+def each_once(name: str, values: list[str]) -> list[str]:
+    """The values, of which no two may be the same."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name}: got {','.join(values)}, expected each once")
+    return values
+
+
 def add_options(parser: ArgumentParser) -> None:
     """Declare `--option`, for the samplers of algorithms."""
     parser.add_argument(
@@ -60,7 +67,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 def options(texts: Iterable[str]) -> dict[str, Any]:
     """What `--option` was given; whether it makes sense is for the sampler to say."""
-    return dict(_option(text) for text in texts)
+    given = [_option(text) for text in texts]
+    each_once("--option", [name for name, _ in given])
+    return dict(given)
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -137,6 +146,7 @@ def computing(arguments: Namespace) -> Computing:
 
 
 MODEL = "a run's folder, a saved learner, or a name that `algorist list --models` shows"
+_LEARNER = ".safetensors"
 
 
 def add_model(parser: ArgumentParser) -> None:
@@ -149,16 +159,45 @@ def loaded(model: str, arguments: Namespace) -> Learner:
     """A saved learner, computed as the options of `add_computing` say."""
     from algorist.training.loading import load
 
+    if not model:
+        raise ValueError(f"MODEL: got '', expected {MODEL}")
     how = computing(arguments)
     learner = load(model, how.device)
     how.apply(learner.net)
     return learner
 
 
-def expect_folder_of(option: str, file: str) -> None:
+def expect_place_of_file(option: str, file: str | None) -> None:
     """Complain about a file that cannot be written, at once, not after an hour of testing."""
+    if file is None:
+        return
+    if not file:
+        raise ValueError(f"{option}: got '', expected a file")
+    if Path(file).is_dir():
+        raise ValueError(f"{option}: got {file}, which is a folder, expected a file")
     if not Path(file).parent.is_dir():
         raise ValueError(f"{option}: there is no folder {Path(file).parent}")
+
+
+def expect_place_of_learner(option: str, file: str) -> None:
+    """Complain about a file that cannot be written, or that holds something else."""
+    expect_place_of_file(option, file)
+    if Path(file).exists() and not file.endswith(_LEARNER):
+        raise ValueError(
+            f"{option}: got {file}, which exists, "
+            f"expected a new file or one that ends in {_LEARNER}"
+        )
+
+
+def expect_place_of_folder(option: str, folder: str | None) -> None:
+    """Complain about a folder that cannot be made, at once, not after an hour of training."""
+    if folder is None:
+        return
+    if not folder:
+        raise ValueError(f"{option}: got '', expected a folder")
+    for path in (Path(folder), *Path(folder).parents):
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"{option}: got {path}, which is a file, expected a folder")
 
 
 def _device(name: str) -> str:

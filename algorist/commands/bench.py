@@ -21,7 +21,7 @@ from algorist.commands.arguments import (
     add_computing,
     add_tasks,
     computing,
-    expect_folder_of,
+    expect_place_of_file,
     loaded,
     names,
     tasks,
@@ -117,8 +117,7 @@ class Notes:
     """All numbers so far, in a file if one is wanted: whatever ends the command, they are there."""
 
     def __init__(self, arguments: Namespace):
-        if arguments.json:
-            expect_folder_of("--json", arguments.json)
+        expect_place_of_file("--json", arguments.json)
         self._file, self._what = arguments.json, arguments.what
         self._rows: list[dict[str, Any]] = []
         self._sums: dict[str, float] = {}
@@ -339,7 +338,7 @@ def _evaluation(arguments: Namespace, terminal: Terminal) -> int:
     if arguments.samples is not None:
         positive("samples", arguments.samples)
     draw = first_samples(arguments.split, arguments.samples)
-    learner = _given(arguments) if arguments.model else _fresh(arguments)
+    learner = _given(arguments) if arguments.model is not None else _fresh(arguments)
     measures = [
         (name, partial(evaluation_cost, learner, name, draw))
         for name in known(arguments.algorithms or (), learner.algorithms)

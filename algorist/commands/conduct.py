@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -14,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from algorist.commands.arguments import computing
+from algorist.errors import counted
 from algorist.model.computing import Computing
 from algorist.report.progress import STOPPING, Progress
 from algorist.report.terminal import Terminal
@@ -87,7 +89,9 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     trainer, folder = run.trainer, run.folder
     if trainer.step >= trainer.config.schedule.steps:
         terminal.print(
-            f"all {trainer.step} steps are done: algorist resume {folder} --steps N goes on to N"
+            f"all is done, {counted(trainer.step, 'step')}: "
+            f"algorist resume {shlex.quote(str(folder))} --steps N goes on to N",
+            soft_wrap=True,
         )
         return 0
     end = time.monotonic() + (arguments.stop_after or float("inf"))
@@ -108,10 +112,10 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
         terminal.print(str(trainer.spent), soft_wrap=True)
     if not done:
         terminal.print(f"stopped and saved at step {trainer.step}")
-        terminal.print(f"to go on: algorist resume {folder}")
+        terminal.print(f"to go on: algorist resume {shlex.quote(str(folder))}", soft_wrap=True)
         return interrupt.exit_code if interrupt.came() else 0
     terminal.print(f"the best net is in {folder / 'best.safetensors'}")
-    terminal.print(f"to test it: algorist eval {folder}")
+    terminal.print(f"to test it: algorist eval {shlex.quote(str(folder))}", soft_wrap=True)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from argparse import Namespace
@@ -16,6 +17,7 @@ import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
 from algorist.data.preparing import prepared
+from algorist.errors import counted
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
@@ -45,7 +47,9 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     done = {name: s for name, s in standings.items() if s and s.step >= each.steps}
     if len(done) == len(each.algorithms):
         terminal.print(
-            f"all {len(done)} runs are done: algorist resume {each.folder} --steps N goes on to N"
+            f"all is done, {counted(len(done), 'run')}: "
+            f"algorist resume {shlex.quote(str(each.folder))} --steps N goes on to N",
+            soft_wrap=True,
         )
         return 0
 
@@ -63,11 +67,14 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     left = [name for name in each.algorithms if name not in done]
     preparation = prepared(left, each.config.data.splits)
     conducted = conduct_in_slots(each.algorithms, ended, preparation, work, arguments, terminal)
-    terminal.print(f"{len(done) + len(conducted.done)} of {len(each.algorithms)} runs are done")
+    count = len(done) + len(conducted.done)
+    terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
     if len(conducted.done) < len(conducted.names):
-        terminal.print(f"to go on: algorist resume {each.folder}")
+        go_on = f"algorist resume {shlex.quote(str(each.folder))}"
+        terminal.print(f"to go on: {go_on}", soft_wrap=True)
     else:
-        terminal.print(f"to test one: algorist eval {each.folder / each.algorithms[0]}")
+        first = shlex.quote(str(each.folder / each.algorithms[0]))
+        terminal.print(f"to test one: algorist eval {first}", soft_wrap=True)
     return conducted.exit_code()
 
 
@@ -118,7 +125,7 @@ def conduct_in_slots(
     how, end = computing(arguments), time.monotonic() + (arguments.stop_after or float("inf"))
     left = [name for name in names if name not in ended]
     count = min(number_of_slots(arguments.at_once, how), len(left))
-    terminal.print(f"{len(left)} of {len(names)} runs to go, {count} at once")
+    terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")
     with preparation:
         pass
     with (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from pathlib import Path
 import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct_each import conduct_in_slots
+from algorist.errors import counted
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
 from algorist.experiments.work import Examiner, Job, data_prepared, jobs
@@ -54,7 +56,7 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
         return True
 
     conducted = conduct_in_slots(list(by_title), {}, data_prepared(left), work, arguments, terminal)
-    done = f"{len(conducted.done)} of {len(left)} runs are done"
+    done = f"{len(conducted.done)} of {counted(len(left), 'run')} done"
     terminal.print(f"{done}, see {results.file}" if conducted.done else done, soft_wrap=True)
     if len(conducted.done) < len(left):
         terminal.print("to go on: the same command again")
@@ -120,7 +122,7 @@ def pack_jobs(left: Iterable[Job], folder: str, command: str, terminal: Terminal
         written = job.pack(Path(folder))
         terminal.print(f"{job.title}: written to {written}", soft_wrap=True)
     if begun:
-        go_on = f"{command} --runs {folder}"
+        go_on = f"{command} --runs {shlex.quote(folder)}"
         terminal.print(f"to go on elsewhere: {go_on}, with the same settings", soft_wrap=True)
     else:
         terminal.print("there is nothing to pack: no run has begun that is not done")

@@ -19,6 +19,7 @@ from algorist.commands.conduct import FAILED as FAILURE
 from algorist.commands.conduct import Interrupt
 from algorist.commands.conduct_experiment import pack_jobs, score
 from algorist.data.preparing import cores
+from algorist.errors import counted
 from algorist.experiments.assignments import DONE, FAILED, Assignment, Reply
 from algorist.experiments.cluster import Cluster
 from algorist.experiments.grid import SWEEP
@@ -52,7 +53,9 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
     done = sum(reply.state == DONE for reply in replies.values())
     if done == len(left):
         _show(results, parts, terminal)
-    terminal.print(f"{done} of {len(left)} runs are done, see {results.file}", soft_wrap=True)
+    terminal.print(
+        f"{done} of {counted(len(left), 'run')} done, see {results.file}", soft_wrap=True
+    )
     if done < len(left):
         terminal.print("to go on: the same command again")
     failed = {job.title: reply for job, reply in replies.items() if reply.state == FAILED}
@@ -104,7 +107,7 @@ def _replies(
     terminal: Terminal,
 ) -> dict[Job, Reply]:
     """Do all jobs, and write down at once what becomes of each."""
-    terminal.print(f"{len(left)} runs to go, {means.workplace.places} at once")
+    terminal.print(f"{counted(len(left), 'run')} to go, {means.workplace.places} at once")
     _runs(arguments).mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
         with data_prepared(left):

@@ -15,7 +15,8 @@ from algorist.commands.arguments import (
     add_computing,
     add_model,
     add_options,
-    expect_folder_of,
+    expect_place_of_file,
+    expect_place_of_folder,
     loaded,
     options,
 )
@@ -105,13 +106,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 
 def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_test: bool) -> None:
+    from algorist.experiments.results import sample_count
     from algorist.report import scores
 
     sign = terminal.plus_minus
     terminal.print(scores.score_table(rows, sign, paper=is_test))
     if is_test:
         terminal.print("\npaper: Triplet-GMPNN trained on one algorithm each (Ibarz et al., 2022)")
-        if arguments.samples is not None:
+        if any(row.samples < sample_count(row.algorithm, None) for row in rows):
             terminal.print(f"samples: only the first {arguments.samples} of each official test")
     if arguments.hints:
         terminal.print()
@@ -124,10 +126,10 @@ def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_t
 def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:
     """Complain at once, not after an hour of testing."""
     for option, value in (("--html", arguments.html), ("--results", arguments.results)):
-        if value and not is_test:
+        if value is not None and not is_test:
             raise ValueError(f"{option}: only the official test is kept, expected no other set")
-    if arguments.html:
-        expect_folder_of("--html", arguments.html)
+    expect_place_of_file("--html", arguments.html)
+    expect_place_of_folder("--results", arguments.results)
     if arguments.results and Path(model).exists():
         raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")
     if arguments.results and model not in shipped():
@@ -138,9 +140,9 @@ def _model(arguments: Namespace) -> tuple[str, list[str]]:
     """The learner, and the algorithms that are named: a first word that is none is a learner."""
     words = arguments.algorithms
     if not words or words[0] in algorist.algorithms():
-        return arguments.model or DEFAULT, words
+        return DEFAULT if arguments.model is None else arguments.model, words
     first, *others = words
-    if arguments.model:
+    if arguments.model is not None:
         raise ValueError(unknown("algorithm", first, algorist.algorithms()))
     if first.isidentifier() and not Path(first).exists() and first not in shipped():
         raise ValueError(
@@ -150,11 +152,11 @@ def _model(arguments: Namespace) -> tuple[str, list[str]]:
 
 
 def known(wanted: Iterable[str], algorithms: tuple[str, ...]) -> list[str]:
-    """The algorithms to test: those wanted, if the learner knows them, or all."""
+    """The algorithms to test, each once: those wanted, if the learner knows them, or all."""
     for name in wanted:
         if name not in algorithms:
             raise ValueError(unknown("algorithm for this learner", name, algorithms))
-    return list(wanted) or list(algorithms)
+    return list(dict.fromkeys(wanted)) or list(algorithms)
 
 
 def _fixed(arguments: Namespace) -> str:

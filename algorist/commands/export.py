@@ -9,7 +9,7 @@ from pathlib import Path
 
 import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import MODEL
+from algorist.commands.arguments import MODEL, expect_place_of_learner
 from algorist.report.terminal import Terminal
 
 
@@ -29,17 +29,22 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the file."""
     from algorist.training.loading import load
 
+    expect_place_of_learner("FILE", arguments.file)
     learner = load(arguments.model)
     if arguments.best:
         learner = learner.best_replica()
     if arguments.seed is not None:
         seeds = [replica["seed"] for replica in learner.about.get("replicas", [])]
+        if not seeds:
+            raise ValueError("--seed: this learner does not say which its seeds are, try --best")
         if arguments.seed not in seeds:
             raise ValueError(f"--seed: got {arguments.seed}, expected one of {seeds}")
         learner = learner.replica(seeds.index(arguments.seed))
     about = {**learner.about, "exported": exported()}
     replace(learner, about=about).save(arguments.file, half=arguments.half)
-    terminal.print(f"written to {arguments.file}: algorist.load({arguments.file!r}) reads it")
+    terminal.print(
+        f"written to {arguments.file}: algorist.load({arguments.file!r}) reads it", soft_wrap=True
+    )
 
 
 def exported() -> dict[str, str]:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from algorist.errors import shortened
+from algorist.errors import counted, shortened
 
 LARGEST = 64 * 2**20
 """Bytes of a file, at most."""
 STDIN = "-"
 
-_SEPARATORS = (",", ";", "\t")
+_SEPARATORS = (";", "\t", ",")
+"""What is tried, in this order: where others separate, commas are part of numbers and names."""
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _HEADINGS = {"from", "source", "src", "start", "u", "node"}
 _COMMENT = "#"
 
@@ -65,7 +68,10 @@ def _read(option: str, path: str) -> str:
 
 
 def rows_of(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a CSV file that are neither empty nor comments: their numbers and cells."""
+    """The lines of a CSV file that are neither empty nor comments: their numbers and cells.
+
+    Where semicolons separate, a comma is a decimal point.
+    """
     lines = text.splitlines()
     first = next((line for line in lines if line.strip() and not line.startswith(_COMMENT)), "")
     separator = next((s for s in _SEPARATORS if s in first), None)
@@ -82,15 +88,35 @@ def rows_of(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
                 f"{path}, line {number}: got {shortened(line)}, expected values separated by "
                 f"{separator!r}"
             ) from None
-        yield number, [cell.strip() for cell in cells]
+        yield number, [_with_point(cell.strip(), separator) for cell in cells]
+
+
+def _with_point(cell: str, separator: str) -> str:
+    is_decimal = separator == ";" and _DECIMAL_COMMA.fullmatch(cell)
+    return cell.replace(",", ".") if is_decimal else cell
 
 
 def json_of(path: str, text: str) -> Any:
     """What a JSON file holds."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
+    except _TwiceError as error:
+        raise ValueError(f"{path}: got the key {error} twice, expected each once") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: got {_where(error)}, expected JSON") from None
+
+
+class _TwiceError(ValueError):
+    """An object has a key twice, of which one would be lost."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _TwiceError(shortened(key))
+        found[key] = value
+    return found
 
 
 def _where(error: Exception) -> str:
@@ -120,7 +146,8 @@ def table(path: str, text: str, columns: int) -> list[list[float]]:
             continue
         if len(cells) != columns:
             raise ValueError(
-                f"{path}, line {line}: got {len(cells)} values, expected {columns} in each line"
+                f"{path}, line {line}: got {counted(len(cells), 'value')}, "
+                f"expected {columns} in each line"
             )
         found.append([number(f"{path}, line {line}", cell) for cell in cells])
     if not found:
@@ -169,8 +196,11 @@ def graph(path: str, text: str, *, directed: bool | None, usually: bool) -> Any:
     listed = value.get("edges", value.get("links"))
     if not isinstance(listed, list):
         return _joined(path, _edges_in_mapping(path, value), default)
+    said = value.get("directed", usually)
+    if not isinstance(said, bool):
+        raise ValueError(f"{path}: got {shortened(said)} for directed, expected true or false")
     if directed is None:
-        default = bool(value.get("directed", usually))
+        default = said
     nodes = value.get("nodes", [])
     if not isinstance(nodes, list):
         raise ValueError(f"{path}: got {shortened(nodes)} for nodes, expected a list")
@@ -236,7 +266,9 @@ def _joined(path: str, edges: Iterable[Edge], directed: bool) -> Graph:
             continue
         columns = columns or len(cells)
         if len(cells) != columns:
-            raise ValueError(f"{place}: got {len(cells)} values, expected {columns} as before")
+            raise ValueError(
+                f"{place}: got {counted(len(cells), 'value')}, expected {columns} as before"
+            )
         one, other = cells[:2]
         weight = number(place, cells[2]) if len(cells) == 3 else 1.0
         graph.setdefault(other, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
-from algorist.commands.arguments import names
+from algorist.commands.arguments import expect_place_of_learner, names
 from algorist.report.terminal import Terminal
 
 
@@ -33,13 +33,16 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.model.official import import_parameters, read_pickle
     from algorist.training.recipes import recipe
 
+    expect_place_of_learner("FILE", arguments.file)
     start = recipe("generalist", arguments.algorithms)
     config = with_settings(start, arguments)
     fresh = Learner.new(config.algorithms, config.model, config.convention)
     import_parameters(fresh.net, read_pickle(arguments.pickle))
     learner = Learner(fresh.net, fresh.convention, {"imported": arguments.pickle})
     learner.save(arguments.file)
-    terminal.print(f"written to {arguments.file}: algorist.load({arguments.file!r}) reads it")
+    terminal.print(
+        f"written to {arguments.file}: algorist.load({arguments.file!r}) reads it", soft_wrap=True
+    )
 
 
 command = Command(

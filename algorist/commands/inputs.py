@@ -51,8 +51,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="lines of from,to or from,to,weight; or JSON: neighbours, edges, or a matrix",
     )
     group.add_argument("--source", metavar="NODE", help="where to start in the graph")
+    either = group.add_mutually_exclusive_group()
     for name, value in (("directed", True), ("undirected", False)):
-        group.add_argument(
+        either.add_argument(
             f"--{name}",
             dest="directed",
             action="store_const",

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_computing, expect_folder_of, loaded
+from algorist.commands.arguments import (
+    add_computing,
+    expect_place_of_file,
+    expect_place_of_folder,
+    loaded,
+)
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -76,8 +81,8 @@ def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
         if getattr(arguments, name):
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag}: it is for results, but {folder} is a run")
-    out = arguments.out or _PAGE
-    expect_folder_of("--out", out)
+    out = _PAGE if arguments.out is None else arguments.out
+    expect_place_of_file("--out", out)
     learner = loaded(str(folder), arguments)
     reports = read_metrics(folder / "metrics.jsonl")
     draw = first_samples("test", arguments.samples)
@@ -95,16 +100,17 @@ def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> N
     for name, usual in _FOR_RUNS.items():
         if getattr(arguments, name) != usual:
             raise ValueError(f"--{name}: it is for a run, but {folder} has results")
+    out = _FOLDER if arguments.out is None else arguments.out
+    expect_place_of_folder("--out", out)
     results = Reproduced(folder, any_settings=arguments.any_settings)
     if arguments.fill:
         _fill(results, arguments, terminal)
         return
-    out = Path(arguments.out or _FOLDER)
-    if not write_report(results, out):
+    if not write_report(results, Path(out)):
         terminal.print("some results are missing: the page says which")
     if results.remark():
         terminal.print(results.remark(), soft_wrap=True)
-    terminal.print(f"written to {out / INDEX}", soft_wrap=True)
+    terminal.print(f"written to {Path(out) / INDEX}", soft_wrap=True)
 
 
 def _fill(results: Reproduced, arguments: Namespace, terminal: Terminal) -> None:

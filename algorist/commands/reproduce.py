@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, names
+from algorist.commands.arguments import add_at_once, add_computing, expect_place_of_folder, names
 from algorist.errors import positive
 from algorist.report.terminal import Terminal
 
@@ -71,6 +71,8 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     """List the experiments, or do what is left of one."""
     from algorist.commands.conduct_experiment import conduct_experiment, pack_experiment
 
+    for option in ("out", "runs", "pack"):
+        expect_place_of_folder(f"--{option}", getattr(arguments, option))
     positive("--seeds", arguments.seeds)
     if arguments.samples is not None:
         positive("--samples", arguments.samples)

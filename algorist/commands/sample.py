@@ -12,8 +12,8 @@ import algorist
 from algorist.algorithms import Algorithm
 from algorist.batch import Batch
 from algorist.commands import Command
-from algorist.commands.arguments import add_options, options
-from algorist.errors import unknown
+from algorist.commands.arguments import add_options, expect_place_of_file, options
+from algorist.errors import counted, unknown
 from algorist.report.terminal import Terminal
 from algorist.report.trace import show_trace
 from algorist.spec import Stage
@@ -38,11 +38,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     algorithm = algorist.get(arguments.algorithm)
     steps = _slice(arguments.steps)
     hints = _hints(algorithm, arguments.hints)
+    expect_place_of_file("--out", arguments.out)
     drawn = (arguments.n, arguments.count, arguments.seed, options(arguments.option))
     batch = algorithm.sample(*drawn)
+    _expect_steps(arguments.steps, steps, int(batch.lengths[0]))
     written = save(batch, arguments.out) if arguments.out else None
     terminal.print(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{batch.n} nodes, seed {arguments.seed}, {batch.lengths[0]} steps\n")
+    nodes, length = counted(batch.n, "node"), counted(int(batch.lengths[0]), "step")
+    terminal.print(f"{nodes}, seed {arguments.seed}, {length}\n")
     show_trace(terminal, batch, hints=hints, steps=steps)
     if written:
         terminal.print(f"{len(batch)} drawn, written to {written}")
@@ -83,6 +86,13 @@ def _slice(text: str) -> slice:
     except ValueError:
         raise ValueError(f"--steps: got {text!r}, expected FIRST:END, for example 0:10") from None
     return slice(start, stop)
+
+
+def _expect_steps(text: str, steps: slice, length: int) -> None:
+    """Complain about steps of which there is none, unless it is none that was asked for."""
+    if not range(length)[steps] and steps not in (slice(0, 0), slice(None, 0)):
+        run = counted(length, "step")
+        raise ValueError(f"--steps: got {text!r}, but the run has {run}, counted from 0")
 
 
 command = Command(

@@ -7,7 +7,14 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, add_tasks, names
+from algorist.commands.arguments import (
+    add_at_once,
+    add_computing,
+    add_tasks,
+    each_once,
+    expect_place_of_folder,
+    names,
+)
 from algorist.errors import positive
 from algorist.report.terminal import Terminal
 
@@ -117,12 +124,14 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.training.parallel import expect_alone
 
     expect_alone()
+    for option in ("out", "runs", "pack"):
+        expect_place_of_folder(f"--{option}", getattr(arguments, option))
     for option in ("samples", "at_once", "cores", "per_gpu"):
         if getattr(arguments, option) is not None:
             positive(f"--{option.replace('_', '-')}", getattr(arguments, option))
     if arguments.retries < 0:
         raise ValueError(f"--retries: got {arguments.retries}, expected 0 or more")
-    _each_once("--seeds", [str(seed) for seed in arguments.seeds])
+    each_once("--seeds", [str(seed) for seed in arguments.seeds])
     parts = sweep_parts(arguments)
     if arguments.pack is not None:
         return pack_sweep(parts, arguments, terminal)
@@ -136,13 +145,13 @@ def sweep_parts(arguments: Namespace) -> list[Part]:
 
     named = named_tasks(arguments)
     tasks = {_TOGETHER: named} if arguments.together else {name: [name] for name in named}
-    return grid(_each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
+    return grid(each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
 
 
 def _variants(arguments: Namespace) -> dict[str, Change]:
     """What is changed in the recipes, by the values of the settings that vary."""
     axes = [_axis(text, arguments) for text in arguments.set]
-    _each_once("--set", [name for name, _ in axes])
+    each_once("--set", [name for name, _ in axes])
     variants = {}
     for values in product(*(texts for _, texts in axes)):
         chosen = dict(zip([name for name, _ in axes], values, strict=True))
@@ -162,7 +171,7 @@ def _axis(text: str, arguments: Namespace) -> tuple[str, list[str]]:
     if own.place in vars(arguments):
         raise ValueError(f"--set: {name} is also given by --{own.name.replace('_', '-')}")
     between = "/" if own.kind == tuple[int, ...] else ","
-    texts = _each_once(f"--set {name}", values.split(between))
+    texts = each_once(f"--set {name}", values.split(between))
     for value in texts:
         own.read(value)
     return own.name, texts
@@ -179,12 +188,6 @@ def _change(arguments: Namespace, chosen: dict[str, str]) -> Change:
     return lambda config: with_settings(
         with_settings(without(config, *arguments.without), arguments), Namespace(**values)
     )
-
-
-def _each_once(name: str, values: list[str]) -> list[str]:
-    if len(set(values)) < len(values):
-        raise ValueError(f"{name}: got {','.join(values)}, expected each once")
-    return values
 
 
 command = Command(

@@ -6,7 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, add_tasks, tasks
+from algorist.commands.arguments import (
+    add_at_once,
+    add_computing,
+    add_tasks,
+    expect_place_of_folder,
+    tasks,
+)
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -69,6 +75,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.conduct import check_logs, company, conduct
     from algorist.training.run import Run
 
+    expect_place_of_folder("--out", arguments.out)
     check_logs(arguments)
     if arguments.each:
         return run_each(arguments, terminal)

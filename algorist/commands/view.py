@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import algorist
 from algorist.commands import Command, forms, inputs
-from algorist.commands.arguments import add_computing, add_model, loaded
+from algorist.commands.arguments import add_computing, add_model, expect_place_of_file, loaded
+from algorist.errors import counted
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
 
     if arguments.port is not None:
         raise ValueError("--port: got it with --export, which serves nothing")
+    if not arguments.browser:
+        raise ValueError("--no-browser: got it with --export, which opens none")
+    expect_place_of_file("--export", arguments.export)
     if not arguments.values:
         raise ValueError("--export: got no algorithm, expected its name and a problem")
     name, *arguments.values = arguments.values
@@ -78,7 +82,8 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     trace = _app(arguments).trace(algorithm, problem)
     path = Path(arguments.export)
     path.write_text(page(trace).html, encoding="utf-8")
-    terminal.print(f"{trace['steps']} steps of {algorithm.name}, written to {path}")
+    steps = counted(trace["steps"], "step")
+    terminal.print(f"{steps} of {algorithm.name}, written to {path}")
 
 
 def _serve(app: App, arguments: Namespace, terminal: Terminal) -> None:

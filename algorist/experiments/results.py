@@ -9,10 +9,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from algorist.algorithms import get
 from algorist.atomic import replace_text
 from algorist.data.official import SPLITS
+from algorist.errors import counted, shortened
 from algorist.experiments.plan import EXPERIMENTS, Part
 
 Key = tuple[str, str, int]
@@ -110,7 +112,7 @@ class Results:
         others = self.of_other_recipes(parts)
         if others:
             raise ValueError(
-                f"{self.file}: got {len(others)} rows of other settings (the first: "
+                f"{self.file}: got {counted(len(others), 'row')} of other settings (the first: "
                 f"{others[0].part}, recipe {others[0].recipe}, {others[0].steps} steps), "
                 "which are never mixed with those asked for: give another folder (--out), "
                 "or remove these rows"
@@ -137,17 +139,41 @@ def read(file: Path) -> list[Row]:
     """The rows of a file; none, if there is no file."""
     if not file.exists():
         return []
-    with file.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines)
-        if reader.fieldnames != _COLUMNS:
+    reader = csv.reader(io.StringIO(_text(file), newline=""))
+    try:
+        columns = next(reader, [])
+        if columns != _COLUMNS:
             raise ValueError(
-                f"{file}: got the columns {', '.join(reader.fieldnames or [])}, "
-                f"expected {', '.join(_COLUMNS)}"
+                f"got the columns {', '.join(columns)}, expected {', '.join(_COLUMNS)}"
             )
-        try:
-            return [Row(**{name: _TYPES[name](row[name]) for name in _COLUMNS}) for row in reader]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{file}: line {reader.line_num} is not a result ({error})") from error
+        return [_row(cells) for cells in reader if cells]
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"{file}, line {reader.line_num}: {error}") from None
+
+
+def _text(file: Path) -> str:
+    data = file.read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{file}, line {line}: got bytes that are no UTF-8, expected a text file"
+        ) from None
+
+
+def _row(cells: list[str]) -> Row:
+    if len(cells) != len(_COLUMNS):
+        raise ValueError(f"got {counted(len(cells), 'value')}, expected {len(_COLUMNS)}")
+    return Row(**{name: _value(name, cell) for name, cell in zip(_COLUMNS, cells, strict=True)})
+
+
+def _value(name: str, cell: str) -> Any:
+    try:
+        return _TYPES[name](cell)
+    except ValueError:
+        expected = "a whole number" if _TYPES[name] is int else "a number"
+        raise ValueError(f"got {shortened(cell)} for {name}, expected {expected}") from None
 
 
 def write(file: Path, rows: Iterable[Row]) -> None:

@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from threading import Event
 
 from algorist.atomic import replace_text
+from algorist.errors import counted
 from algorist.experiments.assignments import DONE, FAILED, STOPPED, Assignment, Reply
 from algorist.experiments.processes import DiedError, Workplace
 from algorist.experiments.work import Job
@@ -74,7 +75,7 @@ class Sweep:
                 return self._workplace.do(place, assignment)
             except DiedError as error:
                 reason = str(error)
-        return Reply(FAILED, f"{reason} (tried {1 + self._retries} times)")
+        return Reply(FAILED, f"{reason} (tried {counted(1 + self._retries, 'time')})")
 
 
 def _reply(future: Future[Reply]) -> Reply:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 
 from algorist.atomic import replace_text
@@ -30,6 +31,8 @@ _PLACE = re.compile(
     r".*?(?P<end><!-- results: end -->)",
     re.DOTALL,
 )
+_MARK = re.compile(r"<!-- results: (?P<what>.+?) -->")
+_END = "<!-- results: end -->"
 NOTHING = "*Not measured yet.*\n"
 
 
@@ -48,6 +51,7 @@ class Filling:
     def fill(self, file: Path) -> None:
         """Fill the places of a file and draw the pictures that it shows."""
         text = file.read_text(encoding="utf-8")
+        _expect_ends(file, text)
         places = list(_PLACE.finditer(text))
         if not places:
             raise ValueError(f"{file}: got no place to fill, expected <!-- results: table NAME -->")
@@ -71,6 +75,15 @@ class Filling:
         if not place["file"]:
             raise ValueError(f"figure {place['name']}: got no file, expected one behind its name")
         return self._pictures[place["name"]]
+
+
+def _expect_ends(file: Path, text: str) -> None:
+    """Complain about a place without an end: all up to the end of the next would be lost."""
+    marks = [*_MARK.finditer(text)]
+    for mark, after in zip_longest(marks, marks[1:]):
+        if _END not in (mark[0], after and after[0]):
+            line = text.count("\n", 0, mark.start()) + 1
+            raise ValueError(f"{file}, line {line}: got {mark[0]}, expected {_END} behind it")
 
 
 def _draw(picture: Picture, file: Path) -> None:

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from algorist.errors import counted
 from algorist.report.numbers import averaged, duration, scored
 from algorist.report.terminal import Terminal
 from algorist.training.trainer import Report, Trainer
@@ -201,14 +202,10 @@ def _description(trainer: Trainer) -> str:
     config = trainer.config
     return (
         f"{config.model.processor}, {trainer.net.size:,} weights, "
-        f"{_several(len(config.seeds), 'seed')}, {trainer.device.type}"
+        f"{counted(len(config.seeds), 'seed')}, {trainer.device.type}"
     )
 
 
 def _mean_over_tasks(values: dict[str, list[float]]) -> Sequence[float]:
     """For each seed, from values by task and seed."""
     return [fmean(column) for column in zip(*values.values(), strict=True)]
-
-
-def _several(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"

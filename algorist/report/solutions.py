@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
 from algorist.algorithms import Algorithm
+from algorist.errors import counted
 from algorist.report.notation import Values
 from algorist.report.terminal import Terminal
 from algorist.report.trace import show_steps
@@ -66,7 +67,7 @@ def show_solution(
     comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
     terminal.print(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{_counted(nodes, 'node')}, {_counted(solution.steps, 'step')}\n")
+    terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}\n")
     if steps:
         _show_steps(terminal, algorithm, solution)
     _show_answers(terminal, solution, comparison)
@@ -84,10 +85,6 @@ def verdict(solution: Solution) -> str:
     if answer_texts(solution.answer, solution) == theirs:
         return "The answer is right."
     return "The answer is right: another answer than the algorithm's, and as good."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison) -> None:
@@ -133,13 +130,19 @@ def _row(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, np.ndarray):
-        return " ".join(f"{x:g}" for x in value.tolist()) or _NONE
+        return " ".join(_numbers(value)) or _NONE
     if isinstance(value, list):
         return (
             " ".join("-".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in value)
             or _NONE
         )
     return str(value) or _NONE
+
+
+def _numbers(array: np.ndarray) -> Iterator[str]:
+    """The values of an array; -1 among nodes means that there is none."""
+    of_nodes = np.issubdtype(array.dtype, np.integer)
+    return (_NONE if of_nodes and x < 0 else f"{x:g}" for x in array.tolist())
 
 
 def _marked(mask: np.ndarray, solution: Solution) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -62,8 +63,8 @@ def expect_no_run(folder: Path) -> None:
     """Complain about a folder that holds a run already, or several."""
     if is_run(folder) or is_each(folder):
         raise ValueError(
-            f"{folder}: there is a run already; resume it (algorist resume {folder}) "
-            "or choose another folder"
+            f"{folder}: there is a run already; resume it "
+            f"(algorist resume {shlex.quote(str(folder))}) or choose another folder"
         )
 
 
