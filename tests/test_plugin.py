@@ -17,6 +17,7 @@ from algorist.spec import Spec
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "euclid.py"
+TRAIN = ["--hidden", "16", "--sizes", "4", "--steps", "1", "--device", "cpu", "--out"]
 pytestmark = pytest.mark.usefixtures("own_registry", "piped")
 
 
@@ -72,12 +73,30 @@ def test_loading_twice_is_harmless_but_a_taken_name_is_an_error(euclid, tmp_path
         ("x = (", r"bad\.py:1: SyntaxError"),
         ("x = 1\ny = 1 / 0", r"bad\.py:2: ZeroDivisionError: division by zero"),
         ("import nowhere", r"bad\.py:1: ModuleNotFoundError: No module named 'nowhere'"),
+        ("raise RuntimeError('one\\n  two')", r"bad\.py:1: RuntimeError: one two$"),
+        ("\nraise KeyError('boom')", r"bad\.py:2: KeyError: boom$"),
+        ("assert 0", r"bad\.py:1: AssertionError$"),
+        ("import sys\nsys.exit(3)", r"bad\.py:2: SystemExit: 3$"),
+        ("\0", r"bad\.py: \w+: source code string cannot contain null bytes$"),
     ],
 )
 def test_a_broken_plugin_says_where(tmp_path, text, message):
     (tmp_path / "bad.py").write_text(text)
     with pytest.raises(ValueError, match=message):
         algorist.load_plugin(tmp_path / "bad.py")
+
+
+def test_a_plugin_whose_helper_is_broken_shows_its_own_line(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_helper.py").write_text("\n\nx = (")
+    (tmp_path / "bad.py").write_text("\nimport broken_helper")
+    with pytest.raises(ValueError, match=r"bad\.py:2: SyntaxError"):
+        algorist.load_plugin(tmp_path / "bad.py")
+
+
+def test_a_plugin_can_be_interrupted(tmp_path):
+    (tmp_path / "slow.py").write_text("raise KeyboardInterrupt")
+    assert main(["--plugin", str(tmp_path / "slow.py"), "list"]) == 130
 
 
 def test_a_plugin_that_failed_half_way_can_be_mended(tmp_path):
@@ -95,10 +114,14 @@ def test_a_plugin_that_cannot_be_compiled_is_one_line_at_the_command_line(tmp_pa
     broken = (
         EXAMPLE.read_text().replace("euclid(", "broken(").replace("gcd[0] = ", "gcd[0] = nix + ")
     )
-    (tmp_path / "broken.py").write_text(broken)
-    assert main(["--plugin", str(tmp_path / "broken.py"), "sample", "broken"]) == 2
-    error = capsys.readouterr().err
-    assert error == "algorist: error: cannot compile: NameError: name 'nix' is not defined\n"
+    file = tmp_path / "broken.py"
+    file.write_text(broken)
+    line = 1 + broken[: broken.index("nix")].count("\n")
+    assert main(["--plugin", str(file), "sample", "broken"]) == 2
+    assert capsys.readouterr().err == (
+        "algorist: error: broken: cannot compile: NameError: name 'nix' is not defined "
+        f"({file}:{line})\n"
+    )
 
 
 def run(*arguments, **environment):
@@ -130,6 +153,5 @@ def test_features_may_have_the_names_of_methods(tmp_path):
         text = re.sub(rf"\b{name}\b", other, text)
     (tmp_path / "methods.py").write_text(text)
     algorist.load_plugin(tmp_path / "methods.py")
-    words = ["train", "euclid", "--hidden", "16", "--sizes", "4", "--steps", "1"]
-    assert main([*words, "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
+    assert main(["train", "euclid", *TRAIN, str(tmp_path / "run")]) == 0
     assert main(["eval", str(tmp_path / "run"), "--n", "5", "--count", "2"]) == 0
