@@ -124,6 +124,7 @@ def _parser(argv: Sequence[str]) -> _Parser:
         epilog=_epilog([command.examples.split("\n")[0] for command in COMMANDS.values()]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[plugin],
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"algorist {algorist.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
