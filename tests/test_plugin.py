@@ -13,6 +13,7 @@ import pytest
 
 import algorist
 from algorist.cli import main
+from algorist.model.processors import PROCESSORS
 from algorist.spec import Spec
 
 ROOT = Path(__file__).parent.parent
@@ -75,6 +76,7 @@ def test_loading_twice_is_harmless_but_a_taken_name_is_an_error(euclid, tmp_path
         ("import nowhere", r"bad\.py:1: ModuleNotFoundError: No module named 'nowhere'"),
         ("raise RuntimeError('one\\n  two')", r"bad\.py:1: RuntimeError: one two$"),
         ("\nraise KeyError('boom')", r"bad\.py:2: KeyError: boom$"),
+        ("import algorist\nalgorist.get('bsf')", r"bad\.py:2: unknown algorithm 'bsf': did you"),
         ("assert 0", r"bad\.py:1: AssertionError$"),
         ("import sys\nsys.exit(3)", r"bad\.py:2: SystemExit: 3$"),
         ("\0", r"bad\.py: \w+: source code string cannot contain null bytes$"),
@@ -155,3 +157,38 @@ def test_features_may_have_the_names_of_methods(tmp_path):
     algorist.load_plugin(tmp_path / "methods.py")
     assert main(["train", "euclid", *TRAIN, str(tmp_path / "run")]) == 0
     assert main(["eval", str(tmp_path / "run"), "--n", "5", "--count", "2"]) == 0
+
+
+FIX = "which is not here: load the plug-in that registers it (--plugin FILE)"
+
+
+def errors(capsys, *arguments):
+    capsys.readouterr()
+    assert main(list(arguments)) == 2
+    return capsys.readouterr().err.removeprefix("algorist: error: ")
+
+
+@pytest.mark.parametrize("each", [[], ["--each"]])
+def test_a_run_without_the_plugin_of_its_algorithm_names_the_fix(
+    euclid, tmp_path, capsys, monkeypatch, each
+):
+    folder = tmp_path / "run"
+    assert main(["train", "euclid", *each, *TRAIN, str(folder)]) == 0
+    monkeypatch.delitem(sys.modules["algorist.algorithms"]._registry, "euclid")
+    needed = f": it needs the algorithm 'euclid', {FIX}\n"
+    assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
+    if not each:
+        best = folder / "best.safetensors"
+        assert errors(capsys, "eval", str(folder)) == f"{best}{needed}"
+        best.unlink()
+        assert errors(capsys, "eval", str(folder)) == f"{folder}{needed}"
+
+
+def test_a_run_without_the_plugin_of_its_processor_names_the_fix(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "run"
+    monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["deepsets"])
+    assert main(["train", "minimum", "--processor", "mine", *TRAIN, str(folder)]) == 0
+    monkeypatch.delitem(PROCESSORS, "mine")
+    needed = f": it needs the processor 'mine', {FIX}\n"
+    assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
+    assert errors(capsys, "eval", str(folder)) == f"{folder / 'best.safetensors'}{needed}"

@@ -14,6 +14,7 @@ from numba.core.errors import NumbaError
 
 from algorist.algorithms.compiling import reached
 from algorist.algorithms.frames import Buffers, Layout
+from algorist.errors import UnregisteredError
 from algorist.spec import MASKED, Feature, Kind
 
 _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
@@ -65,7 +66,7 @@ def reason(error: BaseException) -> str:
     # A KeyError shows its message as it shows keys, in quotes.
     said = error.args[0] if isinstance(error, KeyError) and error.args else error
     text = " ".join(str(said).split())
-    if type(error) is ValueError and text:
+    if type(error) in (ValueError, UnregisteredError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -14,7 +14,7 @@ from algorist.data.preparing import prepared
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
-from algorist.training.loading import BEST, CONFIG, expect_no_run, newest
+from algorist.training.loading import BEST, CONFIG, config_in, expect_no_run, newest
 from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
@@ -75,7 +75,7 @@ class Run:
         """
         folder = Path(folder)
         saved = newest(folder)
-        with _prepared(Config.from_json(saved.state["config"]), slot, peers):
+        with _prepared(config_in(folder, saved.state["config"]), slot, peers):
             trainer = Trainer.resume(saved, computing, slot, peers)
         run = cls(folder, trainer)
         run._forget_after(trainer.step)
