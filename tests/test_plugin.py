@@ -13,6 +13,8 @@ import pytest
 
 import algorist
 from algorist.cli import main
+from algorist.model.learner import Convention, Learner
+from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
 from algorist.spec import Spec
 
@@ -192,3 +194,16 @@ def test_a_run_without_the_plugin_of_its_processor_names_the_fix(tmp_path, capsy
     needed = f": it needs the processor 'mine', {FIX}\n"
     assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
     assert errors(capsys, "eval", str(folder)) == f"{folder / 'best.safetensors'}{needed}"
+
+
+def test_an_algorithm_without_hints_has_none_to_show(tmp_path, capsys):
+    text = re.sub(r"hints=\{.*\}", "hints={}", EXAMPLE.read_text()).replace("rest, larger, ", "")
+    text = text[: text.index("    copy(rest")].replace("smaller, ", "")
+    (tmp_path / "plain.py").write_text(f"{text}    record(trace)\n    gcd[0] = value[0]\n")
+    algorist.load_plugin(tmp_path / "plain.py")
+    file = str(tmp_path / "learner.safetensors")
+    Learner.new(["euclid", "minimum"], ModelConfig(hidden=16), Convention()).save(file)
+    words = ["eval", file, "--n", "4", "--count", "2", "--hints", "--over-time"]
+    for named in (["euclid"], ["euclid", "minimum"]):
+        assert main([*words, *named]) == 0
+        assert capsys.readouterr().out.count("euclid") == 1, "its score alone"
