@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 from numba.core.errors import NumbaError
 
 import algorist
+from algorist.algorithms.faults import reason
 from algorist.commands import Command
 from algorist.commands.bench import command as bench_command
 from algorist.commands.eval import command as eval_command
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"algorist: error: {error}", file=sys.stderr)
         return WRONG_INPUT
     except NumbaError as error:
-        print(f"algorist: error: cannot compile: {_shortened(error)}", file=sys.stderr)
+        print(f"algorist: error: {reason(error)}", file=sys.stderr)
         return WRONG_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -124,6 +124,7 @@ def _parser(argv: Sequence[str]) -> _Parser:
         epilog=_epilog([command.examples.split("\n")[0] for command in COMMANDS.values()]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[plugin],
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"algorist {algorist.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -144,16 +145,6 @@ def _parser(argv: Sequence[str]) -> _Parser:
 
 def _epilog(examples: Sequence[str]) -> str:
     return "examples:\n" + "\n".join(f"  {example}" for example in examples)
-
-
-def _shortened(error: NumbaError) -> str:
-    """What the compiler found and where, without its account of how it came there."""
-    text = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # colours, where colorama is installed
-    text = text.split("During: resolving callee type")[0]
-    lines = [line.strip() for line in text.splitlines()]
-    found = [line for line in lines if line and not line.startswith(("Failed in", "During"))]
-    place = re.search(r"at (\S+) \((\d+)\)$", text, re.MULTILINE)
-    return " ".join(found[:2]) + (f" ({place[1]}:{place[2]})" if place else "")
 
 
 def _close_stdout() -> None:

@@ -17,6 +17,24 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {what} {name!r}: {hint}"
 
 
+class UnregisteredError(ValueError):
+    """An algorithm or a processor that is not known here, though a plug-in may bring it."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]):
+        super().__init__(what, name, sorted(known))
+
+    def __str__(self) -> str:
+        return unknown(*self.args)
+
+    def needed_by(self, saved: Any) -> ValueError:
+        """The error for something saved that needs it: whoever loads that did not choose it."""
+        what, name, _ = self.args
+        return ValueError(
+            f"{saved}: it needs the {what} {name!r}, which is not here: "
+            "load the plug-in that registers it (--plugin FILE)"
+        )
+
+
 def positive(name: str, value: Any) -> int:
     """The value as an integer of at least 1."""
     try:

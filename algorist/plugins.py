@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 
 from algorist.algorithms import all_or_none
+from algorist.algorithms.faults import line_of, reason
 
 _PREFIX = "algorist_plugin_"
 """Of the names of modules that are plug-ins."""
@@ -34,26 +34,14 @@ def load_plugin(path: str | Path) -> None:
     try:
         with all_or_none():
             spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ValueError(f"plug-in {path}{_line(error, file)}: {_reason(error)}") from error
+        line = line_of(error, str(file))
+        place = f"{path}:{line}" if line else f"{path}"
+        raise ValueError(f"plug-in {place}: {reason(error)}") from error
 
 
 def loaded_plugins() -> list[str]:
     """The files that were loaded, for processes that are to know the same algorithms."""
     modules = [module for name, module in sys.modules.items() if name.startswith(_PREFIX)]
     return [str(module.__file__) for module in modules]
-
-
-def _line(error: Exception, file: Path) -> str:
-    """The line of the plug-in in which an error arose, as `:12`."""
-    if isinstance(error, SyntaxError):
-        return f":{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-    return f":{lines[-1]}" if lines else ""
-
-
-def _reason(error: Exception) -> str:
-    """A `ValueError` of ours explains itself; others need their name."""
-    return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"

@@ -118,6 +118,11 @@ class Feature:
     classes: int = 0
 
     def __post_init__(self) -> None:
+        if not self.name.isidentifier() or self.name.endswith("_"):
+            raise ValueError(
+                f"feature: got the name {self.name!r}, expected letters, digits and underscores, "
+                "no digit first and no underscore last"
+            )
         if (self.kind == Kind.CATEGORICAL) != (self.classes > 1):
             raise ValueError(
                 f"feature {self.name!r}: categorical features need 2 classes or more, others "

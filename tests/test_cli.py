@@ -220,6 +220,9 @@ def test_list_as_json_tells_everything(capsys):
             "plug-in: got 'nowhere.py', expected a Python file that exists",
         ),
         ("list --plugin", "argument --plugin: expected one argument"),
+        ("--plug mine.py list", "invalid choice: 'mine.py'"),
+        ("--plug=mine.py list", "unrecognized arguments: --plug=mine.py"),
+        ("--vers", "the following arguments are required: COMMAND"),
         ("list --frobnicate", "unrecognized arguments: --frobnicate"),
     ],
 )

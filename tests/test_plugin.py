@@ -13,10 +13,14 @@ import pytest
 
 import algorist
 from algorist.cli import main
+from algorist.model.learner import Convention, Learner
+from algorist.model.net import ModelConfig
+from algorist.model.processors import PROCESSORS
 from algorist.spec import Spec
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "euclid.py"
+TRAIN = ["--hidden", "16", "--sizes", "4", "--steps", "1", "--device", "cpu", "--out"]
 pytestmark = pytest.mark.usefixtures("own_registry", "piped")
 
 
@@ -72,12 +76,31 @@ def test_loading_twice_is_harmless_but_a_taken_name_is_an_error(euclid, tmp_path
         ("x = (", r"bad\.py:1: SyntaxError"),
         ("x = 1\ny = 1 / 0", r"bad\.py:2: ZeroDivisionError: division by zero"),
         ("import nowhere", r"bad\.py:1: ModuleNotFoundError: No module named 'nowhere'"),
+        ("raise RuntimeError('one\\n  two')", r"bad\.py:1: RuntimeError: one two$"),
+        ("\nraise KeyError('boom')", r"bad\.py:2: KeyError: boom$"),
+        ("import algorist\nalgorist.get('bsf')", r"bad\.py:2: unknown algorithm 'bsf': did you"),
+        ("assert 0", r"bad\.py:1: AssertionError$"),
+        ("import sys\nsys.exit(3)", r"bad\.py:2: SystemExit: 3$"),
+        ("\0", r"bad\.py: \w+: source code string cannot contain null bytes$"),
     ],
 )
 def test_a_broken_plugin_says_where(tmp_path, text, message):
     (tmp_path / "bad.py").write_text(text)
     with pytest.raises(ValueError, match=message):
         algorist.load_plugin(tmp_path / "bad.py")
+
+
+def test_a_plugin_whose_helper_is_broken_shows_its_own_line(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_helper.py").write_text("\n\nx = (")
+    (tmp_path / "bad.py").write_text("\nimport broken_helper")
+    with pytest.raises(ValueError, match=r"bad\.py:2: SyntaxError"):
+        algorist.load_plugin(tmp_path / "bad.py")
+
+
+def test_a_plugin_can_be_interrupted(tmp_path):
+    (tmp_path / "slow.py").write_text("raise KeyboardInterrupt")
+    assert main(["--plugin", str(tmp_path / "slow.py"), "list"]) == 130
 
 
 def test_a_plugin_that_failed_half_way_can_be_mended(tmp_path):
@@ -95,10 +118,14 @@ def test_a_plugin_that_cannot_be_compiled_is_one_line_at_the_command_line(tmp_pa
     broken = (
         EXAMPLE.read_text().replace("euclid(", "broken(").replace("gcd[0] = ", "gcd[0] = nix + ")
     )
-    (tmp_path / "broken.py").write_text(broken)
-    assert main(["--plugin", str(tmp_path / "broken.py"), "sample", "broken"]) == 2
-    error = capsys.readouterr().err
-    assert error == "algorist: error: cannot compile: NameError: name 'nix' is not defined\n"
+    file = tmp_path / "broken.py"
+    file.write_text(broken)
+    line = 1 + broken[: broken.index("nix")].count("\n")
+    assert main(["--plugin", str(file), "sample", "broken"]) == 2
+    assert capsys.readouterr().err == (
+        "algorist: error: broken: cannot compile: NameError: name 'nix' is not defined "
+        f"({file}:{line})\n"
+    )
 
 
 def run(*arguments, **environment):
@@ -130,6 +157,53 @@ def test_features_may_have_the_names_of_methods(tmp_path):
         text = re.sub(rf"\b{name}\b", other, text)
     (tmp_path / "methods.py").write_text(text)
     algorist.load_plugin(tmp_path / "methods.py")
-    words = ["train", "euclid", "--hidden", "16", "--sizes", "4", "--steps", "1"]
-    assert main([*words, "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
+    assert main(["train", "euclid", *TRAIN, str(tmp_path / "run")]) == 0
     assert main(["eval", str(tmp_path / "run"), "--n", "5", "--count", "2"]) == 0
+
+
+FIX = "which is not here: load the plug-in that registers it (--plugin FILE)"
+
+
+def errors(capsys, *arguments):
+    capsys.readouterr()
+    assert main(list(arguments)) == 2
+    return capsys.readouterr().err.removeprefix("algorist: error: ")
+
+
+@pytest.mark.parametrize("each", [[], ["--each"]])
+def test_a_run_without_the_plugin_of_its_algorithm_names_the_fix(
+    euclid, tmp_path, capsys, monkeypatch, each
+):
+    folder = tmp_path / "run"
+    assert main(["train", "euclid", *each, *TRAIN, str(folder)]) == 0
+    monkeypatch.delitem(sys.modules["algorist.algorithms"]._registry, "euclid")
+    needed = f": it needs the algorithm 'euclid', {FIX}\n"
+    assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
+    if not each:
+        best = folder / "best.safetensors"
+        assert errors(capsys, "eval", str(folder)) == f"{best}{needed}"
+        best.unlink()
+        assert errors(capsys, "eval", str(folder)) == f"{folder}{needed}"
+
+
+def test_a_run_without_the_plugin_of_its_processor_names_the_fix(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "run"
+    monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["deepsets"])
+    assert main(["train", "minimum", "--processor", "mine", *TRAIN, str(folder)]) == 0
+    monkeypatch.delitem(PROCESSORS, "mine")
+    needed = f": it needs the processor 'mine', {FIX}\n"
+    assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
+    assert errors(capsys, "eval", str(folder)) == f"{folder / 'best.safetensors'}{needed}"
+
+
+def test_an_algorithm_without_hints_has_none_to_show(tmp_path, capsys):
+    text = re.sub(r"hints=\{.*\}", "hints={}", EXAMPLE.read_text()).replace("rest, larger, ", "")
+    text = text[: text.index("    copy(rest")].replace("smaller, ", "")
+    (tmp_path / "plain.py").write_text(f"{text}    record(trace)\n    gcd[0] = value[0]\n")
+    algorist.load_plugin(tmp_path / "plain.py")
+    file = str(tmp_path / "learner.safetensors")
+    Learner.new(["euclid", "minimum"], ModelConfig(hidden=16), Convention()).save(file)
+    words = ["eval", file, "--n", "4", "--count", "2", "--hints", "--over-time"]
+    for named in (["euclid"], ["euclid", "minimum"]):
+        assert main([*words, *named]) == 0
+        assert capsys.readouterr().out.count("euclid") == 1, "its score alone"

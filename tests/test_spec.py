@@ -77,6 +77,13 @@ def test_features_move_and_are_replaced_in_their_place():
     assert [f.name for f in spec.replaced("a", other).hints] == ["c", "b_h"]
 
 
+@pytest.mark.parametrize("name", ["", "a.b", "a b", "1st", "x-y", "x_"])
+def test_features_have_names_that_parameters_can_have(name):
+    message = f"feature: got the name {name!r}, expected letters, digits and underscores"
+    with pytest.raises(ValueError, match=message):
+        Spec.of(inputs={name: node.scalar}, hints={}, outputs={})
+
+
 def test_bad_specs_are_refused():
     with pytest.raises(ValueError, match="got x more than once"):
         Spec.of(inputs={"x": node.scalar}, hints={}, outputs={"x": node.mask})

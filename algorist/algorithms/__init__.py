@@ -18,7 +18,7 @@ from algorist.algorithms import (
     strings,
 )
 from algorist.algorithms.declaring import Algorithm, algorithm
-from algorist.errors import unknown
+from algorist.errors import UnregisteredError
 
 _FAMILIES = (
     sorting,
@@ -64,7 +64,7 @@ def algorithms() -> list[str]:
 def get(name: str) -> Algorithm:
     """The declaration of an algorithm."""
     if name not in _registry:
-        raise ValueError(unknown("algorithm", name, _registry))
+        raise UnregisteredError("algorithm", name, _registry)
     return _registry[name]
 
 

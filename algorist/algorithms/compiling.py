@@ -82,17 +82,22 @@ def clear(vector):
 
 def _digest(template: Callable, function: Callable) -> str:
     """Stands for all that goes into the machine code from files other than the function's own."""
-    reached: list[Any] = [template, function]
     parts = set()
-    for one in reached:  # grows as helpers, and helpers of helpers, are found
+    for one in reached(template, function):
         if one.__code__.co_filename != function.__code__.co_filename:
             parts.add(_file_digest(one.__code__.co_filename))
-        for value in _referred(one):
-            if isinstance(value, int | float | str | tuple):
-                parts.add(repr(value))
-            elif hasattr(value, "py_func") and value.py_func not in reached:
-                reached.append(value.py_func)
+        values = (v for v in _referred(one) if isinstance(v, int | float | str | tuple))
+        parts.update(map(repr, values))
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:12]
+
+
+def reached(*functions: Any) -> list[Any]:
+    """The functions, the compiled helpers that they call, and the helpers of these."""
+    found = list(functions)
+    for one in found:  # grows on the way
+        helpers = (v.py_func for v in _referred(one) if hasattr(v, "py_func"))
+        found += [helper for helper in dict.fromkeys(helpers) if helper not in found]
+    return found
 
 
 def _referred(function: Any) -> Iterator[Any]:

@@ -18,7 +18,9 @@ calls `record(trace)` where a step ends, the first time before the first move.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.compiling import is_kept
+from algorist.algorithms.faults import check_values, told
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.natural import Answer
 from algorist.algorithms.own import Arrays, Check, derive, own_problem
@@ -75,6 +78,14 @@ class Algorithm:
     def __post_init__(self) -> None:
         if "pos" not in self.spec:
             raise ValueError(f"algorithm {self.name}: its inputs lack 'pos': node.scalar")
+        if not self.spec.outputs:
+            raise ValueError(f"algorithm {self.name}: got no outputs, expected at least one")
+        parameters = list(inspect.signature(self.run).parameters)
+        if parameters[-1:] != ["trace"]:
+            raise ValueError(
+                f"algorithm {self.name}: got the parameters ({', '.join(parameters)}), "
+                "expected 'trace' as the last"
+            )
         for name in (*self.touches, *self.sampler.features):
             if name not in self.spec:
                 known = [feature.name for feature in self.spec]
@@ -100,9 +111,9 @@ class Algorithm:
         options, layout = self._drawing(n, count, options or {})
         now, inputs = layout.empty(), layout.empty(count)
         windows = tuple(layout.window(now, name) for name in self.sampler.features)
-        self.sampler.draw_batch(
-            seed_words(seed), (tuple(now), tuple(inputs)), windows, self.sampler.arguments(options)
-        )
+        words, arguments = seed_words(seed), self.sampler.arguments(options)
+        with self._told(self.sampler.draw):
+            self.sampler.draw_batch(words, (tuple(now), tuple(inputs)), windows, arguments)
         derive(layout, inputs)
         return self._traced(layout, inputs)
 
@@ -144,6 +155,7 @@ class Algorithm:
         return layout
 
     def _traced(self, layout: Layout, inputs: Buffers) -> Batch:
+        self._check(layout, inputs)
         n, count = layout.n, len(inputs.floats)
         hint_layout, output_layout = Layout(self.spec.hints, n), Layout(self.spec.outputs, n)
         now, hint, output = layout.empty(), hint_layout.empty(), output_layout.empty()
@@ -155,20 +167,27 @@ class Algorithm:
             if not hint_layout.fits(steps * count):
                 steps = 0  # perhaps the runs are shorter: count their steps first
             tape = hint_layout.empty(steps, count)
-            self._run_batch(
-                (tuple(now), tuple(inputs)),
-                (tuple(hint), tuple(tape)),
-                (tuple(output), tuple(outputs)),
-                windows,
-                lengths,
-            )
+            with self._told(self.run):
+                self._run_batch(
+                    (tuple(now), tuple(inputs)),
+                    (tuple(hint), tuple(tape)),
+                    (tuple(output), tuple(outputs)),
+                    windows,
+                    lengths,
+                )
             needed = int(lengths.max())
             if needed <= steps:
                 break
             if not hint_layout.fits(needed * count):
                 raise ValueError(_too_large(self.name, n, count, f"{needed} steps"))
             self._tape_lengths[n] = needed
+        if not lengths.all():
+            raise ValueError(
+                f"{self.name}: got no step, expected record(trace) to be called at least once"
+            )
         tape = Buffers(*(bank[:needed] for bank in tape))
+        self._check(hint_layout, tape)
+        self._check(output_layout, outputs)
         valid = np.arange(needed)[:, None] < lengths
         return Batch(
             self.spec,
@@ -177,6 +196,15 @@ class Algorithm:
             output_layout.unpack(outputs),
             lengths,
         )
+
+    def _told(self, function: Callable) -> AbstractContextManager[None]:
+        """Where one of its functions may fail, if it is a user's: ours are tested."""
+        return nullcontext() if self.is_part_of_the_package else told(self.name, function)
+
+    def _check(self, layout: Layout, buffers: Buffers) -> None:
+        """Complain about values that make no sense, in an algorithm of a user's own."""
+        if not self.is_part_of_the_package:
+            check_values(self.name, layout, buffers)
 
     def _windows(self, *frames: tuple[Layout, Buffers]) -> tuple[np.ndarray, ...]:
         stages = {feature.name: frame for frame in frames for feature in frame[0].features}
@@ -190,6 +218,13 @@ class Algorithm:
     def touches(self) -> tuple[str, ...]:
         """The features that the run names as its parameters."""
         return tuple(name.rstrip("_") for name in inspect.signature(self.run).parameters)[:-1]
+
+    @property
+    def is_part_of_the_package(self) -> bool:
+        """Whether it is one of the benchmark's, and no other that has its name."""
+        module = self.run.__module__
+        ours = module.startswith("algorist.algorithms.")
+        return ours and getattr(sys.modules[module], self.name, None) is self
 
     @property
     def is_compiled(self) -> bool:

@@ -11,7 +11,6 @@ The names and defaults of options are the benchmark's.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +66,7 @@ def split(algorithm: str | Algorithm, name: str) -> Batch:
     if name not in SPLITS:
         raise ValueError(unknown("split", name, SPLITS))
     algorithm, wanted = declared(algorithm), SPLITS[name]
-    if not is_part_of_the_package(algorithm):
+    if not algorithm.is_part_of_the_package:
         return wanted.generate(algorithm)
     file = path(algorithm, name)
     try:
@@ -101,10 +100,3 @@ def beginning(algorithm: str | Algorithm, name: str, samples: int | None) -> Bat
 def declared(algorithm: str | Algorithm) -> Algorithm:
     """The declaration of an algorithm that is given by itself or by its name."""
     return algorithm if isinstance(algorithm, Algorithm) else get(algorithm)
-
-
-def is_part_of_the_package(algorithm: Algorithm) -> bool:
-    """Whether an algorithm is one of the benchmark's, and no other that has its name."""
-    module = algorithm.run.__module__
-    ours = module.startswith("algorist.algorithms.")
-    return ours and getattr(sys.modules[module], algorithm.name, None) is algorithm

@@ -83,7 +83,7 @@ def cores() -> int:
 def _is_prepared(name: str, splits: Sequence[str]) -> bool:
     """Whether others have nothing to do: they do not know algorithms from outside this package."""
     algorithm = get(name)
-    if not official.is_part_of_the_package(algorithm):
+    if not algorithm.is_part_of_the_package:
         return True
     return algorithm.is_compiled and all(official.path(algorithm, s).exists() for s in splits)
 

@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from algorist.algorithms import get
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
+from algorist.errors import UnregisteredError
 from algorist.model.net import ModelConfig, Net
 from algorist.spec import Feature, Kind, Location, Spec, Stage
 
@@ -183,6 +184,8 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
     try:
         learner = _described(description)
         learner.net.load_state_dict(tensors)
+    except UnregisteredError as error:
+        raise error.needed_by(path) from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(f"{path}: the saved learner is not whole ({error})") from error
     learner.net.to(device).eval()
@@ -195,6 +198,8 @@ def _feature(name: str, stage: str, location: str, kind: str, classes: int) -> F
 
 def _described(description: Mapping[str, Any]) -> Learner:
     """A learner like the described one, with other weights."""
+    for name in description["specs"]:
+        get(name)
     specs = {
         name: Spec(tuple(_feature(**feature) for feature in features))
         for name, features in description["specs"].items()

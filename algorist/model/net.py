@@ -27,7 +27,6 @@ from algorist.model.window import Window
 from algorist.spec import Feature, Spec
 
 _CHOICES = {
-    "processor": processors.PROCESSORS,
     "hints": ("encoded_decoded", "decoded_only", "none"),
     "feedback": ("soft", "hard", "hard_on_eval"),
     "scalar_hint_init": ("xavier", "default"),
@@ -56,6 +55,7 @@ class ModelConfig:
     """How the encoders of scalar hints start: xavier (small) or default."""
 
     def __post_init__(self) -> None:
+        processors.get(self.processor)
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(unknown(name, getattr(self, name), choices))
@@ -79,9 +79,8 @@ class Net(nn.Module):
         super().__init__()
         self.specs, self.config, self.replicas = dict(specs), config, len(seeds)
         replicas, h = self.replicas, config.hidden
-        self.processor = processors.build(
-            config.processor,
-            processors.Sizes(replicas, h, config.triplet_features, config.heads, config.layer_norm),
+        self.processor = processors.get(config.processor)(
+            processors.Sizes(replicas, h, config.triplet_features, config.heads, config.layer_norm)
         )
         triplets = self.processor.triplet_features > 0
         xavier = config.scalar_hint_init == "xavier"

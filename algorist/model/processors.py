@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, relu
 
-from algorist.errors import unknown
+from algorist.errors import UnregisteredError
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Maps, ProcessMaps, Update
 from algorist.kernels.ops import Kernels
@@ -365,8 +365,8 @@ PROCESSORS = {**_BUILDERS, **_variants()}
 """Every processor by its name."""
 
 
-def build(name: str, sizes: Sizes) -> Processor:
-    """The processor of that name."""
+def get(name: str) -> Callable[[Sizes], Processor]:
+    """What makes a processor of that name."""
     if name not in PROCESSORS:
-        raise ValueError(unknown("processor", name, PROCESSORS))
-    return PROCESSORS[name](sizes)
+        raise UnregisteredError("processor", name, PROCESSORS)
+    return PROCESSORS[name]

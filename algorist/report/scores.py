@@ -152,7 +152,10 @@ def hint_table(rows: Sequence[Scored], sign: str) -> Table:
 def time_table(rows: Sequence[Scored]) -> Table:
     """How the hints' scores change over a run: means over the replicas at a few steps."""
     table = _table("algorithm", "hint")
-    longest = max(len(x) for row in rows for x in row.evaluations[0].hints_over_time.values())
+    rows = [row for row in rows if row.evaluations[0].hints_over_time]
+    longest = max(
+        (len(x) for row in rows for x in row.evaluations[0].hints_over_time.values()), default=0
+    )
     for number in range(min(_SHOWN_STEPS, longest)):
         table.add_column("step ..." if number == 0 else "", justify="right", no_wrap=True)
     for row in rows:

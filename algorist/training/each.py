@@ -10,7 +10,7 @@ from typing import NamedTuple
 from algorist.atomic import replace_text
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
-from algorist.training.loading import CONFIG, EACH, expect_no_run, is_run, newest
+from algorist.training.loading import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 from algorist.training.run import Run
 from algorist.training.slots import Slot
 
@@ -44,7 +44,7 @@ class Each:
     def resume(cls, folder: Path | str, steps: int | None = None) -> Each:
         """The runs of a folder. With `steps` all will end there."""
         folder = Path(folder)
-        each = cls(folder, Config.from_json((folder / EACH).read_text()))
+        each = cls(folder, config_in(folder, (folder / EACH).read_text()))
         if steps is not None:
             each._extend(steps)
         return each
@@ -73,7 +73,7 @@ class Each:
         if not is_run(folder):
             config = replace(self.config, algorithms=(algorithm,))
             return Run.start(folder, config, computing, slot)
-        own = Config.from_json((folder / CONFIG).read_text()).schedule.steps
+        own = config_in(folder, (folder / CONFIG).read_text()).schedule.steps
         return Run.resume(folder, computing, self.steps if self.steps != own else None, slot)
 
     def _extend(self, steps: int) -> None:

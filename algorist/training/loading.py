@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from algorist.errors import UnregisteredError
 from algorist.model.learner import Learner, read
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
@@ -39,7 +40,7 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
     if (path / BEST).exists():
         return read(path / BEST, device)
     if is_run(path):
-        return _best_in(newest(path), device)
+        return _best_in(path, device)
     if str(source) in known:
         return read(known[str(source)], device)
     _expect_one_run(path)
@@ -93,6 +94,14 @@ def newest(folder: Path) -> Checkpoint:
         raise ValueError(f"{folder}: {error}; pack the run again") from error
 
 
+def config_in(folder: Path, text: str) -> Config:
+    """The configuration that was saved in the folder of a run."""
+    try:
+        return Config.from_json(text)
+    except UnregisteredError as error:
+        raise error.needed_by(folder) from error
+
+
 def new_learner(config: Config) -> Learner:
     """The nets that a run begins with."""
     return Learner.new(config.algorithms, config.model, config.convention, config.seeds)
@@ -121,9 +130,10 @@ def best_learner(
     return Learner(learner.net, config.convention, about)
 
 
-def _best_in(saved: Checkpoint, device: torch.device | str) -> Learner:
-    config, state = Config.from_json(saved.state["config"]), saved.state
-    weights = saved.below("best/")
+def _best_in(folder: Path, device: torch.device | str) -> Learner:
+    saved = newest(folder)
+    state, weights = saved.state, saved.below("best/")
+    config = config_in(folder, state["config"])
     learner = best_learner(config, weights, saved.step, state["best_steps"], state["best_scores"])
     learner.net.to(device).eval()
     return learner

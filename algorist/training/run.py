@@ -15,7 +15,7 @@ from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
-from algorist.training.loading import BEST, CONFIG, expect_no_run, newest
+from algorist.training.loading import BEST, CONFIG, config_in, expect_no_run, newest
 from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
@@ -76,7 +76,7 @@ class Run:
         """
         folder = Path(folder)
         saved = newest(folder)
-        config = Config.from_json(saved.state["config"])
+        config = config_in(folder, saved.state["config"])
         _expect_unchanged(folder / CONFIG, config)
         with _prepared(config, slot, peers):
             trainer = Trainer.resume(saved, computing, slot, peers)

@@ -1,0 +1,112 @@
+"""Faults in algorithms of users' own, told in one line: whose, what and where."""
+
+from __future__ import annotations
+
+import dis
+import os
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from algorist.algorithms.compiling import reached
+from algorist.algorithms.frames import Buffers, Layout
+from algorist.errors import UnregisteredError
+from algorist.spec import MASKED, Feature, Kind
+
+_PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
+"""How Numba names a line, the second time from the folder at hand."""
+
+
+@contextmanager
+def told(name: str, function: Callable) -> Iterator[None]:
+    """Whatever fails in an algorithm's function is a `ValueError`, its compilation too."""
+    try:
+        yield
+    except NumbaError as error:
+        raise ValueError(f"{name}: {_uncompiled(error, function)}") from error
+    except Exception as error:
+        code = function.__code__
+        line = line_of(error, code.co_filename) or code.co_firstlineno
+        raise ValueError(f"{name}: {reason(error)} ({code.co_filename}:{line})") from error
+
+
+def check_values(name: str, layout: Layout, buffers: Buffers) -> None:
+    """Complain about values that no feature of its kind has: these go unseen in compiled code."""
+    for feature in layout.features:
+        cells = layout.window(buffers, feature.name)
+        if feature.kind == Kind.SCALAR:
+            wrong, expected = cells[~np.isfinite(cells)], "finite numbers"
+        else:
+            least, most, expected = _range(feature, layout.n)
+            wrong = cells[(cells < least) | (cells > most)]
+        if wrong.size:
+            raise ValueError(
+                f"{name}: {feature.kind} {feature.name!r} got {wrong[0]}, expected {expected}"
+            )
+
+
+def _range(feature: Feature, n: int) -> tuple[int, int, str]:
+    """The least and the largest integer that a cell may hold, and both in words."""
+    if feature.kind == Kind.MASK:
+        return MASKED, 1, f"0, 1 or {MASKED}"
+    if feature.kind == Kind.CATEGORICAL:
+        last = feature.classes - 1
+        return MASKED, last, f"classes 0 to {last}, or {MASKED}"
+    return 0, n - 1, f"nodes 0 to {n - 1}"
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, on one line: errors of ours explain themselves, others need their name."""
+    if isinstance(error, NumbaError):
+        return _uncompiled(error)
+    # A KeyError shows its message as it shows keys, in quotes.
+    said = error.args[0] if isinstance(error, KeyError) and error.args else error
+    text = " ".join(str(said).split())
+    if type(error) in (ValueError, UnregisteredError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def line_of(error: BaseException, file: str) -> int | None:
+    """The line of a file in which an error arose; None: it arose elsewhere."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    return lines[-1] if lines else None
+
+
+def _uncompiled(error: NumbaError, *functions: Callable) -> str:
+    """What the compiler found and where, without its account of how it came there."""
+    text = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # colours, where colorama is installed
+    text = text.split("During: resolving callee type")[0]
+    lines = [line.strip() for line in text.split('\nFile "')[0].splitlines()]
+    found = [line for line in lines if line and not line.startswith(("Failed in", "During"))]
+    place = _place(text, functions)
+    return f"cannot compile: {' '.join(found[:2])}" + (f" ({place})" if place else "")
+
+
+def _place(text: str, functions: Sequence[Callable]) -> str | None:
+    """The file and the line that the compiler names, or that it should have named."""
+    for pattern in _PLACES:
+        if named := re.search(pattern, text, re.MULTILINE):
+            return f"{os.path.abspath(named[1])}:{named[2]}"
+    if (unknown := re.search(r"name '(\w+)' is not defined", text)) and (
+        place := _use_of(unknown[1], functions)
+    ):
+        return place
+    codes = [function.__code__ for function in functions]
+    return f"{codes[0].co_filename}:{codes[0].co_firstlineno}" if codes else None
+
+
+def _use_of(name: str, functions: Sequence[Callable]) -> str | None:
+    """Where functions, or the helpers that they call, use a global name."""
+    for function in reached(*functions):
+        for step in dis.get_instructions(function):
+            if step.opname == "LOAD_GLOBAL" and step.argval == name and step.positions:
+                return f"{function.__code__.co_filename}:{step.positions.lineno}"
+    return None
