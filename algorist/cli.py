@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from numba.core.errors import NumbaError
@@ -49,12 +52,15 @@ COMMANDS: dict[str, Command] = {
 
 PLUGINS = "ALGORIST_PLUGINS"
 WRONG_INPUT, INTERRUPTED = 2, 130
+_OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory")
+"""How PyTorch says so, whose errors are of no kind of their own."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        code = _run(sys.argv[1:] if argv is None else list(argv))
+        with _warnings_on_one_line():
+            code = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
@@ -65,9 +71,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NumbaError as error:
         print(f"algorist: error: {reason(error)}", file=sys.stderr)
         return WRONG_INPUT
+    except RuntimeError as error:
+        if not _OUT_OF_MEMORY.search(str(error)):
+            raise
+        print(f"algorist: error: there is not enough memory ({reason(error)})", file=sys.stderr)
+        return WRONG_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
     return code
+
+
+@contextmanager
+def _warnings_on_one_line() -> Iterator[None]:
+    """Warnings are for the user, who does not care which line of ours has them."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"algorist: warning: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _run(argv: list[str]) -> int:

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -220,6 +221,26 @@ def test_folders_that_cannot_be_made_are_refused_at_once(
     got = "roads.csv, which is a file" if folder else "''"
     assert f"{option}: got {got}, expected a folder" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["roads.csv"]
+
+
+def test_too_little_memory_is_told_in_one_line(capsys, tmp_path):
+    words = ["train", "bfs", "--out", str(tmp_path / "run"), "--hidden", "99999999"]
+    assert main([*words, "--device", "cpu"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("algorist: error: there is not enough memory (")
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_warnings_do_not_tell_where_they_arise(tmp_path):
+    folder = tmp_path / "run"
+    assert train(folder, "bfs", "--steps", "2", "--checkpoint-every", "1") == 0
+    (folder / "checkpoints" / "00000002" / "state.json").write_text("scribble")
+    words = [sys.executable, "-m", "algorist", "resume", str(folder), "--device", "cpu"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert re.fullmatch(
+        r"algorist: warning: the checkpoint .*: trying the one before\n", ended.stderr
+    )
 
 
 @pytest.mark.skipif(ON_GPU, reason="there is a GPU")

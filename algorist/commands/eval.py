@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _COUNT = 32
 _TEST = "test"
+_PAPER = "Triplet-GMPNN trained on one algorithm each (Ibarz et al., 2022)"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -108,11 +109,13 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_test: bool) -> None:
     from algorist.experiments.results import sample_count
     from algorist.report import scores
+    from algorist.report.published import published
 
     sign = terminal.plus_minus
     terminal.print(scores.score_table(rows, sign, paper=is_test))
     if is_test:
-        terminal.print("\npaper: Triplet-GMPNN trained on one algorithm each (Ibarz et al., 2022)")
+        if any(row.algorithm in published() for row in rows):
+            terminal.print(f"\npaper: {_PAPER}")
         if any(row.samples < sample_count(row.algorithm, None) for row in rows):
             terminal.print(f"samples: only the first {arguments.samples} of each official test")
     if arguments.hints:

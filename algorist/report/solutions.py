@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.table import Table
 
-from algorist.algorithms import Algorithm
+from algorist.algorithms import Algorithm, get
 from algorist.errors import counted
 from algorist.report.notation import Values
 from algorist.report.terminal import Terminal
@@ -94,7 +94,8 @@ def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison
     )
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     keys = list(dict.fromkeys([*ours, *theirs]))
-    headings = ("node" if keys != [""] else "", "net", "algorithm")
+    outputs = [feature.name for feature in get(solution.algorithm).spec.outputs]
+    headings = ("output" if keys == outputs else "node", "net", "algorithm")
     if keys == [""]:  # a single answer each: one above the other
         table.show_header = False
         table.add_row(headings[1], ours[""])

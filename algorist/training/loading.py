@@ -72,7 +72,7 @@ def expect_no_run(folder: Path) -> None:
 def _expect_one_run(folder: Path) -> None:
     """Complain about a folder of several runs where one is needed."""
     if is_each(folder):
-        first = Config.from_json((folder / EACH).read_text(encoding="utf-8")).algorithms[0]
+        first = config_in(folder, (folder / EACH).read_text()).algorithms[0]
         raise ValueError(
             f"{folder}: there are several runs here, expected one, such as {folder / first}"
         )

@@ -159,7 +159,7 @@ class Run:
 
 def _expect_unchanged(file: Path, config: Config) -> None:
     """Complain if somebody has changed settings that a run goes by from its beginning."""
-    written = Config.from_json(file.read_text(encoding="utf-8"))
+    written = config_in(file.parent, file.read_text())
     written = replace(written, schedule=config.schedule)  # which may be behind its checkpoint
     before, now = _flat(config), _flat(written)
     changed = [name for name in before if before[name] != now[name]]
