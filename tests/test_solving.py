@@ -284,7 +284,7 @@ def test_no_problems_have_no_solutions(learner):
         ("kmp_matcher", {"text": "abcde", "pattern": "a"}, "got the letters 'abcde', expected at"),
         ("kmp_matcher", {"text": "", "pattern": "a"}, "text: got '', expected one or more"),
         ("graham_scan", {"points": [1, 2]}, r"points: got \[1, 2\], expected pairs"),
-        ("sort", {"key": [1]}, "unknown algorithm 'sort'"),
+        ("sort", {"key": [1]}, "unknown algorithm for this net 'sort'"),
     ],
 )
 def test_bad_inputs_are_refused_in_one_line(learner, name, inputs, message):
