@@ -3,11 +3,12 @@
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import torch
 
-import algorist  # noqa: F401 (its registry is what is replaced below)
+import algorist
 
 if not torch.cuda.is_available():
     # Triton's own interpreter runs the fused kernels; it is asked for once, at the first import.
@@ -32,6 +33,13 @@ def own_registry(monkeypatch):
     yield
     for name in [name for name in sys.modules if name.startswith("algorist_plugin_")]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def euclid(own_registry):
+    """The algorithm of the example, beside the thirty."""
+    algorist.load_plugin(Path(__file__).parent / "examples" / "euclid.py")
+    return algorist.get("euclid")
 
 
 @pytest.fixture

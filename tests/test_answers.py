@@ -24,9 +24,8 @@ def right(name, batch, outputs):
     return right_answers(algorist.get(name), batch.inputs, outputs, batch.outputs)
 
 
-def test_scalars_may_be_off_a_little(own_registry):
-    algorist.load_plugin("examples/euclid.py")
-    batch = algorist.get("euclid").trace(value=[12, 18])
+def test_scalars_may_be_off_a_little(euclid):
+    batch = euclid.trace(value=[12, 18])
     for gcd, expected in ((6.0, True), (6.29, True), (5.71, True), (6.31, False), (np.nan, False)):
         assert right("euclid", batch, {"gcd": np.array([gcd])}) == [expected]
 

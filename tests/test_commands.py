@@ -1,7 +1,6 @@
 """Training, resuming and testing from the command line."""
 
 import json
-import os
 import pickle
 import re
 import signal
@@ -15,6 +14,7 @@ import golden
 import numpy as np
 import pytest
 import torch
+from processes import PATIENCE, running
 from small import ON_GPU
 
 import algorist
@@ -345,19 +345,11 @@ def test_ctrl_c_finishes_the_step_saves_and_says_how_to_go_on(tmp_path):
     folder = tmp_path / "run"
     words = ["train", "bfs", "--out", str(folder), *SMALL]
     words += ["--steps", "100000", "--validate-every", "3"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "algorist", *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-    )
-    assert process.stdout is not None
-    while not process.stdout.readline().startswith("step"):
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with running("-m", "algorist", *words) as process:
+        while not process.stdout.readline().startswith("step"):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "finishing this step" in err
     assert "Traceback" not in err

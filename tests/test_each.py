@@ -2,11 +2,11 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 import weakref
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 import small
 import torch
+from processes import PATIENCE, running
 from small import needs_gpu
 
 from algorist.cli import main
@@ -165,30 +166,24 @@ def test_all_runs_of_a_folder_can_be_extended(capsys, tmp_path, alone):
         assert_same_run(tmp_path / name, alone / name)
 
 
+@contextmanager
 def started(folder, *words):
     """A training of two runs in a process of its own, once both have begun."""
-    words = ["train", "bfs", "minimum", "--each", "--at-once", "2", "--out", str(folder), *words]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "algorist", *words, *SMALL, "--steps", "100000"],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-    )
-    seen = set()
-    while len(seen) < 2:
-        line = process.stdout.readline()
-        assert process.poll() is None
-        if " step " in line:
-            seen.add(line.split()[0])
-    return process
+    words = ["bfs", "minimum", "--each", "--at-once", "2", "--out", folder, *SMALL, *words]
+    with running("-m", "algorist", "train", *words, "--steps", "100000") as process:
+        seen = set()
+        while len(seen) < 2:
+            line = process.stdout.readline()
+            assert process.poll() is None
+            if " step " in line:
+                seen.add(line.split()[0])
+        yield process
 
 
 def test_ctrl_c_saves_all_runs(tmp_path):
-    process = started(tmp_path, "--validate-every", "2")
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with started(tmp_path, "--validate-every", "2") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "finishing this step" in err
     assert "Traceback" not in err
@@ -197,13 +192,30 @@ def test_ctrl_c_saves_all_runs(tmp_path):
     assert f"to go on: algorist resume {tmp_path}" in out
 
 
+SLOW = """
+import time
+from algorist.training.trainer import Trainer
+
+def learn(trainer, lesson):
+    usual(trainer, lesson)
+    if trainer.step >= 2:
+        time.sleep(10**6)
+
+usual, Trainer._learn = Trainer._learn, learn
+"""
+
+
 def test_a_second_ctrl_c_does_not_wait(tmp_path):
-    process = started(tmp_path, "--validate-every", "2", "--workers", "2")
-    for _ in range(2):
+    plugin = tmp_path / "slow.py"
+    plugin.write_text(SLOW)
+    words = ["--validate-every", "2", "--workers", "2", "--plugin", plugin]
+    with started(tmp_path / "runs", *words) as process:
         process.send_signal(signal.SIGINT)
-        time.sleep(0.01)
-    process.communicate(timeout=60)
+        assert "finishing this step" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
+    assert "saved at step" not in out
 
 
 # Failures

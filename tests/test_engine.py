@@ -1,16 +1,13 @@
 """The engine: packed and padded windows, learning steps direct and captured, on CPU and GPU."""
 
 import os
-import subprocess
-import sys
-import time
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import small
 import torch
+from processes import is_running, running, wait_until
 from small import needs_gpu
 
 from algorist.data import official
@@ -358,28 +355,10 @@ def test_workers_end_with_the_process_that_is_killed(tmp_path):
         "print(*(p.pid for p in multiprocessing.active_children()), flush=True)\n"
         "[None for _ in steps]\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parent,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
-    )
-    workers = [int(word) for word in process.stdout.readline().split()]
-    assert len(workers) == 2
-    process.kill()
-    process.wait()
-    deadline = time.monotonic() + 60
-    while any(is_running(worker) for worker in workers):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def is_running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    with running("-c", program) as process:
+        workers = [int(word) for word in process.stdout.readline().split()]
+        assert len(workers) == 2
+    wait_until(lambda: not any(is_running(worker) for worker in workers))
 
 
 # Examinations

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -272,9 +271,8 @@ def test_the_score_of_an_evaluation_is_the_mean_over_its_outputs():
     assert Evaluation({"a": 0.5, "b": 1.0}, correct=1.0, quality=0.75).score == 0.75
 
 
-def test_a_smaller_error_is_of_higher_quality_where_the_output_is_a_number(own_registry):
-    algorist.load_plugin(Path(__file__).parent.parent / "examples" / "euclid.py")
-    batch = algorist.get("euclid").sample(4, 8, 0)
+def test_a_smaller_error_is_of_higher_quality_where_the_output_is_a_number(euclid):
+    batch = euclid.sample(4, 8, 0)
     (poor,) = evaluate(learner("euclid"), "euclid", batch)
     assert poor.outputs["gcd"] > 0
     assert poor.quality == -poor.outputs["gcd"] == -poor.score

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import signal
-import time
+import threading
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -12,10 +12,12 @@ from types import SimpleNamespace
 import made_up
 import pytest
 import small
+from processes import PATIENCE
 
 import algorist
 from algorist.cli import main
 from algorist.commands import conduct_each
+from algorist.commands.conduct import Interrupt
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
 from algorist.experiments.identity import recipe_of
@@ -169,9 +171,8 @@ def test_no_part_is_trained_twice():
     assert set(trained) == {part.recipe for part in PLAN.parts.values()}
 
 
-@pytest.mark.usefixtures("own_registry")
+@pytest.mark.usefixtures("euclid")
 def test_algorithms_of_users_take_no_part():
-    algorist.load_plugin("examples/euclid.py")
     assert recipe_of(Plan().of("generalist")[0].config) == PLAN.of("generalist")[0].recipe
     with pytest.raises(ValueError, match="algorithm of the paper"):
         Plan(["euclid"])
@@ -262,16 +263,21 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkeypatch):
-    learn, learnt = Trainer._learn, []
+    learn, learnt, handle, heard = Trainer._learn, [], Interrupt._handle, threading.Event()
 
     def interrupted(trainer, lesson):
         learn(trainer, lesson)
         learnt.append(lesson.place.algorithm)
         if len(learnt) == 2:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.5)  # the main thread hears of it
+            assert heard.wait(PATIENCE)
+
+    def handled(interrupt, *details):
+        handle(interrupt, *details)
+        heard.set()
 
     monkeypatch.setattr(Trainer, "_learn", interrupted)
+    monkeypatch.setattr(Interrupt, "_handle", handled)
     assert reproduce(tmp_path, "specialists") == 128 + signal.SIGINT
     assert "saved at step 2" in capfd.readouterr().out
     assert reproduce(tmp_path, "specialists") == 0

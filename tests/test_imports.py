@@ -90,11 +90,11 @@ def test_nothing_heavy_is_imported_at_the_base(program):
     assert not {"torch", "matplotlib", "networkx", "tensorboard", "triton"} & set(loaded)
 
 
-def test_the_import_takes_under_half_a_second():
-    # Processor time: whatever else the machine does shall not decide.
+def test_the_import_takes_little_longer_than_that_of_numba():
     clock = "import time; start = time.process_time()"
-    times = [
-        float(fresh(f"{clock}; import algorist; print(time.process_time() - start)"))
-        for _ in range(4)
-    ]
-    assert min(times) < 0.5
+
+    def seconds(program):
+        timed = f"{clock}; {program}; print(time.process_time() - start)"
+        return min(float(fresh(timed)) for _ in range(4))
+
+    assert seconds("import algorist") < 2.5 * seconds("import numba")

@@ -26,9 +26,6 @@ def test_meanings_are_short_and_plain(name):
         assert not set(text) & set("|`*<>\n"), text  # it is shown in tables and in a page
 
 
-@pytest.mark.usefixtures("own_registry")
-def test_features_of_plugins_are_described_by_their_types():
-    algorist.load_plugin("examples/euclid.py")
-    euclid = algorist.get("euclid")
+def test_features_of_plugins_are_described_by_their_types(euclid):
     assert meaning(euclid, euclid.spec["rest"]) == "a number for each node"
     assert meaning(euclid, euclid.spec["larger"]) == "one of the nodes"

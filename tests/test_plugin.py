@@ -24,12 +24,6 @@ TRAIN = ["--hidden", "16", "--sizes", "4", "--steps", "1", "--device", "cpu", "-
 pytestmark = pytest.mark.usefixtures("own_registry", "piped")
 
 
-@pytest.fixture
-def euclid(own_registry):
-    algorist.load_plugin(EXAMPLE)
-    return algorist.get("euclid")
-
-
 def test_a_plugin_is_an_algorithm_like_any_other(euclid):
     assert "euclid" in algorist.algorithms()
     batch = euclid.sample(n=5, count=50, seed=3)

@@ -246,9 +246,8 @@ def test_all_inputs_may_come_as_json(solved, home):
     assert solved("optimal_bst", "--inputs", "inputs.json")["true_answer"] == [1, 1]
 
 
-@pytest.mark.usefixtures("own_registry")
+@pytest.mark.usefixtures("euclid")
 def test_algorithms_of_plugins_run_too(tmp_path, capsys):
-    algorist.load_plugin("examples/euclid.py")
     made = Learner.new(["euclid"], small.model(), Convention())
     made.save(tmp_path / "euclid.safetensors")
     words = ["run", "euclid", "12", "18", "--json", "--device", "cpu"]

@@ -1,21 +1,14 @@
 """Scores that are errors: an algorithm whose output is a scalar, in all that shows scores."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-import algorist
 from algorist.cli import main
 
-pytestmark = pytest.mark.usefixtures("own_registry", "piped")
+pytestmark = pytest.mark.usefixtures("euclid", "piped")
 SMALL = ["--hidden", "16", "--sizes", "4", "--batch-size", "2", "--device", "cpu"]
 SHORT = ["--steps", "2", "--validate-every", "2"]
-
-
-@pytest.fixture(autouse=True)
-def euclid(own_registry):
-    algorist.load_plugin(Path(__file__).parent.parent / "examples" / "euclid.py")
 
 
 def trained(folder, *tasks):

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from argparse import ArgumentParser
@@ -13,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from processes import is_running, running, wait_until
 
 from algorist import __version__
 from algorist.cli import main
@@ -27,7 +26,7 @@ from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
 from algorist.training.trainer import Report
 
-pytestmark = pytest.mark.usefixtures("piped")
+pytestmark = pytest.mark.usefixtures("piped", "own_registry")
 ROOT = Path(__file__).parent.parent
 NAMES = ["activity_selector", "bfs"]
 SMALL = ["--hidden", "8", "--batch-size", "2", "--sizes", "4", "--device", "cpu", "--samples", "2"]
@@ -136,44 +135,54 @@ def test_what_makes_no_sense_is_refused(capsys, tmp_path, words, message):
 # Local processes
 
 
-def worker_of(folder):
-    """The number of the process that works on a run below a folder."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_text().split("\0")
-        except OSError:
-            continue
-        if "algorist.commands.worker" in words and any(str(folder) in word for word in words):
-            return int(process.name)
-    return None
-
-
 def step_of(folder):
     """The newest checkpoint of the one run below a folder."""
     steps = [int(path.name) for path in folder.glob("*/checkpoints/[0-9]*")]
     return max(steps, default=-1)
 
 
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from algorist.training.trainer import Trainer
+
+folder = Path(__file__).parent
+
+def learn(trainer, lesson):
+    usual(trainer, lesson)
+    if trainer.step >= 5 and (folder / "hold").exists():
+        (folder / "told").write_text(str(os.getpid()))
+        (folder / "told").rename(folder / "held")
+        while (folder / "hold").exists():
+            time.sleep(0.01)
+
+if "algorist.commands.worker" in sys.orig_argv:
+    usual, Trainer._learn = Trainer._learn, learn
+"""
+
+
 @contextmanager
 def at_work(folder, act):
-    """Do something to the process of a run as soon as it has trained a little."""
-    acted = []
+    """Do something to the process of a run that has trained a little, and waits for it.
+
+    Yields the words that a sweep is to have besides.
+    """
+    plugin, hold, held = (folder / name for name in ("hold.py", "hold", "held"))
+    plugin.write_text(HOLD)
+    hold.touch()
 
     def watch():
-        end = time.monotonic() + 150
-        while time.monotonic() < end and not acted:
-            worker = worker_of(folder)
-            if worker and step_of(folder) >= 3:
-                acted.append(step_of(folder))
-                act(worker)
-            time.sleep(0.005)
+        try:
+            wait_until(held.exists)
+            act(int(held.read_text()))
+        finally:
+            hold.unlink()
 
     thread = threading.Thread(target=watch)
     thread.start()
-    yield acted
+    yield ["--plugin", str(plugin)]
     thread.join()
-    assert acted
-    assert acted[0] < 24
+    held.unlink()
 
 
 def kill(worker):
@@ -215,35 +224,38 @@ def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(cap
     assert rows_of(tmp_path) == rows_of(done)[:1]
 
     place.unlink()
-    with at_work(place, kill):
-        assert sweep(tmp_path, "--retries", "0", seeds="0") == 1
+    with at_work(tmp_path, kill) as words:
+        assert sweep(tmp_path, *words, "--retries", "0", seeds="0") == 1
     assert "killed by signal 9 (tried 1 time)" in capfd.readouterr().err
-    assert 3 <= step_of(place) < 24
-    with at_work(place, kill):
-        assert sweep(tmp_path, seeds="0") == 0
+    assert step_of(place) == 3
+    with at_work(tmp_path, kill) as words:
+        assert sweep(tmp_path, *words, seeds="0") == 0
     assert rows_of(tmp_path) == rows_of(done)[::2]
     assert json.loads((tmp_path / "failures.json").read_text()) == {}
 
 
 def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):
-    words = words_of(tmp_path, "--at-once", "1", names=["bfs"])
-    first = tmp_path / "runs" / "sweep" / "generalist" / "bfs"
-    left = []
+    words, left = words_of(tmp_path, "--at-once", "1", names=["bfs"]), []
 
-    def kill_all(worker):
+    def kill_starter(worker):
         left.append(worker)
         starter.kill()
-
-    starter = subprocess.Popen([sys.executable, "-m", "algorist", *words], cwd=ROOT)
-    with at_work(first, kill_all):
         starter.wait()
-    end = time.monotonic() + 10
-    while Path(f"/proc/{left[0]}").exists() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not Path(f"/proc/{left[0]}").exists()
+        wait_until(lambda: not is_running(worker))
+
+    def interrupt(worker):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.5)  # the worker hears of it
+
+    with (
+        at_work(tmp_path, kill_starter) as besides,
+        running("-m", "algorist", *words, *besides) as starter,
+    ):
+        starter.wait()
+    assert left
     capfd.readouterr()
-    with at_work(first, lambda worker: os.kill(os.getpid(), signal.SIGINT)):
-        assert main(words) == 128 + signal.SIGINT
+    with at_work(tmp_path, interrupt) as besides:
+        assert main([*words, *besides]) == 128 + signal.SIGINT
     out = capfd.readouterr().out
     assert "(seed 0)  saved at step" in out
     assert "(seed 1)  not begun" in out
@@ -351,9 +363,8 @@ def parent_of(worker):
 def test_two_nodes_of_ray_of_which_one_loses_a_worker_do_as_local_processes(
     capsys, done, tmp_path, cluster
 ):
-    place = tmp_path / "runs" / "sweep" / "generalist" / "bfs"
-    with at_work(place, lambda worker: kill(parent_of(worker))):
-        assert sweep(tmp_path, "--ray", cluster.address, seeds="0") == 0
+    with at_work(tmp_path, lambda worker: kill(parent_of(worker))) as words:
+        assert sweep(tmp_path, *words, "--ray", cluster.address, seeds="0") == 0
     assert "2 runs to go, 2 at once" in capsys.readouterr().out
     assert rows_of(tmp_path) == rows_of(done)[::2]
     assert sweep(tmp_path, seeds="0") == 0

@@ -67,7 +67,7 @@ def opened(browser):
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
             "console", lambda said: complaints.append(said.text) if said.type == "error" else None
@@ -152,6 +152,7 @@ def test_playing_ends_at_the_answer(opened, address):
     press(page, " ")
     page.wait_for_selector(".step:text-is('answer')")
     assert page.get_attribute("button.main", "aria-label") == "Play (space)"
+    page.select_option("#speed", "1×")  # so that there is time for a second press
     press(page, " ")  # from the beginning
     page.wait_for_selector(".step:not(:text-is('answer'))")
     press(page, " ")
@@ -298,11 +299,9 @@ def test_an_exported_trace_needs_no_network(opened, app, tmp_path):
     assert overflow(page) <= 0
 
 
-@pytest.mark.usefixtures("own_registry")
-def test_algorithms_of_plugins_are_drawn(opened, tmp_path):
-    algorist.load_plugin("examples/euclid.py")
+def test_algorithms_of_plugins_are_drawn(opened, tmp_path, euclid):
     learner = Learner.new(["euclid"], small.model(), Convention())
-    found = App(learner, forms, "euclid").trace(algorist.get("euclid"), {"value": [12, 18, 9]})
+    found = App(learner, forms, "euclid").trace(euclid, {"value": [12, 18, 9]})
     file = tmp_path / "trace.html"
     file.write_text(made_page(found).html, encoding="utf-8")
     page = opened(file.as_uri())
