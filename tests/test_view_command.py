@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import small
+from processes import PATIENCE
 
 import algorist
 from algorist.cli import _parser, main
@@ -126,7 +127,7 @@ def test_it_serves_until_it_is_interrupted(run, monkeypatch):
         """Serve a visitor, then Ctrl-C."""
         thread = threading.Thread(target=super(Server, self).serve_forever, args=(0.02,))
         thread.start()
-        connection = http.client.HTTPConnection("127.0.0.1", self.server_port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server_port, timeout=PATIENCE)
         connection.request("GET", "/api/algorithms")
         answers.append(json.loads(connection.getresponse().read()))
         self.shutdown()
