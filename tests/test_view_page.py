@@ -344,3 +344,51 @@ def test_what_people_need_to_find_their_way_has_names(opened, address):
     press(page, "ArrowRight")
     assert page.inner_text("#live").startswith("The net at step 1: ")
     assert page.get_attribute(".track", "aria-valuetext").startswith("step 1 / ")
+
+
+def held(page):
+    """Questions for traces, which wait until they are let go."""
+    questions = []
+    page.route("**/api/solve", lambda question: questions.append(question))
+    return questions
+
+
+def pressed(page, text, questions):
+    """Press a button by its key, and return what it asks."""
+    page.focus(f"text={text}")
+    page.keyboard.press("Enter")
+    for _ in range(500):
+        if questions:
+            return questions.pop()
+        page.wait_for_timeout(10)
+    raise AssertionError(f"{text} asks nothing")
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.textContent")
+
+
+def test_the_focus_stays_on_the_button_that_was_pressed(opened, address):
+    page = opened(f"{address}#minimum")
+    question = pressed(page, "Draw", held(page))
+    assert page.get_attribute("#main", "aria-busy") == "true"
+    assert focused(page) == "Draw"
+    question.continue_()
+    ready(page)
+    assert page.get_attribute("#main", "aria-busy") == "false"
+    assert focused(page) == "Draw"
+
+
+def test_the_same_question_is_asked_once_and_the_last_one_counts(opened, address):
+    page = opened(f"{address}#minimum")
+    questions = held(page)
+    first = pressed(page, "Draw", questions)
+    page.keyboard.press("Enter")
+    page.fill("#n", "5")
+    pressed(page, "Draw", questions).continue_()
+    page.wait_for_selector("text=5 nodes")
+    ready(page)
+    with page.expect_response("**/api/solve"):
+        first.continue_()
+    assert page.is_visible("text=5 nodes")
+    assert questions == []

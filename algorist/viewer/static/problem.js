@@ -1,6 +1,6 @@
 // Choose an algorithm, and draw a problem or type one in.
 
-import { element } from "./dom.js";
+import { byId, element } from "./dom.js";
 
 const FIRST = { algorithm: "dijkstra", n: 9, seed: 4 };
 
@@ -106,25 +106,29 @@ export class Problem {
     for (const box of this.boxes()) box.value = texts[box.name] ?? box.dataset.example;
   }
 
+  // The last question counts; the same one again, while it is on its way, asks nothing.
   async ask(problem) {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
-    this.busy(true);
+    const question = JSON.stringify({ algorithm: this.choice.value, ...problem });
+    if (question === this.question) return;
+    this.busy(question);
     try {
-      const trace = await ask("api/solve", { algorithm: this.choice.value, ...problem });
-      if (turn !== this.turn) return;
+      const trace = await ask("api/solve", question);
+      if (question !== this.question) return;
       this.error.textContent = "";
       if (trace.fields) this.fill(trace.fields);
       this.solve(trace);
     } catch (error) {
-      if (turn === this.turn) this.error.textContent = error.message;
+      if (question === this.question) this.error.textContent = error.message;
     } finally {
-      if (turn === this.turn) this.busy(false);
+      if (question === this.question) this.busy(null);
     }
   }
 
-  busy(is) {
-    for (const button of [this.draw, this.submit]) button.disabled = is;
-    document.body.classList.toggle("busy", is);
+  // No button is disabled: it would lose the focus.
+  busy(question) {
+    this.question = question;
+    byId("main").setAttribute("aria-busy", question !== null);
+    document.body.classList.toggle("busy", question !== null);
   }
 }
 
@@ -164,7 +168,7 @@ async function ask(path, body) {
   const headers = { "Content-Type": "application/json" };
   let answer;
   try {
-    answer = await fetch(path, body && { method: "POST", headers, body: JSON.stringify(body) });
+    answer = await fetch(path, body && { method: "POST", headers, body: body });
   } catch {
     throw new Error("The server does not answer: is `algorist view` still running?");
   }
