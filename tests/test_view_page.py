@@ -392,3 +392,20 @@ def test_the_same_question_is_asked_once_and_the_last_one_counts(opened, address
         first.continue_()
     assert page.is_visible("text=5 nodes")
     assert questions == []
+
+
+def test_what_is_typed_while_a_problem_is_drawn_stays(opened, address):
+    page = opened(f"{address}#heapsort")
+    questions = held(page)
+    for write, kept in (
+        (lambda: page.fill("#field-numbers", "5 2 9"), "5 2 9"),
+        (lambda: page.click("text=Example"), page.get_attribute("#field-numbers", "placeholder")),
+    ):
+        question = pressed(page, "Draw", questions)
+        write()
+        question.continue_()
+        ready(page)
+        assert page.input_value("#field-numbers") == kept
+    pressed(page, "Draw", questions).continue_()
+    ready(page)
+    assert len(page.input_value("#field-numbers").split()) == 9

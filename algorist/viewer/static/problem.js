@@ -13,7 +13,7 @@ export class Problem {
     const look = { type: "number", inputmode: "numeric" };
     this.n = element("input", { ...look, id: "n", min: 1, value: FIRST.n });
     this.seed = element("input", { ...look, id: "seed", min: 0, value: FIRST.seed });
-    this.fields = element("div", { class: "fields" });
+    this.fields = element("div", { class: "fields", oninput: () => (this.edited = true) });
     this.draw = element("button", { type: "submit", class: "primary" }, "Draw");
     this.submit = element("button", { type: "submit", class: "primary" }, "Solve");
     this.parts = [
@@ -36,7 +36,7 @@ export class Problem {
   }
 
   own() {
-    const example = quiet("Example", "put an example here", () => this.fill({}));
+    const example = quiet("Example", "put an example here", () => this.example());
     return element(
       "details",
       { class: "own", open: matchMedia("(min-width: 960px)").matches },
@@ -101,6 +101,11 @@ export class Problem {
     return this.fields.querySelectorAll("input, textarea, select");
   }
 
+  example() {
+    this.fill({});
+    this.edited = true;
+  }
+
   // Put texts into the fields; where there is none, the example.
   fill(texts) {
     for (const box of this.boxes()) box.value = texts[box.name] ?? box.dataset.example;
@@ -108,6 +113,7 @@ export class Problem {
 
   // The last question counts; the same one again, while it is on its way, asks nothing.
   async ask(problem) {
+    this.edited = false;
     const question = JSON.stringify({ algorithm: this.choice.value, ...problem });
     if (question === this.question) return;
     this.busy(question);
@@ -115,7 +121,7 @@ export class Problem {
       const trace = await ask("api/solve", question);
       if (question !== this.question) return;
       this.error.textContent = "";
-      if (trace.fields) this.fill(trace.fields);
+      if (trace.fields && !this.edited) this.fill(trace.fields);
       this.solve(trace);
     } catch (error) {
       if (question === this.question) this.error.textContent = error.message;
