@@ -353,15 +353,20 @@ def held(page):
     return questions
 
 
+def until(page, found):
+    """What is found, after a while."""
+    for _ in range(500):
+        if value := found():
+            return value
+        page.wait_for_timeout(10)
+    raise AssertionError("there is nothing")
+
+
 def pressed(page, text, questions):
     """Press a button by its key, and return what it asks."""
     page.focus(f"text={text}")
     page.keyboard.press("Enter")
-    for _ in range(500):
-        if questions:
-            return questions.pop()
-        page.wait_for_timeout(10)
-    raise AssertionError(f"{text} asks nothing")
+    return until(page, lambda: questions and questions.pop())
 
 
 def focused(page):
@@ -409,3 +414,31 @@ def test_what_is_typed_while_a_problem_is_drawn_stays(opened, address):
     pressed(page, "Draw", questions).continue_()
     ready(page)
     assert len(page.input_value("#field-numbers").split()) == 9
+
+
+def test_values_wider_than_the_screen_scroll_by_the_arrow_keys(opened, address):
+    page = opened(f"{address}#heapsort", viewport=PHONE)
+    choose(page, "heapsort", n=40)
+    values = page.locator(".values").first
+    values.focus()
+    page.keyboard.press("ArrowRight")
+    until(page, lambda: values.evaluate("each => each.scrollLeft"))
+    assert moment(page) == 0
+    choose(page, "heapsort", n=3)  # which has room
+    values.focus()
+    page.keyboard.press("ArrowRight")
+    assert moment(page) == 1
+
+
+def test_the_curve_obeys_the_keys_of_a_slider(opened, address):
+    page = opened(f"{address}#heapsort")
+    page.focus(".track")
+    steps = {
+        "PageUp": 10, "ArrowUp": 11, "ArrowRight": 12, "ArrowDown": 11, "ArrowLeft": 10,
+        "PageDown": 0, "End": last(page), "Home": 0,
+    }  # fmt: skip
+    for key, step in steps.items():
+        page.keyboard.press(key)
+        assert moment(page) == step
+    press(page, "PageUp", "ArrowUp")  # elsewhere they scroll the page
+    assert moment(page) == 0

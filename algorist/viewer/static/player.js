@@ -13,6 +13,7 @@ const ICONS = {
 };
 const SPEEDS = { "½×": 0.5, "1×": 1, "2×": 2, "4×": 4, "8×": 8, "20×": 20 };
 const BEAT = 800;
+const LEAP = 10;
 
 export class Player {
   constructor(show, started) {
@@ -96,8 +97,8 @@ export class Player {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target.closest?.("input:not([type=checkbox]), textarea, select");
     const pressing = event.key === " " && event.target.closest?.("button, a, summary, input");
-    if (typing || pressing || !this.trace) return;
-    const far = event.shiftKey ? 10 : 1;
+    if (typing || pressing || scrolling(event) || !this.trace) return;
+    const far = event.shiftKey ? LEAP : 1;
     const moves = {
       " ": () => this.toggle(),
       ArrowLeft: () => this.go(this.moment - far),
@@ -105,11 +106,28 @@ export class Player {
       Home: () => this.go(0),
       End: () => this.go(Infinity),
       m: () => this.trace.data.mistake && this.go(this.trace.data.mistake.step),
+      ...(event.target === this.timeline.track && this.slides(far)),
     };
     if (!moves[event.key]) return;
     event.preventDefault();
     moves[event.key]();
   }
+
+  // What else a slider obeys; elsewhere these keys scroll the page.
+  slides(far) {
+    return {
+      ArrowDown: () => this.go(this.moment - far),
+      ArrowUp: () => this.go(this.moment + far),
+      PageDown: () => this.go(this.moment - LEAP),
+      PageUp: () => this.go(this.moment + LEAP),
+    };
+  }
+}
+
+// Whether an arrow key is for values that do not fit side by side.
+function scrolling({ key, target }) {
+  const values = key.startsWith("Arrow") && target.closest?.(".values");
+  return values && values.scrollWidth > values.clientWidth;
 }
 
 function icon(name, label, act) {
