@@ -442,3 +442,20 @@ def test_the_curve_obeys_the_keys_of_a_slider(opened, address):
         assert moment(page) == step
     press(page, "PageUp", "ArrowUp")  # elsewhere they scroll the page
     assert moment(page) == 0
+
+
+def test_the_way_to_the_pictures_leaves_the_address_alone(opened, address):
+    page = opened(f"{address}#heapsort", viewport=PHONE)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "stage"
+    assert page.locator("#stage").bounding_box()["y"] == pytest.approx(0, abs=1)
+    page.reload()
+    ready(page)
+    assert page.is_visible("h1[data-name=heapsort]")
+
+
+def test_an_unknown_algorithm_in_the_address_is_the_usual_one(opened, address):
+    page = opened(f"{address}#stage")
+    assert page.url.endswith("#dijkstra")
+    assert page.is_visible("h1[data-name=dijkstra]")

@@ -29,6 +29,13 @@ function lookAtIt() {
   if (matchMedia("(max-width: 640px)").matches) byId("stage").scrollIntoView();
 }
 
+// The address stays: it names the algorithm.
+function skip(event) {
+  event.preventDefault();
+  byId("stage").focus({ preventScroll: true });
+  byId("stage").scrollIntoView();
+}
+
 function show(data) {
   const trace = new Trace(data);
   const looks = new Looks(trace);
@@ -42,6 +49,7 @@ function show(data) {
 
 async function start() {
   followTheme(byId("theme"));
+  byId("skip").addEventListener("click", skip);
   byId("player").append(...player.parts);
   byId("details").append(...details.parts);
   const exported = JSON.parse(byId("trace").textContent);

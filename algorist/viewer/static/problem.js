@@ -60,8 +60,8 @@ export class Problem {
       return element("optgroup", { label: family.replaceAll("_", " ") }, options);
     });
     this.choice.replaceChildren(...groups);
-    const wanted = location.hash.slice(1) || FIRST.algorithm;
-    if (this.known.has(wanted)) this.choice.value = wanted;
+    const wanted = [location.hash.slice(1), FIRST.algorithm].find((name) => this.known.has(name));
+    if (wanted) this.choice.value = wanted;
     addEventListener("hashchange", () => this.followed());
     this.chosen();
     return found.model;
