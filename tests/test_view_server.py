@@ -304,3 +304,11 @@ def test_too_many_at_a_time_are_turned_away(server):
         connection.close()
     time.sleep(0.3)
     assert_it_answers(server)
+
+
+def test_browsers_leave_out_the_usual_port(server, monkeypatch):
+    monkeypatch.setattr(server, "names", room.own_names(80))
+    for name in ("127.0.0.1", "localhost", "127.0.0.1:80"):
+        assert asked(server, "GET", "/", Host=name)[0] == 200
+        assert solved(server, SORT, Host=name, Origin=f"http://{name}")[0] == 200
+    assert room.own_names(8000) == {"127.0.0.1:8000", "localhost:8000"}

@@ -22,6 +22,8 @@ from algorist.viewer.app import App
 from algorist.viewer.pages import Page, page
 
 LOOPBACK = "127.0.0.1"
+USUAL_PORT = 80
+"""Of HTTP."""
 MOST_BYTES = 128 * 1024
 """Of the body of a request."""
 READ_SECONDS = 10.0
@@ -43,7 +45,7 @@ class Server(ThreadingHTTPServer):
         self.app, self.page = app, page()
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__((LOOPBACK, port), _Handler)
-        self.names = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
+        self.names = own_names(self.server_port)
 
     @property
     def address(self) -> str:
@@ -167,6 +169,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep quiet."""
+
+
+def own_names(port: int) -> set[str]:
+    """What those who ask may call a server: browsers leave out the usual port."""
+    ends = (f":{port}", "") if port == USUAL_PORT else (f":{port}",)
+    return {f"{name}{end}" for name in (LOOPBACK, "localhost") for end in ends}
 
 
 def _stop_reading(connection: socket.socket) -> None:
