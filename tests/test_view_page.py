@@ -459,3 +459,21 @@ def test_an_unknown_algorithm_in_the_address_is_the_usual_one(opened, address):
     page = opened(f"{address}#stage")
     assert page.url.endswith("#dijkstra")
     assert page.is_visible("h1[data-name=dijkstra]")
+
+
+def test_a_server_that_did_not_answer_can_be_asked_again(opened, address):
+    page = opened(f"{address}#heapsort")
+    page.route(
+        "**/api/algorithms", lambda route: route.fulfill(json={"error": "not now"}), times=2
+    )
+    page.reload()
+    for _ in range(2):
+        page.wait_for_selector(".error:text-is('not now')")
+        assert page.locator("#problem form").count() == 0
+        page.focus("text=Try again")
+        with page.expect_response("**/api/algorithms"):
+            page.keyboard.press("Enter")
+    ready(page)
+    assert page.is_visible("h1[data-name=heapsort]")
+    assert page.evaluate("document.activeElement.id") == "algorithm"
+    assert page.inner_text("#model") == "net: small"
