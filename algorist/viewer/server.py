@@ -111,8 +111,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _answered(self, way: Callable[[], Answer]) -> Answer:
         try:
             return way()
-        except OSError:  # the client went away
-            raise
         except Exception as error:
             traceback.print_exc()
             kind = type(error).__name__
@@ -137,7 +135,11 @@ class _Handler(BaseHTTPRequestHandler):
         if len(length) > 9 or int(length) > MOST_BYTES:
             message = f"got a request of {length[:9]} bytes, expected at most {MOST_BYTES}"
             return _refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-        return self._solution(self.rfile.read(int(length)))
+        try:
+            body = self.rfile.read(int(length))
+        except OSError:  # the client dawdles, or went away
+            return _refusal(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
+        return self._solution(body)
 
     def _solution(self, body: bytes) -> Answer:
         """A trace, or why there is none: that too is an answer, which browsers do not report."""
