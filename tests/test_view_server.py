@@ -335,3 +335,14 @@ def test_of_clients_that_went_away_nothing_is_said(server):
         connection.sendall(head + kind + b"{")
         time.sleep(0.2)  # until it reads on
     assert_it_answers(server)
+
+
+def test_connections_that_got_no_thread_leave_their_room(server, monkeypatch):
+    def threadless(server, request, client_address):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room.ThreadingHTTPServer, "process_request", threadless)
+        for _ in range(room.MOST_CONNECTIONS):
+            assert sent(server, b"") == b""
+    assert_it_answers(server)
