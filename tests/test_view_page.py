@@ -477,3 +477,20 @@ def test_a_server_that_did_not_answer_can_be_asked_again(opened, address):
     assert page.is_visible("h1[data-name=heapsort]")
     assert page.evaluate("document.activeElement.id") == "algorithm"
     assert page.inner_text("#model") == "net: small"
+
+
+def test_the_end_of_playing_is_announced(opened, app, tmp_path):
+    found = app.trace(algorist.get("minimum"), {"key": [5, 2, 9, 1, 7, 3]})
+    (output,) = found["outputs"].values()
+    output["wrong"] = [0]
+    file = tmp_path / "trace.html"
+    file.write_text(made_page(found).html, encoding="utf-8")
+    page = opened(file.as_uri())
+    page.select_option("#speed", "20×")
+    press(page, " ")
+    page.wait_for_selector("#live:text-is('The net at the answer: 1 value wrong')")
+    page.select_option("#speed", "1×")
+    press(page, "Home", " ")
+    page.wait_for_selector(".track:not([aria-valuenow='0'])")
+    press(page, " ")
+    assert page.inner_text("#live").startswith(f"The net at step {moment(page)}: ")

@@ -65,7 +65,7 @@ export class Player {
   }
 
   toggle() {
-    if (this.timer) return this.pause();
+    if (this.timer) return this.go(this.moment); // which pauses, and tells where
     if (!this.trace) return;
     if (this.moment === this.trace.answer) this.go(0);
     this.started();
@@ -75,9 +75,9 @@ export class Player {
 
   beat() {
     this.timer = setTimeout(() => {
-      this.go(this.moment + 1, { keepPlaying: true });
-      if (this.moment < this.trace.answer) this.beat();
-      else this.pause();
+      const more = this.moment + 1 < this.trace.answer;
+      this.go(this.moment + 1, { keepPlaying: more });
+      if (more) this.beat();
     }, BEAT / SPEEDS[this.speed.value]);
   }
 
