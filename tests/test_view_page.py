@@ -463,9 +463,7 @@ def test_an_unknown_algorithm_in_the_address_is_the_usual_one(opened, address):
 
 def test_a_server_that_did_not_answer_can_be_asked_again(opened, address):
     page = opened(f"{address}#heapsort")
-    page.route(
-        "**/api/algorithms", lambda route: route.fulfill(json={"error": "not now"}), times=2
-    )
+    page.route("**/api/algorithms", lambda route: route.fulfill(json={"error": "not now"}), times=2)
     page.reload()
     for _ in range(2):
         page.wait_for_selector(".error:text-is('not now')")
@@ -494,3 +492,12 @@ def test_the_end_of_playing_is_announced(opened, app, tmp_path):
     page.wait_for_selector(".track:not([aria-valuenow='0'])")
     press(page, " ")
     assert page.inner_text("#live").startswith(f"The net at step {moment(page)}: ")
+
+
+def test_too_few_nodes_are_refused_in_words_of_the_page(opened, address):
+    page = opened(f"{address}#strongly_connected_components")
+    page.fill("#n", "3")
+    page.click("text=Draw")
+    page.wait_for_selector(".error:not(:empty)")
+    message = "n: got 3 nodes, expected at least 4: one per community"
+    assert page.inner_text(".error").endswith(message)
