@@ -52,7 +52,7 @@ def _checked_undirected(n: int, options: Options) -> Options:
 
 def _checked_communities(n: int, options: Options) -> Options:
     k = options["k"]
-    if n < k == communities.options["k"]:  # then it is not k that was chosen
+    if n < k == communities.options["k"]:  # as usual: it is n that was chosen
         raise ValueError(f"n: got {counted(n, 'node')}, expected at least {k}: one per community")
     if not 1 <= k <= n:
         raise ValueError(

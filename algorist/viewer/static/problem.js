@@ -14,8 +14,6 @@ export class Problem {
     this.n = element("input", { ...look, id: "n", min: 1, value: FIRST.n });
     this.seed = element("input", { ...look, id: "seed", min: 0, value: FIRST.seed });
     this.fields = element("div", { class: "fields", oninput: () => (this.edited = true) });
-    this.draw = element("button", { type: "submit", class: "primary" }, "Draw");
-    this.submit = element("button", { type: "submit", class: "primary" }, "Solve");
     this.parts = [
       element("label", { class: "choice" }, element("span", {}, "Algorithm"), this.choice),
       this.random(),
@@ -30,7 +28,7 @@ export class Problem {
       { class: "random", novalidate: true, onsubmit: (event) => this.drawn(event) },
       labelled("Nodes", this.n),
       labelled("Seed", this.seed),
-      this.draw,
+      primary("Draw"),
       quiet("Another", "another random problem", () => this.another()),
     );
   }
@@ -45,7 +43,7 @@ export class Problem {
         "form",
         { novalidate: true, onsubmit: (event) => this.typed(event) },
         this.fields,
-        element("div", { class: "row" }, this.submit, example),
+        element("div", { class: "row" }, primary("Solve"), example),
       ),
     );
   }
@@ -145,6 +143,10 @@ function number(input) {
     : input.value;
 }
 
+function primary(text) {
+  return element("button", { type: "submit", class: "primary" }, text);
+}
+
 function quiet(text, title, onclick) {
   return element("button", { type: "button", class: "quiet", title, onclick }, text);
 }
@@ -174,7 +176,7 @@ async function ask(path, body) {
   const headers = { "Content-Type": "application/json" };
   let answer;
   try {
-    answer = await fetch(path, body && { method: "POST", headers, body: body });
+    answer = await fetch(path, body && { method: "POST", headers, body });
   } catch {
     throw new Error("The server does not answer: is `algorist view` still running?");
   }
