@@ -206,6 +206,15 @@ def test_list_as_json_tells_everything(capsys):
         ("sample dijkstra --option p", "--option: got 'p', expected NAME=VALUE"),
         ("sample dijkstra --option p=many", "option p: got 'many', expected numbers"),
         ("sample dijkstra --option p=0.5,2", "option p: got (0.5, 2.0), expected probabilities"),
+        ("sample strongly_connected_components --n 3", "n: got 3 nodes, expected at least 4: one"),
+        (
+            "sample strongly_connected_components --n 3 --option k=5",
+            "option k: got 5 communities, expected 1 to 3 for 3 nodes",
+        ),
+        (
+            "sample strongly_connected_components --option k=0",
+            "option k: got 0 communities, expected 1 to 8 for 8 nodes",
+        ),
         ("sample dijkstra --hints u,dd", "unknown hint 'dd'"),
         ("sample dijkstra --steps one", "--steps: got 'one', expected FIRST:END"),
         ("sample bfs --steps 5", "--steps: got '5', but the run has 3 steps, counted from 0"),

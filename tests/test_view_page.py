@@ -343,3 +343,160 @@ def test_what_people_need_to_find_their_way_has_names(opened, address):
     press(page, "ArrowRight")
     assert page.inner_text("#live").startswith("The net at step 1: ")
     assert page.get_attribute(".track", "aria-valuetext").startswith("step 1 / ")
+
+
+def held(page):
+    """Questions for traces, which wait until they are let go."""
+    questions = []
+    page.route("**/api/solve", lambda question: questions.append(question))
+    return questions
+
+
+def until(page, found):
+    """What is found, after a while."""
+    for _ in range(500):
+        if value := found():
+            return value
+        page.wait_for_timeout(10)
+    raise AssertionError("there is nothing")
+
+
+def pressed(page, text, questions):
+    """Press a button by its key, and return what it asks."""
+    page.focus(f"text={text}")
+    page.keyboard.press("Enter")
+    return until(page, lambda: questions and questions.pop())
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.textContent")
+
+
+def test_the_focus_stays_on_the_button_that_was_pressed(opened, address):
+    page = opened(f"{address}#minimum")
+    question = pressed(page, "Draw", held(page))
+    assert page.get_attribute("#main", "aria-busy") == "true"
+    assert focused(page) == "Draw"
+    question.continue_()
+    ready(page)
+    assert page.get_attribute("#main", "aria-busy") == "false"
+    assert focused(page) == "Draw"
+
+
+def test_the_same_question_is_asked_once_and_the_last_one_counts(opened, address):
+    page = opened(f"{address}#minimum")
+    questions = held(page)
+    first = pressed(page, "Draw", questions)
+    page.keyboard.press("Enter")
+    page.fill("#n", "5")
+    pressed(page, "Draw", questions).continue_()
+    page.wait_for_selector("text=5 nodes")
+    ready(page)
+    with page.expect_response("**/api/solve"):
+        first.continue_()
+    assert page.is_visible("text=5 nodes")
+    assert questions == []
+
+
+def test_what_is_typed_while_a_problem_is_drawn_stays(opened, address):
+    page = opened(f"{address}#heapsort")
+    questions = held(page)
+    for write, kept in (
+        (lambda: page.fill("#field-numbers", "5 2 9"), "5 2 9"),
+        (lambda: page.click("text=Example"), page.get_attribute("#field-numbers", "placeholder")),
+    ):
+        question = pressed(page, "Draw", questions)
+        write()
+        question.continue_()
+        ready(page)
+        assert page.input_value("#field-numbers") == kept
+    pressed(page, "Draw", questions).continue_()
+    ready(page)
+    assert len(page.input_value("#field-numbers").split()) == 9
+
+
+def test_values_wider_than_the_screen_scroll_by_the_arrow_keys(opened, address):
+    page = opened(f"{address}#heapsort", viewport=PHONE)
+    choose(page, "heapsort", n=40)
+    values = page.locator(".values").first
+    values.focus()
+    page.keyboard.press("ArrowRight")
+    until(page, lambda: values.evaluate("each => each.scrollLeft"))
+    assert moment(page) == 0
+    choose(page, "heapsort", n=3)  # which has room
+    values.focus()
+    page.keyboard.press("ArrowRight")
+    assert moment(page) == 1
+
+
+def test_the_curve_obeys_the_keys_of_a_slider(opened, address):
+    page = opened(f"{address}#heapsort")
+    page.focus(".track")
+    steps = {
+        "PageUp": 10, "ArrowUp": 11, "ArrowRight": 12, "ArrowDown": 11, "ArrowLeft": 10,
+        "PageDown": 0, "End": last(page), "Home": 0,
+    }  # fmt: skip
+    for key, step in steps.items():
+        page.keyboard.press(key)
+        assert moment(page) == step
+    press(page, "PageUp", "ArrowUp")  # elsewhere they scroll the page
+    assert moment(page) == 0
+
+
+def test_the_way_to_the_pictures_leaves_the_address_alone(opened, address):
+    page = opened(f"{address}#heapsort", viewport=PHONE)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "stage"
+    assert page.locator("#stage").bounding_box()["y"] == pytest.approx(0, abs=1)
+    page.reload()
+    ready(page)
+    assert page.is_visible("h1[data-name=heapsort]")
+
+
+def test_an_unknown_algorithm_in_the_address_is_the_usual_one(opened, address):
+    page = opened(f"{address}#stage")
+    assert page.url.endswith("#dijkstra")
+    assert page.is_visible("h1[data-name=dijkstra]")
+
+
+def test_a_server_that_did_not_answer_can_be_asked_again(opened, address):
+    page = opened(f"{address}#heapsort")
+    page.route("**/api/algorithms", lambda route: route.fulfill(json={"error": "not now"}), times=2)
+    page.reload()
+    for _ in range(2):
+        page.wait_for_selector(".error:text-is('not now')")
+        assert page.locator("#problem form").count() == 0
+        page.focus("text=Try again")
+        with page.expect_response("**/api/algorithms"):
+            page.keyboard.press("Enter")
+    ready(page)
+    assert page.is_visible("h1[data-name=heapsort]")
+    assert page.evaluate("document.activeElement.id") == "algorithm"
+    assert page.inner_text("#model") == "net: small"
+
+
+def test_the_end_of_playing_is_announced(opened, app, tmp_path):
+    found = app.trace(algorist.get("minimum"), {"key": [5, 2, 9, 1, 7, 3]})
+    (output,) = found["outputs"].values()
+    output["wrong"] = [0]
+    file = tmp_path / "trace.html"
+    file.write_text(made_page(found).html, encoding="utf-8")
+    page = opened(file.as_uri())
+    page.select_option("#speed", "20×")
+    press(page, " ")
+    page.wait_for_selector("#live:text-is('The net at the answer: 1 value wrong')")
+    page.select_option("#speed", "1×")
+    press(page, "Home", " ")
+    page.wait_for_selector(".track:not([aria-valuenow='0'])")
+    press(page, " ")
+    assert page.inner_text("#live").startswith(f"The net at step {moment(page)}: ")
+
+
+def test_too_few_nodes_are_refused_in_words_of_the_page(opened, address):
+    page = opened(f"{address}#strongly_connected_components")
+    page.fill("#n", "3")
+    page.click("text=Draw")
+    page.wait_for_selector(".error:not(:empty)")
+    message = "n: got 3 nodes, expected at least 4: one per community"
+    assert page.inner_text(".error").endswith(message)

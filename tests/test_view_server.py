@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import struct
 import threading
 import time
 
@@ -313,3 +314,44 @@ def is_answered(server):
     except OSError:
         return False
     return True
+
+
+def test_browsers_leave_out_the_usual_port(server, monkeypatch):
+    monkeypatch.setattr(server, "names", room.own_names(80))
+    for name in ("127.0.0.1", "localhost", "127.0.0.1:80"):
+        assert asked(server, "GET", "/", Host=name)[0] == 200
+        assert solved(server, SORT, Host=name, Origin=f"http://{name}")[0] == 200
+    assert room.own_names(8000) == {"127.0.0.1:8000", "localhost:8000"}
+
+
+def test_a_full_disk_is_a_mistake_of_the_program_too(server, monkeypatch, capfd):
+    def full(asked):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(server.app, "solve", full)
+    status, answer = solved(server, SORT)
+    assert status == 500
+    assert "OSError" in answer["error"]
+    assert "no space left on device" in capfd.readouterr().err
+
+
+def test_of_clients_that_went_away_nothing_is_said(server):
+    head = f"POST /api/solve HTTP/1.0\r\nHost: 127.0.0.1:{server.server_port}\r\n".encode()
+    kind = b"Content-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+    reset = struct.pack("ii", 1, 0)
+    with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        connection.sendall(head + kind + b"{")
+        time.sleep(0.2)  # until it reads on
+    assert_it_answers(server)
+
+
+def test_connections_that_got_no_thread_leave_their_room(server, monkeypatch):
+    def threadless(server, request, client_address):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room.ThreadingHTTPServer, "process_request", threadless)
+        for _ in range(room.MOST_CONNECTIONS):
+            assert sent(server, b"") == b""
+    assert_it_answers(server)

@@ -51,9 +51,12 @@ def _checked_undirected(n: int, options: Options) -> Options:
 
 
 def _checked_communities(n: int, options: Options) -> Options:
-    if not 1 <= options["k"] <= n:
+    k = options["k"]
+    if n < k == communities.options["k"]:  # as usual: it is n that was chosen
+        raise ValueError(f"n: got {counted(n, 'node')}, expected at least {k}: one per community")
+    if not 1 <= k <= n:
         raise ValueError(
-            f"option k: got {options['k']} communities, expected 1 to {n} for {counted(n, 'node')}"
+            f"option k: got {k} communities, expected 1 to {n} for {counted(n, 'node')}"
         )
     return _checked(n, options)
 

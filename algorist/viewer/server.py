@@ -22,6 +22,8 @@ from algorist.viewer.app import App
 from algorist.viewer.pages import Page, page
 
 LOOPBACK = "127.0.0.1"
+USUAL_PORT = 80
+"""Of HTTP."""
 MOST_BYTES = 128 * 1024
 """Of the body of a request."""
 READ_SECONDS = 10.0
@@ -43,7 +45,7 @@ class Server(ThreadingHTTPServer):
         self.app, self.page = app, page()
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__((LOOPBACK, port), _Handler)
-        self.names = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
+        self.names = own_names(self.server_port)
 
     @property
     def address(self) -> str:
@@ -55,7 +57,11 @@ class Server(ThreadingHTTPServer):
         if not self._room.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except Exception:  # there is no thread, which would leave the room
+            self._room.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer a connection."""
@@ -109,8 +115,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _answered(self, way: Callable[[], Answer]) -> Answer:
         try:
             return way()
-        except OSError:  # the client went away
-            raise
         except Exception as error:
             traceback.print_exc()
             kind = type(error).__name__
@@ -135,7 +139,11 @@ class _Handler(BaseHTTPRequestHandler):
         if len(length) > 9 or int(length) > MOST_BYTES:
             message = f"got a request of {length[:9]} bytes, expected at most {MOST_BYTES}"
             return _refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-        return self._solution(self.rfile.read(int(length)))
+        try:
+            body = self.rfile.read(int(length))
+        except OSError:  # the client dawdles, or went away
+            return _refusal(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
+        return self._solution(body)
 
     def _solution(self, body: bytes) -> Answer:
         """A trace, or why there is none: that too is an answer, which browsers do not report."""
@@ -167,6 +175,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep quiet."""
+
+
+def own_names(port: int) -> set[str]:
+    """What those who ask may call a server: browsers leave out the usual port."""
+    ends = (f":{port}", "") if port == USUAL_PORT else (f":{port}",)
+    return {f"{name}{end}" for name in (LOOPBACK, "localhost") for end in ends}
 
 
 def _stop_reading(connection: socket.socket) -> None:

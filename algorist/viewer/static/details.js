@@ -3,7 +3,7 @@
 import { element, shape } from "./dom.js";
 import { solidity, told } from "./marks.js";
 import { legend, swatch } from "./swatches.js";
-import { mean } from "./trace.js";
+import { counted, mean } from "./trace.js";
 
 const ROLES = {
   arrow: "arrows",
@@ -79,7 +79,7 @@ export class Details {
       this.seek(Math.floor(((event.clientX - box.left) / box.width) * steps));
     };
     const wrong = shares.filter((share) => share !== null && share < 1).length;
-    const label = `${feature.name}: mistakes at ${wrong} of ${steps} steps`;
+    const label = `${feature.name}: mistakes at ${wrong} of ${counted(steps, "step")}`;
     return shape(
       "svg",
       {

@@ -1,6 +1,6 @@
 // The page: a problem on one side, what net and algorithm make of it on the other.
 
-import { byId } from "./dom.js";
+import { byId, element } from "./dom.js";
 import { Details } from "./details.js";
 import { Looks } from "./looks.js";
 import { Player } from "./player.js";
@@ -29,6 +29,13 @@ function lookAtIt() {
   if (matchMedia("(max-width: 640px)").matches) byId("stage").scrollIntoView();
 }
 
+// The address stays: it names the algorithm.
+function skip(event) {
+  event.preventDefault();
+  byId("stage").focus({ preventScroll: true });
+  byId("stage").scrollIntoView();
+}
+
 function show(data) {
   const trace = new Trace(data);
   const looks = new Looks(trace);
@@ -42,6 +49,7 @@ function show(data) {
 
 async function start() {
   followTheme(byId("theme"));
+  byId("skip").addEventListener("click", skip);
   byId("player").append(...player.parts);
   byId("details").append(...details.parts);
   const exported = JSON.parse(byId("trace").textContent);
@@ -49,10 +57,29 @@ async function start() {
     byId("model").textContent = "a trace to share";
     return show(exported);
   }
-  const problem = new Problem(show);
-  byId("problem").append(...problem.parts);
+  await begin(new Problem(show));
+}
+
+// The form is shown when it can be used; until then, why not.
+async function begin(problem) {
+  try {
+    byId("model").textContent = `net: ${await problem.load()}`;
+    byId("problem").replaceChildren(...problem.parts);
+  } catch (error) {
+    byId("problem").replaceChildren(...failure(error, () => begin(problem)));
+  }
   byId("problem").hidden = false;
-  byId("model").textContent = `net: ${await problem.load()}`;
+}
+
+function failure(error, retry) {
+  const onclick = async () => {
+    await retry();
+    byId("problem").querySelector("button, select").focus();
+  };
+  return [
+    element("p", { class: "error", role: "alert" }, error.message),
+    element("button", { type: "button", onclick }, "Try again"),
+  ];
 }
 
 start().catch((error) => (byId("model").textContent = error.message));

@@ -13,6 +13,7 @@ const ICONS = {
 };
 const SPEEDS = { "½×": 0.5, "1×": 1, "2×": 2, "4×": 4, "8×": 8, "20×": 20 };
 const BEAT = 800;
+const LEAP = 10;
 
 export class Player {
   constructor(show, started) {
@@ -64,7 +65,7 @@ export class Player {
   }
 
   toggle() {
-    if (this.timer) return this.pause();
+    if (this.timer) return this.go(this.moment); // which pauses, and tells where
     if (!this.trace) return;
     if (this.moment === this.trace.answer) this.go(0);
     this.started();
@@ -74,9 +75,9 @@ export class Player {
 
   beat() {
     this.timer = setTimeout(() => {
-      this.go(this.moment + 1, { keepPlaying: true });
-      if (this.moment < this.trace.answer) this.beat();
-      else this.pause();
+      const more = this.moment + 1 < this.trace.answer;
+      this.go(this.moment + 1, { keepPlaying: more });
+      if (more) this.beat();
     }, BEAT / SPEEDS[this.speed.value]);
   }
 
@@ -96,8 +97,8 @@ export class Player {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target.closest?.("input:not([type=checkbox]), textarea, select");
     const pressing = event.key === " " && event.target.closest?.("button, a, summary, input");
-    if (typing || pressing || !this.trace) return;
-    const far = event.shiftKey ? 10 : 1;
+    if (typing || pressing || scrolling(event) || !this.trace) return;
+    const far = event.shiftKey ? LEAP : 1;
     const moves = {
       " ": () => this.toggle(),
       ArrowLeft: () => this.go(this.moment - far),
@@ -105,11 +106,28 @@ export class Player {
       Home: () => this.go(0),
       End: () => this.go(Infinity),
       m: () => this.trace.data.mistake && this.go(this.trace.data.mistake.step),
+      ...(event.target === this.timeline.track && this.slides(far)),
     };
     if (!moves[event.key]) return;
     event.preventDefault();
     moves[event.key]();
   }
+
+  // What else a slider obeys; elsewhere these keys scroll the page.
+  slides(far) {
+    return {
+      ArrowDown: () => this.go(this.moment - far),
+      ArrowUp: () => this.go(this.moment + far),
+      PageDown: () => this.go(this.moment - LEAP),
+      PageUp: () => this.go(this.moment + LEAP),
+    };
+  }
+}
+
+// Whether an arrow key is for values that do not fit side by side.
+function scrolling({ key, target }) {
+  const values = key.startsWith("Arrow") && target.closest?.(".values");
+  return values && values.scrollWidth > values.clientWidth;
 }
 
 function icon(name, label, act) {

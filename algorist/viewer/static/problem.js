@@ -1,6 +1,6 @@
 // Choose an algorithm, and draw a problem or type one in.
 
-import { element } from "./dom.js";
+import { byId, element } from "./dom.js";
 
 const FIRST = { algorithm: "dijkstra", n: 9, seed: 4 };
 
@@ -13,9 +13,7 @@ export class Problem {
     const look = { type: "number", inputmode: "numeric" };
     this.n = element("input", { ...look, id: "n", min: 1, value: FIRST.n });
     this.seed = element("input", { ...look, id: "seed", min: 0, value: FIRST.seed });
-    this.fields = element("div", { class: "fields" });
-    this.draw = element("button", { type: "submit", class: "primary" }, "Draw");
-    this.submit = element("button", { type: "submit", class: "primary" }, "Solve");
+    this.fields = element("div", { class: "fields", oninput: () => (this.edited = true) });
     this.parts = [
       element("label", { class: "choice" }, element("span", {}, "Algorithm"), this.choice),
       this.random(),
@@ -30,13 +28,13 @@ export class Problem {
       { class: "random", novalidate: true, onsubmit: (event) => this.drawn(event) },
       labelled("Nodes", this.n),
       labelled("Seed", this.seed),
-      this.draw,
+      primary("Draw"),
       quiet("Another", "another random problem", () => this.another()),
     );
   }
 
   own() {
-    const example = quiet("Example", "put an example here", () => this.fill({}));
+    const example = quiet("Example", "put an example here", () => this.example());
     return element(
       "details",
       { class: "own", open: matchMedia("(min-width: 960px)").matches },
@@ -45,7 +43,7 @@ export class Problem {
         "form",
         { novalidate: true, onsubmit: (event) => this.typed(event) },
         this.fields,
-        element("div", { class: "row" }, this.submit, example),
+        element("div", { class: "row" }, primary("Solve"), example),
       ),
     );
   }
@@ -60,8 +58,8 @@ export class Problem {
       return element("optgroup", { label: family.replaceAll("_", " ") }, options);
     });
     this.choice.replaceChildren(...groups);
-    const wanted = location.hash.slice(1) || FIRST.algorithm;
-    if (this.known.has(wanted)) this.choice.value = wanted;
+    const wanted = [location.hash.slice(1), FIRST.algorithm].find((name) => this.known.has(name));
+    if (wanted) this.choice.value = wanted;
     addEventListener("hashchange", () => this.followed());
     this.chosen();
     return found.model;
@@ -101,30 +99,40 @@ export class Problem {
     return this.fields.querySelectorAll("input, textarea, select");
   }
 
+  example() {
+    this.fill({});
+    this.edited = true;
+  }
+
   // Put texts into the fields; where there is none, the example.
   fill(texts) {
     for (const box of this.boxes()) box.value = texts[box.name] ?? box.dataset.example;
   }
 
+  // The last question counts; the same one again, while it is on its way, asks nothing.
   async ask(problem) {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
-    this.busy(true);
+    this.edited = false;
+    const question = JSON.stringify({ algorithm: this.choice.value, ...problem });
+    if (question === this.question) return;
+    this.busy(question);
     try {
-      const trace = await ask("api/solve", { algorithm: this.choice.value, ...problem });
-      if (turn !== this.turn) return;
+      const trace = await ask("api/solve", question);
+      if (question !== this.question) return;
       this.error.textContent = "";
-      if (trace.fields) this.fill(trace.fields);
+      if (trace.fields && !this.edited) this.fill(trace.fields);
       this.solve(trace);
     } catch (error) {
-      if (turn === this.turn) this.error.textContent = error.message;
+      if (question === this.question) this.error.textContent = error.message;
     } finally {
-      if (turn === this.turn) this.busy(false);
+      if (question === this.question) this.busy(null);
     }
   }
 
-  busy(is) {
-    for (const button of [this.draw, this.submit]) button.disabled = is;
-    document.body.classList.toggle("busy", is);
+  // No button is disabled: it would lose the focus.
+  busy(question) {
+    this.question = question;
+    byId("main").setAttribute("aria-busy", question !== null);
+    document.body.classList.toggle("busy", question !== null);
   }
 }
 
@@ -133,6 +141,10 @@ function number(input) {
   return input.value !== "" && Number.isInteger(Number(input.value))
     ? Number(input.value)
     : input.value;
+}
+
+function primary(text) {
+  return element("button", { type: "submit", class: "primary" }, text);
 }
 
 function quiet(text, title, onclick) {
@@ -164,7 +176,7 @@ async function ask(path, body) {
   const headers = { "Content-Type": "application/json" };
   let answer;
   try {
-    answer = await fetch(path, body && { method: "POST", headers, body: JSON.stringify(body) });
+    answer = await fetch(path, body && { method: "POST", headers, body });
   } catch {
     throw new Error("The server does not answer: is `algorist view` still running?");
   }

@@ -7,6 +7,7 @@ import { solidity } from "./marks.js";
 import { MatrixPicture } from "./matrix.js";
 import { PointsPicture } from "./points.js";
 import { StringsPicture } from "./strings.js";
+import { counted } from "./trace.js";
 
 const TITLES = { net: "Net", algorithm: "Algorithm" };
 
@@ -68,7 +69,7 @@ export class Stage {
       .reduce((sum, f) => sum + this.trace.wrong(side, f, moment).size, 0);
     const when = moment === this.trace.answer ? "the answer" : `step ${moment}`;
     return side === "net"
-      ? `The net at ${when}: ${wrong} values wrong`
+      ? `The net at ${when}: ${counted(wrong, "value")} wrong`
       : `The algorithm at ${when}`;
   }
 }

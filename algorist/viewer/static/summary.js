@@ -1,6 +1,7 @@
 // The answer: whether it is right, what it is, and where the net first went wrong.
 
 import { element } from "./dom.js";
+import { counted } from "./trace.js";
 
 const MAY_BREAK = "\u200b";
 
@@ -33,7 +34,7 @@ export function summary(trace, go) {
 }
 
 function size({ nodes, steps }) {
-  return `${nodes} ${nodes === 1 ? "node" : "nodes"} · ${steps} ${steps === 1 ? "step" : "steps"}`;
+  return `${counted(nodes, "node")} · ${counted(steps, "step")}`;
 }
 
 function link({ step, text }, go) {

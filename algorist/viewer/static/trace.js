@@ -103,6 +103,10 @@ export function short(value) {
   return String(Number(value.toPrecision(size >= 100 ? 3 : 2)));
 }
 
+export function counted(count, what) {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
 export function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
