@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import small
 import torch
-from processes import PATIENCE, running
+from processes import PATIENCE, running, wait_until
 from small import needs_gpu
 
 from algorist.cli import main
@@ -192,13 +192,15 @@ def test_ctrl_c_saves_all_runs(tmp_path):
     assert f"to go on: algorist resume {tmp_path}" in out
 
 
-SLOW = """
+STUCK = """
 import time
+from pathlib import Path
 from algorist.training.trainer import Trainer
 
 def learn(trainer, lesson):
     usual(trainer, lesson)
     if trainer.step >= 2:
+        Path(__file__).with_name(f"stuck-{lesson.place.algorithm}").touch()
         time.sleep(10**6)
 
 usual, Trainer._learn = Trainer._learn, learn
@@ -206,10 +208,11 @@ usual, Trainer._learn = Trainer._learn, learn
 
 
 def test_a_second_ctrl_c_does_not_wait(tmp_path):
-    plugin = tmp_path / "slow.py"
-    plugin.write_text(SLOW)
+    plugin = tmp_path / "stuck.py"
+    plugin.write_text(STUCK)
     words = ["--validate-every", "2", "--workers", "2", "--plugin", plugin]
     with started(tmp_path / "runs", *words) as process:
+        wait_until(lambda: len([*tmp_path.glob("stuck-*")]) == 2)
         process.send_signal(signal.SIGINT)
         assert "finishing this step" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
