@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import algorist
 from algorist.errors import unknown
+from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT
 
 if TYPE_CHECKING:
@@ -187,6 +188,11 @@ def expect_place_of_learner(option: str, file: str) -> None:
             f"{option}: got {file}, which exists, "
             f"expected a new file or one that ends in {_LEARNER}"
         )
+
+
+def say_where_learner_is(file: str, terminal: Terminal) -> None:
+    """Tell how to read a learner that was written."""
+    terminal.print(f"written to {file}: algorist.load({file!r}) reads it", soft_wrap=True)
 
 
 def expect_place_of_folder(option: str, folder: str | None) -> None:

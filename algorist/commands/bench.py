@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +26,7 @@ from algorist.commands.arguments import (
     tasks,
 )
 from algorist.data import official
-from algorist.errors import positive
+from algorist.errors import positive, shell
 from algorist.report.lines import Lines
 from algorist.report.machine import machine
 from algorist.report.terminal import Terminal
@@ -122,7 +121,7 @@ class Notes:
         self._rows: list[dict[str, Any]] = []
         self._sums: dict[str, float] = {}
         self._head = {
-            "command": shlex.join(["algorist", *arguments.words]),
+            "command": shell(*arguments.words),
             "machine": {**machine(), "gpu": _gpu(computing(arguments).device)},
         }
         self._write()

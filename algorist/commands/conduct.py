@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -15,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from algorist.commands.arguments import computing
-from algorist.errors import counted
+from algorist.errors import counted, shell
 from algorist.model.computing import Computing
 from algorist.report.progress import STOPPING, Progress
 from algorist.report.terminal import Terminal
@@ -90,7 +89,7 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     if trainer.step >= trainer.config.schedule.steps:
         terminal.print(
             f"all is done, {counted(trainer.step, 'step')}: "
-            f"algorist resume {shlex.quote(str(folder))} --steps N goes on to N",
+            f"{shell('resume', folder, '--steps', 'N')} goes on to N",
             soft_wrap=True,
         )
         return 0
@@ -112,10 +111,10 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
         terminal.print(str(trainer.spent), soft_wrap=True)
     if not done:
         terminal.print(f"stopped and saved at step {trainer.step}")
-        terminal.print(f"to go on: algorist resume {shlex.quote(str(folder))}", soft_wrap=True)
+        terminal.print(f"to go on: {shell('resume', folder)}", soft_wrap=True)
         return interrupt.exit_code if interrupt.came() else 0
     terminal.print(f"the best net is in {folder / 'best.safetensors'}")
-    terminal.print(f"to test it: algorist eval {shlex.quote(str(folder))}", soft_wrap=True)
+    terminal.print(f"to test it: {shell('eval', folder)}", soft_wrap=True)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from argparse import Namespace
@@ -17,7 +16,7 @@ import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
 from algorist.data.preparing import prepared
-from algorist.errors import counted
+from algorist.errors import counted, shell
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
@@ -48,7 +47,7 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     if len(done) == len(each.algorithms):
         terminal.print(
             f"all is done, {counted(len(done), 'run')}: "
-            f"algorist resume {shlex.quote(str(each.folder))} --steps N goes on to N",
+            f"{shell('resume', each.folder, '--steps', 'N')} goes on to N",
             soft_wrap=True,
         )
         return 0
@@ -70,11 +69,10 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     count = len(done) + len(conducted.done)
     terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
     if len(conducted.done) < len(conducted.names):
-        go_on = f"algorist resume {shlex.quote(str(each.folder))}"
-        terminal.print(f"to go on: {go_on}", soft_wrap=True)
+        terminal.print(f"to go on: {shell('resume', each.folder)}", soft_wrap=True)
     else:
-        first = shlex.quote(str(each.folder / each.algorithms[0]))
-        terminal.print(f"to test one: algorist eval {first}", soft_wrap=True)
+        first = each.folder / each.algorithms[0]
+        terminal.print(f"to test one: {shell('eval', first)}", soft_wrap=True)
     return conducted.exit_code()
 
 

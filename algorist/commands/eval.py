@@ -107,7 +107,6 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 
 def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_test: bool) -> None:
-    from algorist.experiments.results import sample_count
     from algorist.report import scores
     from algorist.report.published import published
 
@@ -116,7 +115,7 @@ def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_t
     if is_test:
         if any(row.algorithm in published() for row in rows):
             terminal.print(f"\npaper: {_PAPER}")
-        if any(row.samples < sample_count(row.algorithm, None) for row in rows):
+        if not all(row.is_whole for row in rows):
             terminal.print(f"samples: only the first {arguments.samples} of each official test")
     if arguments.hints:
         terminal.print()

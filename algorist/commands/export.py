@@ -9,7 +9,7 @@ from pathlib import Path
 
 import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import MODEL, expect_place_of_learner
+from algorist.commands.arguments import MODEL, expect_place_of_learner, say_where_learner_is
 from algorist.report.terminal import Terminal
 
 
@@ -42,9 +42,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         learner = learner.replica(seeds.index(arguments.seed))
     about = {**learner.about, "exported": exported()}
     replace(learner, about=about).save(arguments.file, half=arguments.half)
-    terminal.print(
-        f"written to {arguments.file}: algorist.load({arguments.file!r}) reads it", soft_wrap=True
-    )
+    say_where_learner_is(arguments.file, terminal)
 
 
 def exported() -> dict[str, str]:

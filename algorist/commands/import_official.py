@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
-from algorist.commands.arguments import expect_place_of_learner, names
+from algorist.commands.arguments import expect_place_of_learner, names, say_where_learner_is
 from algorist.report.terminal import Terminal
 
 
@@ -40,9 +40,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     import_parameters(fresh.net, read_pickle(arguments.pickle))
     learner = Learner(fresh.net, fresh.convention, {"imported": arguments.pickle})
     learner.save(arguments.file)
-    terminal.print(
-        f"written to {arguments.file}: algorist.load({arguments.file!r}) reads it", soft_wrap=True
-    )
+    say_where_learner_is(arguments.file, terminal)
 
 
 command = Command(

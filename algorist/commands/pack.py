@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
 from algorist.commands.arguments import expect_place_of_folder
+from algorist.errors import shell
 from algorist.report.terminal import Terminal
 
 
@@ -24,7 +24,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     files = pack(arguments.folder, arguments.out)
     size = sum(file.stat().st_size for file in files) / 1e6
     terminal.print(f"written to {arguments.out}: {len(files)} files, {size:.1f} MB")
-    terminal.print(f"to go on: algorist resume {shlex.quote(arguments.out)}", soft_wrap=True)
+    terminal.print(f"to go on: {shell('resume', arguments.out)}", soft_wrap=True)
 
 
 command = Command(

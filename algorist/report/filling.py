@@ -31,7 +31,7 @@ _PLACE = re.compile(
     r".*?(?P<end><!-- results: end -->)",
     re.DOTALL,
 )
-_MARK = re.compile(r"<!-- results: (?P<what>.+?) -->")
+_MARK = re.compile(r"<!-- results: .+? -->")
 _END = "<!-- results: end -->"
 NOTHING = "*Not measured yet.*\n"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from algorist.algorithms import get
 from algorist.model.learner import Learner
 from algorist.report.drawing import INK, STYLE, inline
 from algorist.report.numbers import percent
@@ -72,7 +71,7 @@ def _curves(config: Config, reports: Sequence[Report]) -> str:
     with rc_context(STYLE):
         figure = Figure(figsize=(9, 3), layout="constrained")
         scores, losses = figure.subplots(1, 2)
-        if any(get(name).spec.scored_by_error for name in config.algorithms):
+        if config.scored_by_error:
             title = "validation score, minus the squared error of scalars"
             _draw(scores, title, reports, _series(config, reports, "scores", 1))
         else:
@@ -145,9 +144,7 @@ def _bar(score: float, known: Published | None) -> str:
 
 
 def _samples(rows: Iterable[Scored]) -> str:
-    from algorist.data.official import SPLITS
-
-    whole = all(r.samples == SPLITS["test"].count * get(r.algorithm).eval_multiplier for r in rows)
+    whole = all(row.is_whole for row in rows)
     return "the whole official tests" if whole else "the first samples of the official tests"
 
 

@@ -54,7 +54,7 @@ class Watch:
         if self.losses:
             facts.append(f"loss {averaged(_mean_over_tasks(self.losses), '.3f', sign)}")
         if self.report is not None:
-            error = any(spec.scored_by_error for spec in trainer.net.specs.values())
+            error = trainer.config.scored_by_error
             facts.append(f"validation {scored(self.report.score, sign, error=error)}")
             facts.append(f"best {scored(trainer.best_scores, sign, error=error)}")
         if done > self._first_step:

@@ -13,6 +13,7 @@ from rich.table import Table
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.experiments.results import sample_count
 from algorist.model.learner import Learner
 from algorist.report.numbers import averaged, percent
 from algorist.report.published import published
@@ -44,6 +45,11 @@ class Scored:
         if self.spec.scored_by_error:
             return f"error {averaged(self.scores, '.3g', sign)}"
         return percent(self.scores, sign=sign)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are as many samples as in the official test."""
+        return self.samples >= sample_count(self.algorithm, None)
 
     @property
     def correct(self) -> list[float]:

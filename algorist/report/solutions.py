@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.table import Table
 
-from algorist.algorithms import Algorithm, get
+from algorist.algorithms import Algorithm
 from algorist.errors import counted
 from algorist.report.notation import Values
 from algorist.report.terminal import Terminal
@@ -70,7 +70,7 @@ def show_solution(
     terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}\n")
     if steps:
         _show_steps(terminal, algorithm, solution)
-    _show_answers(terminal, solution, comparison)
+    _show_answers(terminal, algorithm, solution)
     terminal.print()
     terminal.print(verdict(solution))
     if comparison.shares:
@@ -87,14 +87,14 @@ def verdict(solution: Solution) -> str:
     return "The answer is right: another answer than the algorithm's, and as good."
 
 
-def _show_answers(terminal: Terminal, solution: Solution, comparison: Comparison) -> None:
+def _show_answers(terminal: Terminal, algorithm: Algorithm, solution: Solution) -> None:
     ours, theirs = (
         answer_texts(solution.answer, solution),
-        answer_texts(comparison.answer, solution),
+        answer_texts(compared(solution).answer, solution),
     )
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     keys = list(dict.fromkeys([*ours, *theirs]))
-    outputs = [feature.name for feature in get(solution.algorithm).spec.outputs]
+    outputs = [feature.name for feature in algorithm.spec.outputs]
     headings = ("output" if keys == outputs else "node", "net", "algorithm")
     if keys == [""]:  # a single answer each: one above the other
         table.show_header = False

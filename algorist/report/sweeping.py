@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from algorist.algorithms import get
 from algorist.experiments.work import Job
 from algorist.report.numbers import scored
 from algorist.report.progress import STOPPING, LiveDisplay
@@ -69,7 +68,7 @@ class ProgressOfSweep(LiveDisplay):
             steps = job.part.config.schedule.steps
             facts = f"step {step}/{steps}"
             if score:
-                error = any(get(name).spec.scored_by_error for name in job.part.config.algorithms)
+                error = job.part.config.scored_by_error
                 facts += f"  validation {scored(score, sign, error=error)}"
             table.add_row(job.title, ProgressBar(steps, step, width=20), facts)
         parts: list[RenderableType] = [table]

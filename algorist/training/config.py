@@ -123,6 +123,11 @@ class Config:
             if not 0 <= seed < 2**32:
                 raise ValueError(f"seeds: got {seed}, expected 0 to 2**32 - 1")
 
+    @property
+    def scored_by_error(self) -> bool:
+        """Whether the score of one of the tasks is an error, and not a share."""
+        return any(get(algorithm).spec.scored_by_error for algorithm in self.algorithms)
+
     def to_json(self) -> str:
         """This configuration as JSON."""
         return json.dumps(asdict(self), indent=2)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from algorist.errors import UnregisteredError
+from algorist.errors import UnregisteredError, shell
 from algorist.model.learner import Learner, read
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
@@ -64,8 +63,8 @@ def expect_no_run(folder: Path) -> None:
     """Complain about a folder that holds a run already, or several."""
     if is_run(folder) or is_each(folder):
         raise ValueError(
-            f"{folder}: there is a run already; resume it "
-            f"(algorist resume {shlex.quote(str(folder))}) or choose another folder"
+            f"{folder}: there is a run already; resume it ({shell('resume', folder)}) "
+            "or choose another folder"
         )
 
 

@@ -173,14 +173,10 @@ def _expect_unchanged(file: Path, config: Config) -> None:
 
 def _flat(config: Config) -> dict[str, Any]:
     """All settings by their names."""
-    sections = {
-        name: own if isinstance(own, dict) else {"": own} for name, own in asdict(config).items()
-    }
-    return {
-        f"{section}.{name}".rstrip("."): value
-        for section, own in sections.items()
-        for name, value in own.items()
-    }
+    flat: dict[str, Any] = {}
+    for name, own in asdict(config).items():
+        flat |= {f"{name}.{k}": v for k, v in own.items()} if isinstance(own, dict) else {name: own}
+    return flat
 
 
 def _line(values: dict[str, Any]) -> str:
