@@ -20,6 +20,7 @@ from algorist.commands import conduct_each
 from algorist.commands.conduct import Interrupt
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
+from algorist.experiments import work
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, FAMILIES, Name, Plan
 from algorist.experiments.results import Results, read, sample_count, write
@@ -285,11 +286,17 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkey
     assert known(rows_of(tmp_path)) == known(rows_of(done))
 
 
-def test_tests_can_be_stopped_between_algorithms(tmp_path):
+def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeypatch):
     def change(config):
         like = small.training(*config.algorithms, steps=2)
         return replace(like, seeds=config.seeds)
 
+    def noted(learner, *problems):
+        precisions.append(learner.net.precision)
+        return evaluate(learner, *problems)
+
+    precisions = []
+    monkeypatch.setattr(work, "evaluate", noted)
     (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
     results = Results(tmp_path, "generalist")
     (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
@@ -301,6 +308,8 @@ def test_tests_can_be_stopped_between_algorithms(tmp_path):
     assert examiner.examine(job, run.trainer)
     assert [row.algorithm for row in read(results.file)] == ["activity_selector", "bfs"]
     assert not list(jobs([part], range(1), 2, results, tmp_path / "runs"))
+    assert run.trainer.net.precision == "tf32"
+    assert precisions == ["fp32"] * 2
 
 
 def test_a_run_that_is_trained_and_not_tested_is_only_tested(done, tmp_path, lessons, capsys):

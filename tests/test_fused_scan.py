@@ -93,9 +93,7 @@ def whole_window(algorithm, *, seeds=SEEDS, **options):
 def made(algorithm, *, seeds=SEEDS, lively=0.2, **model):
     """A lively net; its kernels are yet to be chosen."""
     spec = SPEC if algorithm == EVERYTHING else small.CONVENTION.spec(algorithm)
-    net = small.lively(Net({algorithm: spec}, small.model(**model), seeds), lively).to(DEVICE)
-    net.precision = "fp32"
-    return net
+    return small.lively(Net({algorithm: spec}, small.model(**model), seeds), lively).to(DEVICE)
 
 
 @dataclass

@@ -61,7 +61,6 @@ if ON_GPU:
 def test_fused_kernels_compute_the_benchmarks_network(name, monkeypatch):
     pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
     monkeypatch.setattr(Net, "kernels", "fused")
-    monkeypatch.setattr(Net, "precision", "fp32")
     assert_is_the_benchmarks(FOLDER / f"{name}.npz", DEVICE)
 
 

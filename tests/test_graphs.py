@@ -1,5 +1,6 @@
 """Graphs: the stream on which work is captured, and the memory that it takes."""
 
+import weakref
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
@@ -60,12 +61,15 @@ class Card:
 
     def __init__(self, monkeypatch):
         self.segments, self.capturing, self.pools, self._active = [], set(), 0, []
-        self.ended, self.broken = 0, False
+        self.ended, self.broken, self.uses = 0, False, {}
         card = self
 
         class Graph:
             def capture_begin(self, *, pool, capture_error_mode):
-                self.pool = pool
+                if card.uses.get(pool) == 0:
+                    raise RuntimeError("the memory of graphs that are all gone")
+                card.uses[pool] = card.uses.get(pool, 0) + 1
+                weakref.finalize(self, card.gone, pool)
 
             def capture_end(self):
                 card.ended += 1
@@ -95,6 +99,9 @@ class Card:
             lambda: card._active[-1] in card.capturing,
         )
 
+    def gone(self, pool):
+        self.uses[pool] -= 1
+
     def take(self, size, pool):
         self.segments.append({"total_size": size, "segment_pool_id": list(pool)})
 
@@ -102,13 +109,15 @@ class Card:
 def test_a_graph_that_finds_no_room_in_the_memory_of_others_says_so(current, monkeypatch):
     card = Card(monkeypatch)
     graphs = Graphs(torch.device("cuda"))
+    kept = []
     for size, outgrown in ((5 * GB, False), (GB, False), (0, False), (2 * GB, True)):
-        graphs.captured(lambda size=size: card.take(size, (0, 1)))
+        kept.append(graphs.captured(lambda size=size: card.take(size, (0, 1))))
         assert graphs.is_outgrown == outgrown
+    kept.clear()
     graphs.begin_anew()
     assert not graphs.is_outgrown
     for size, outgrown in ((3 * GB, False), (3 * GB, False), (6 * GB, True)):
-        graphs.captured(lambda size=size: card.take(size, (0, 2)))
+        kept.append(graphs.captured(lambda size=size: card.take(size, (0, 2))))
         assert graphs.is_outgrown == outgrown
 
 
@@ -129,6 +138,8 @@ def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkey
             graphs.captured(failing)
     assert card.ended == 2
     assert graphs.stream.waited == [current, *[aside] * has_begun]
+    card.broken = False
+    assert graphs.captured(lambda: None)
 
 
 # On a GPU

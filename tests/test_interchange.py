@@ -204,10 +204,10 @@ def test_one_replica_can_be_taken_out(tmp_path):
 
 def test_a_replica_is_computed_as_all_are():
     made = learner("bfs", seeds=(0, 1))
-    made.net.kernels, made.net.precision = "plain", "fp32"
+    made.net.kernels, made.net.precision = "plain", "bf16"
     made.net.eval()
     one = made.replica(0).net
-    assert (one.kernels, one.precision, one.training) == ("plain", "fp32", False)
+    assert (one.kernels, one.precision, one.training) == ("plain", "bf16", False)
 
 
 def test_features_are_read_as_they_were_declared(tmp_path):

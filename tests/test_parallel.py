@@ -75,7 +75,7 @@ def test_fused_kernels_know_of_shares():
     config = small.training("bfs", batch_size=2, sizes=(4,), chunk=2)
     window = Feed(config, "bfs").portion(3).window
     net = small.lively(small.net("bfs")).to(DEVICE)
-    net.kernels, net.precision = "fused", "fp32"
+    net.kernels = "fused"
     shares = [Share(number, 2).taken(net.specs["bfs"], window) for number in range(2)]
     expected, *parts = (
         learnt(net, "bfs", each, lambda window: window.to(DEVICE)) for each in (window, *shares)

@@ -104,11 +104,12 @@ def add_computing(parser: ArgumentParser, *, training: bool = False) -> None:
         metavar="NAME",
         help="plain, fused (for GPUs), or auto: the fastest that the device has (default: auto)",
     )
+    precision = "tf32" if training else "fp32"
     group.add_argument(
         "--precision",
-        default="tf32",
+        default=precision,
         metavar="NAME",
-        help="how fused kernels multiply matrices: tf32, fp32 or bf16 (default: tf32)",
+        help=f"how fused kernels multiply matrices: tf32, fp32 or bf16 (default: {precision})",
     )
     if training:
         group.add_argument(

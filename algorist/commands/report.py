@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from algorist.report.reproduced import Reproduced
 
 _PAGE, _FOLDER = "report.html", "report"
-_FOR_RUNS = {"samples": None, "device": "auto", "kernels": "auto", "precision": "tf32"}
+_FOR_RUNS = {"samples": None, "device": "auto", "kernels": "auto", "precision": "fp32"}
 """Options about tests, which results have behind them, and what they are if not given."""
 
 

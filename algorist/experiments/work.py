@@ -172,7 +172,7 @@ class Examiner:
         After each algorithm the results are written, and it may be told to stop.
         """
         learner = trainer.best_learner()
-        trainer.computing.apply(learner.net)
+        trainer.computing.exactly().apply(learner.net)
         for algorithm in trainer.config.algorithms:
             has = (self.results.has(job.part, algorithm, s, self.samples) for s in job.seeds)
             if all(has):

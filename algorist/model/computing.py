@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -24,7 +24,7 @@ class Computing:
     kernels: str = "auto"
     """plain, fused (for GPUs), or auto: the fastest that the device has."""
     precision: str = "tf32"
-    """How fused kernels round the operands of matrix products: tf32, fp32 or bf16."""
+    """How fused kernels round the operands of matrix products: tf32, fp32 (not at all) or bf16."""
     graphs: bool = True
     """On a GPU, capture steps as CUDA graphs and replay them."""
     workers: int = 0
@@ -48,6 +48,10 @@ class Computing:
         if self.workers or not self.on_gpu:
             return self.workers or 1
         return max(1, min(_MOST_WORKERS, cores() - 2))
+
+    def exactly(self) -> Computing:
+        """The same without rounding: so a net is tested, wherever and however it was trained."""
+        return replace(self, precision="fp32")
 
     def apply(self, net: Net) -> Net:
         """The net, moved to the device and told how to compute."""

@@ -66,6 +66,8 @@ class Graphs:
                 self._join()
                 with suppress(RuntimeError):  # what is told is why the work failed
                     graph.capture_end()
+                # If this was its only graph, PyTorch lets no other into the memory.
+                self._pool = torch.cuda.graph_pool_handle()
                 raise
             graph.capture_end()
         little = _LITTLE * torch.cuda.get_device_properties(self._device).total_memory

@@ -72,8 +72,8 @@ class Net(nn.Module):
 
     auto means fused kernels on GPUs, compiled ones for training on CPUs, and plain ones otherwise.
     """
-    precision: str = "tf32"
-    """How fused kernels round the operands of matrix products: tf32, fp32 or bf16."""
+    precision: str = "fp32"
+    """How fused kernels round the operands of matrix products: tf32, fp32 (not at all) or bf16."""
 
     def __init__(self, specs: Mapping[str, Spec], config: ModelConfig, seeds: Sequence[int] = (0,)):
         super().__init__()

@@ -11,6 +11,7 @@ import gc
 import queue
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -189,8 +190,9 @@ class Slots:
             finally:
                 waiting.clear()
                 self._abandoned.set()
+                end = time.monotonic() + _PATIENCE
                 for thread in threads:
-                    thread.join(_PATIENCE)
+                    thread.join(max(0, end - time.monotonic()))
 
     def _work(
         self,
