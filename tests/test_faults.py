@@ -10,6 +10,10 @@ from algorist import algorithm, compiled, graph, node, record, sampler
 from algorist.algorithms import declaring
 
 HERE = Path(__file__)
+CHAIN = (
+    "should_be_permutation 'order' got {}, "
+    "expected a chain of all nodes, the first of which points to itself"
+)
 
 
 @sampler()
@@ -31,11 +35,13 @@ def fail():
     "faulty",
     inputs={"pos": node.scalar, "key": node.scalar},
     hints={"h": node.mask_one, "c": node.categorical(3), "m": node.mask, "x": node.scalar},
-    outputs={"o": node.pointer, "y": graph.scalar},
+    outputs={"o": node.pointer, "y": graph.scalar, "order": node.should_be_permutation},
     sampler=cases,
 )
-def mine(key, h, c, m, x, o, y, trace):
+def mine(key, h, c, m, x, o, y, order, trace):
     case = key[0]
+    for i in range(1, len(order)):
+        order[i] = i - 1
     if case == 1:
         return
     record(trace)
@@ -55,6 +61,14 @@ def mine(key, h, c, m, x, o, y, trace):
         fail()
     if case == 9:
         raise ValueError("boom")  # in the run
+    if case == 10:
+        order[0] = 3  # a cycle
+    if case == 11:
+        order[3] = 1  # a tree
+    if case == 12:
+        order[1], order[2], order[3] = 2, 3, 1  # a cycle beside the first
+    if case == 13:
+        order[2] = 2  # two chains
     c[0] = m[0] = -1
     record(trace)
 
@@ -81,6 +95,10 @@ def test_what_a_feature_may_hold_is_accepted():
         (7, "pointer 'o' got 99, expected nodes 0 to 3"),
         (8, f"KeyError: boom ({HERE}:{line('# in the helper')})"),
         (9, f"boom ({HERE}:{line('# in the run')})"),
+        (10, CHAIN.format("[3, 0, 1, 2]")),
+        (11, CHAIN.format("[0, 0, 1, 1]")),
+        (12, CHAIN.format("[0, 2, 3, 1]")),
+        (13, CHAIN.format("[0, 0, 2, 2]")),
         (20, f"KeyError: drawn ({HERE}:{line('# in the sampler')})"),
         (21, "scalar 'key' got nan, expected finite numbers"),
     ],

@@ -31,15 +31,18 @@ def chains_all(pointers: np.ndarray, path: list[int]) -> bool:
     return len(path) == len(pointers) and bool(pointers[path[-1]] == path[-1])
 
 
+def chain(pointers: np.ndarray) -> list[int]:
+    """All nodes from the last to the first, which points to itself; none if that is no chain."""
+    nodes = np.arange(len(pointers))
+    last = np.setdiff1d(nodes, pointers[pointers != nodes])  # nobody else points to it
+    path = walk(pointers, int(last[0])) if len(last) == 1 else []
+    return path if path and chains_all(pointers, path) else []
+
+
 def is_ascending_chain(inputs: Arrays, outputs: Arrays) -> bool:
     """`pred` chains all nodes in ascending order of their keys, equal ones in any order."""
-    pred = outputs["pred"]
-    nodes = np.arange(len(pred))
-    last = np.setdiff1d(nodes, pred[pred != nodes])  # nobody else points to it
-    if len(last) != 1:
-        return False
-    descending = walk(pred, int(last[0]))
-    return chains_all(pred, descending) and bool((np.diff(inputs["key"][descending]) <= 0).all())
+    descending = chain(outputs["pred"])
+    return bool(descending) and bool((np.diff(inputs["key"][descending]) <= 0).all())
 
 
 def _has_key(inputs: Arrays, chosen: np.ndarray, key: float) -> bool:
