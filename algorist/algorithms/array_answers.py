@@ -36,7 +36,7 @@ def chain(pointers: np.ndarray) -> list[int]:
     nodes = np.arange(len(pointers))
     last = np.setdiff1d(nodes, pointers[pointers != nodes])  # nobody else points to it
     path = walk(pointers, int(last[0])) if len(last) == 1 else []
-    return path if path and chains_all(pointers, path) else []
+    return path if chains_all(pointers, path) else []
 
 
 def is_ascending_chain(inputs: Arrays, outputs: Arrays) -> bool:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct_each import conduct_in_slots
-from algorist.errors import counted
+from algorist.errors import counted, shell
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
 from algorist.experiments.work import Examiner, Job, data_prepared, jobs
@@ -112,17 +111,17 @@ def standing(plan: Plan, experiment: str, arguments: Namespace) -> Standing:
 def pack_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     """Write all runs that have begun and are not done in few bytes, to go on elsewhere."""
     _, left = _left(plan, arguments.name, arguments)
-    return pack_jobs(left, arguments.pack, f"algorist reproduce {arguments.name}", terminal)
+    return pack_jobs(left, arguments.pack, ["reproduce", arguments.name], terminal)
 
 
-def pack_jobs(left: Iterable[Job], folder: str, command: str, terminal: Terminal) -> int:
+def pack_jobs(left: Iterable[Job], folder: str, command: Sequence[str], terminal: Terminal) -> int:
     """Write the runs of some jobs in few bytes, for a command to go on with them elsewhere."""
     begun = [job for job in left if job.has_begun]
     for job in begun:
         written = job.pack(Path(folder))
         terminal.print(f"{job.title}: written to {written}", soft_wrap=True)
     if begun:
-        go_on = f"{command} --runs {shlex.quote(folder)}"
+        go_on = shell(*command, "--runs", folder)
         terminal.print(f"to go on elsewhere: {go_on}, with the same settings", soft_wrap=True)
     else:
         terminal.print("there is nothing to pack: no run has begun that is not done")

@@ -70,7 +70,7 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
 def pack_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Terminal) -> int:
     """Write all runs that have begun and are not done in few bytes, to go on elsewhere."""
     _, left = _left(parts, arguments)
-    return pack_jobs(left, arguments.pack, "algorist sweep", terminal)
+    return pack_jobs(left, arguments.pack, ["sweep"], terminal)
 
 
 def _left(parts: Sequence[Part], arguments: Namespace) -> tuple[Results, list[Job]]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from algorist.report.reproduced import Reproduced
 
 _PAGE, _FOLDER = "report.html", "report"
-_FOR_RUNS = {"samples": None, "device": "auto", "kernels": "auto", "precision": "fp32"}
-"""Options about tests, which results have behind them, and what they are if not given."""
+_FOR_RUNS = ("samples", "device", "kernels", "precision")
+"""Options about tests, which results have behind them."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -52,6 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="of results: show those too that are not of the paper's settings, and say so",
     )
     add_computing(parser)
+    parser.set_defaults(usual={name: parser.get_default(name) for name in _FOR_RUNS})
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
@@ -97,7 +98,7 @@ def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> N
     from algorist.report.reproduced import Reproduced
     from algorist.report.results_page import INDEX, write_report
 
-    for name, usual in _FOR_RUNS.items():
+    for name, usual in arguments.usual.items():
         if getattr(arguments, name) != usual:
             raise ValueError(f"--{name}: it is for a run, but {folder} has results")
     out = _FOLDER if arguments.out is None else arguments.out

@@ -51,7 +51,7 @@ class Computing:
 
     def exactly(self) -> Computing:
         """The same without rounding: so a net is tested, wherever and however it was trained."""
-        return replace(self, precision="fp32")
+        return replace(self, precision=Net.precision)
 
     def apply(self, net: Net) -> Net:
         """The net, moved to the device and told how to compute."""
