@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import algorist
+
 PACKAGE = Path(__file__).parent.parent / "algorist"
 
 ORDER = [
@@ -98,3 +100,13 @@ def test_the_import_takes_little_longer_than_that_of_numba():
         return min(float(fresh(timed)) for _ in range(4))
 
     assert seconds("import algorist") < 2.5 * seconds("import numba")
+
+
+def test_what_needs_torch_is_there_under_its_short_name():
+    from algorist.model.learner import Learner
+    from algorist.training.loading import load
+
+    assert (algorist.load, algorist.Learner) == (load, Learner)
+    assert set(algorist._WITH_TORCH) < set(algorist.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'laod'"):
+        algorist.laod  # noqa: B018

@@ -1,0 +1,13 @@
+"""What tests of several commands need."""
+
+import pytest
+from commanding import train
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A run of two seeds, to be looked at only."""
+    folder = tmp_path_factory.mktemp("runs") / "bfs"
+    words = ["--seeds", "3,5", "--steps", "6", "--validate-every", "2"]
+    assert train(folder, "bfs", *words) == 0
+    return folder

@@ -1,0 +1,111 @@
+"""Testing from the command line: tables, JSON, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from commanding import train
+
+import algorist
+from algorist.cli import main
+from algorist.data import official
+from algorist.evaluation.evaluate import evaluate
+
+pytestmark = pytest.mark.usefixtures("piped")
+
+
+def test_eval_prints_what_evaluate_says_beside_the_paper(capsys, trained):
+    assert main(["eval", str(trained), "--samples", "3", "--device", "cpu"]) == 0
+    heading, row = capsys.readouterr().out.splitlines()[:2]
+    assert heading.split()[:3] == ["algorithm", "n", "samples"]
+    learner = algorist.load(trained)
+    batch = official.split("bfs", "test").take(np.arange(3))
+    scores = np.array([100 * e.score for e in evaluate(learner, "bfs", batch)])
+    error = scores.std(ddof=1) / np.sqrt(2)
+    expected = f"{scores.mean():.2f} ± {error:.2f}"
+    assert row.split()[:4] == ["bfs", "64", "3", "pi"]
+    assert row.count(expected) == 2  # of the output and, since there is one only, of their mean
+    assert row.rstrip().endswith("99.73 ± 0.04")
+
+
+def test_eval_says_that_samples_are_fewer_only_if_they_are_and_tests_nothing_twice(capsys, trained):
+    for samples, is_said in (("3", True), ("999999", False)):
+        words = ["--samples", samples, "--device", "cpu"]
+        assert main(["eval", str(trained), "bfs", "bfs", *words]) == 0
+        shown = capsys.readouterr().out
+        assert ("samples: only the first 3 of each official test" in shown) == is_said
+        assert sum(line.startswith("bfs ") for line in shown.splitlines()) == 1
+
+
+def test_a_model_without_a_name_is_not_the_usual_one(capsys, monkeypatch, trained):
+    monkeypatch.chdir(trained)  # '' is not the folder where one is, either
+    for words in (["eval", "--model"], ["bench", "evaluation"], ["run", "minimum", "1", "--model"]):
+        assert main([*words, ""]) == 2
+        assert "MODEL: got '', expected a run's folder" in capsys.readouterr().err
+
+
+def test_eval_as_json_has_every_seed_and_fresh_problems_of_any_size(capsys, trained):
+    words = [
+        "--n",
+        "5",
+        "--count",
+        "6",
+        "--seed",
+        "7",
+        "--option",
+        "p=0.3",
+        "--json",
+        "--over-time",
+    ]
+    assert main(["eval", str(trained), "bfs", *words, "--device", "cpu"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["algorithm"], row["n"], row["samples"]) == ("bfs", 5, 6)
+    batch = official.generate("bfs", n=5, count=6, seed=7, p=0.3)
+    both = evaluate(algorist.load(trained), "bfs", batch, hints=True)
+    assert [one["outputs"] for one in row["replicas"]] == [dict(e.outputs) for e in both]
+    assert [one["correct"] for one in row["replicas"]] == [e.correct for e in both]
+    assert len(row["replicas"][0]["hints_over_time"]["pi_h"]) == batch.steps - 1
+
+
+def test_eval_shows_hints_and_how_they_change(capsys, trained):
+    words = ["--split", "val", "--samples", "4", "--hints", "--over-time", "--device", "cpu"]
+    assert main(["eval", str(trained), *words]) == 0
+    text = capsys.readouterr().out
+    assert "paper" not in text  # it has no scores for this set
+    assert [line.split()[1:3] for line in text.splitlines() if "pi_h     pointer" in line]
+    assert [line for line in text.splitlines() if line.split()[:1] == ["reach_h"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["dfs"], "unknown algorithm for this learner 'dfs'"),
+        (["--samples", "0"], "samples: got 0"),
+        (["--count", "3"], "--count: only fresh problems have it, expected --n too"),
+        (["--option", "p=1"], "--option: only fresh problems have it"),
+        (["--n", "4", "--split", "val"], "--split: only fixed sets have it, expected no --n"),
+        (["--n", "4", "--option", "count=3"], "unknown option 'count'"),
+        (["--n", "0"], "n: got 0, expected a whole number of at least 1"),
+        (["--split", "tset"], "invalid choice: 'tset'"),
+        (["--official", "--split", "val"], "--split: got val, but --official is test"),
+        (["--official", "--n", "4"], "--official: only fixed sets have it, expected no --n"),
+        (["--html", "x.html", "--n", "4"], "--html: only the official test is kept"),
+        (["--results", "x", "--split", "val"], "--results: only the official test is kept"),
+        (["--html", "/nowhere/x.html"], "--html: there is no folder /nowhere"),
+        (["--html", "/"], "--html: got /, which is a folder, expected a file"),
+        (["--html", ""], "--html: got '', expected a file"),
+        (["--results", __file__], f"--results: got {__file__}, which is a file, expected a folder"),
+        (["--results", ""], "--results: got '', expected a folder"),
+        (["--results", "x"], "which lies here, expected a shipped learner"),
+        (["--model", "generalist"], "unknown algorithm '"),
+    ],
+)
+def test_eval_refuses_what_makes_no_sense(capsys, trained, words, message):
+    assert main(["eval", str(trained), *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_learner_without_hints_has_none_to_show(capsys, tmp_path):
+    train(tmp_path / "run", "bfs", "--steps", "1", "--hints", "none")
+    assert main(["eval", str(tmp_path / "run"), "--hints"]) == 2
+    assert "this learner predicts no hints" in capsys.readouterr().err
