@@ -1,4 +1,4 @@
-"""What tests of several commands need."""
+"""What several files of tests need."""
 
 import pytest
 from commanding import train
@@ -10,4 +10,12 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "bfs"
     words = ["--seeds", "3,5", "--steps", "6", "--validate-every", "2"]
     assert train(folder, "bfs", *words) == 0
+    return folder
+
+
+@pytest.fixture
+def cache_folder(tmp_path, monkeypatch):
+    """A cache of the test's own, whose folder is not there yet."""
+    folder = tmp_path / "new" / "cache"
+    monkeypatch.setenv("ALGORIST_CACHE", str(folder))
     return folder

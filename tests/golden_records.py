@@ -59,3 +59,19 @@ def assert_recorded(batch, record):
         is_scalar = "/" in key and batch.spec[name].kind == Kind.SCALAR
         tolerance = 1e-9 if is_scalar else 0
         np.testing.assert_allclose(got[key], expected, rtol=0, atol=tolerance, err_msg=key)
+
+
+def assert_same(one, other):
+    """Two batches or chunks are alike in all their arrays, and in how they hold them."""
+    assert one.spec == other.spec
+    ours, theirs = flat(one), flat(other)
+    assert ours.keys() == theirs.keys()
+    for key, array in ours.items():
+        assert array.dtype == theirs[key].dtype, key
+        np.testing.assert_array_equal(array, theirs[key], err_msg=key)
+
+
+def differ(one, other):
+    """Whether two batches or chunks have other numbers somewhere."""
+    ours, theirs = flat(one), flat(other)
+    return any(not np.array_equal(ours[key], theirs[key]) for key in ours)

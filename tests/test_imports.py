@@ -85,7 +85,10 @@ def fresh(program: str) -> str:
     return ended.stdout
 
 
-@pytest.mark.parametrize("program", ["import algorist", "import algorist.cli"])
+@pytest.mark.parametrize(
+    "program",
+    ["import algorist", "import algorist.cli", "import algorist; algorist.data.chunks"],
+)
 def test_nothing_heavy_is_imported_at_the_base(program):
     loaded = fresh(f"{program}; import sys; print(*sys.modules)").split()
     assert "algorist" in loaded
