@@ -21,7 +21,7 @@ from algorist.commands import export
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
 from algorist.experiments.plan import ALGORITHMS
-from algorist.experiments.results import SHIPPED, Results, file_of, read
+from algorist.experiments.results import SHIPPED, Results, file_of, read, sample_count
 from algorist.report.filling import NOTHING, Filling
 from algorist.report.published import published
 from algorist.report.reproduced import Reproduced
@@ -32,8 +32,6 @@ from algorist.training.run import Run, pack
 pytestmark = pytest.mark.usefixtures("piped")
 
 ROOT = Path(__file__).parent.parent
-FILE = weights.FOLDER / "generalist.safetensors"
-needs_weights = pytest.mark.skipif(not FILE.exists(), reason=f"there is no {FILE}")
 
 
 @pytest.fixture(scope="module")
@@ -379,49 +377,70 @@ def test_places_that_make_no_sense_are_refused(tmp_path, text, message, capsys):
 # What is really shipped
 
 
-@needs_weights
-def test_the_generalist_knows_all_algorithms_in_half_precision_and_few_bytes():
-    learner = load(FILE)
-    assert learner.algorithms == ALGORITHMS
-    assert learner.net.replicas == 1
-    with safe_open(str(FILE), "pt") as file:
-        kinds = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+def test_the_generalist_knows_all_algorithms():
+    assert load("generalist").algorithms == ALGORITHMS
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_there_is_a_specialist_for_each_algorithm(algorithm):
+    assert load(f"specialists/{algorithm}").algorithms == (algorithm,)
+
+
+@pytest.mark.parametrize("name", weights.shipped())
+def test_files_are_of_one_net_in_half_precision_and_say_where_it_is_from(name):
+    with safe_open(str(weights.shipped()[name]), "pt") as file:
+        kinds = {file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118
     assert kinds == {"F16"}
-    files = weights.shipped().values()
-    assert sum(file.stat().st_size for file in files) < 40e6
-    assert learner.about["replicas"][0]["validation"] > 0.5
-    assert learner.about["exported"].keys() >= {"version"}
+    about = load(name).about
+    (best,) = about["replicas"]
+    assert best["validation"] > 0.9
+    assert about["exported"].keys() >= {"version"}
 
 
-@needs_weights
+def test_files_are_small():
+    sizes = {name: file.stat().st_size for name, file in weights.shipped().items()}
+    assert sizes.pop("generalist") < 14e6
+    assert sum(sizes.values()) < 40e6
+
+
 def test_the_generalist_solves_what_the_readme_gives_it():
-    learner = load(FILE)
+    learner = load("generalist")
     roads = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}, "sea": {}}
     assert learner.run("bfs", A=roads, s="home").right
     assert learner.run("minimum", key=[5, 2, 9, 1]).right
 
 
-@needs_weights
-@pytest.mark.parametrize("name", ["bfs", "bellman_ford", "segments_intersect"])
-def test_the_kept_scores_are_those_of_the_file(name):
-    rows = {r.algorithm: r for r in read(file_of(ROOT / "results", SHIPPED))}
-    if name not in rows:
-        pytest.skip("results/shipped.csv has no scores yet")
-    learner = load(FILE)
+def kept_scores():
+    """What results/ say of the shipped learners: a row for each name and algorithm."""
+    return {(r.part, r.algorithm): r for r in read(file_of(ROOT / "results", SHIPPED))}
+
+
+@pytest.mark.parametrize("name", weights.shipped())
+def test_the_kept_scores_are_of_the_files_and_of_whole_tests(name):
+    learner, kept = load(name), kept_scores()
     (best,) = learner.about["replicas"]
-    kept = rows[name]
-    assert (kept.seed, kept.best_step) == (best["seed"], best["step"])
-    assert kept.validation == pytest.approx(100 * best["validation"])
-    (got,) = evaluate(learner, name, official.beginning(name, "test", kept.samples))
+    for algorithm in learner.algorithms:
+        row = kept[name, algorithm]
+        assert (row.seed, row.best_step) == (best["seed"], best["step"])
+        assert row.validation == pytest.approx(100 * best["validation"])
+        assert row.samples == sample_count(algorithm, None)
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "bellman_ford", "segments_intersect"])
+@pytest.mark.parametrize("name", ["generalist", "specialists/{}"])
+def test_the_kept_scores_are_what_the_files_score(name, algorithm):
+    name = name.format(algorithm)
+    (got,) = evaluate(load(name), algorithm, official.split(algorithm, "test"))
+    kept = kept_scores()[name, algorithm]
     assert 100 * got.score == pytest.approx(kept.score, abs=0.5)  # sums differ between machines
 
 
-@needs_weights
 def test_the_wheel_has_the_weights_and_all_other_data(tmp_path):
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-        assert archive.read("algorist/weights/generalist.safetensors") == FILE.read_bytes()
+        for name, file in weights.shipped().items():
+            assert archive.read(f"algorist/weights/{name}.safetensors") == file.read_bytes()
     assert {"algorist/report/page.html", "algorist/report/published.csv"} <= names

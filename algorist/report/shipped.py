@@ -106,7 +106,7 @@ def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator
 
 
 def shipped_scores(results: Reproduced) -> Table:
-    """What the shipped generalist scores beside the paper's nets for one algorithm each."""
+    """What the shipped nets score beside the paper's nets for one algorithm each."""
     rows = {row.algorithm: row for row in results.shipped if row.part == GENERALIST}
     each = {r.algorithm: r for r in results.shipped if r.part == _SPECIALIST.format(r.algorithm)}
     missing = [name for name in ALGORITHMS if name not in rows]
@@ -119,8 +119,8 @@ def shipped_scores(results: Reproduced) -> Table:
     shown = {heading: values for heading, values in columns.items() if values}
     return Table(
         SHIPPED,
-        "The shipped generalist",
-        _caption(next(iter(rows.values()), None)),
+        "The shipped learners",
+        _caption(next(iter(rows.values()), None), with_specialists=bool(each)),
         ["algorithm", *shown],
         [(a, [own.get(a) for own in shown.values()]) for a in ALGORITHMS if a in rows],
         [("mean", [mean_of_all(own) for own in shown.values()])] if rows else [],
@@ -128,14 +128,15 @@ def shipped_scores(results: Reproduced) -> Table:
     )
 
 
-def _caption(row: Row | None) -> str:
+def _caption(row: Row | None, *, with_specialists: bool) -> str:
     scores = "Scores on the official tests (n = 64), in per cent, after rounding to half precision"
     if row is None:
         return f"{scores}."
+    each = "The specialists are a net for each, the best of several seeds in validation. "
     return (
         f"{scores}: one net for all thirty algorithms, {row.weights:,} weights, seed {row.seed}, "
         f"the best in validation ({row.validation:.2f} %, n = 16) after {row.best_step:,} of "
-        f"{row.steps:,} cycles. The paper's are means of ten Triplet-GMPNN for one algorithm each; "
+        f"{row.steps:,} cycles. {each if with_specialists else ''}The paper's are means of ten Triplet-GMPNN for one algorithm each; "
         "it prints no numbers for its generalist. Correct is the share of samples whose whole "
         f"answer is right. Tested on {row.device}, {row.date}, recipe {row.recipe}."
     )
