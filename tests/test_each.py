@@ -1,5 +1,6 @@
 """A run for each of several algorithms: at once as alone, stopped and resumed, with failures."""
 
+import json
 import os
 import signal
 import sys
@@ -279,6 +280,35 @@ def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, 
     assert "have ended: minimum, insertion_sort" in capsys.readouterr().err
 
 
+# All nets together
+
+
+def test_the_nets_of_all_runs_are_tested_and_run_as_one(tmp_path, capsys):
+    assert train_each(tmp_path) == 0
+    capsys.readouterr()
+    words = ["--samples", "2", "--device", "cpu", "--json"]
+    rows = []
+    for name in NAMES:
+        assert main(["eval", str(tmp_path / name), *words]) == 0
+        rows += json.loads(capsys.readouterr().out)
+    assert main(["eval", str(tmp_path), *words]) == 0
+    assert json.loads(capsys.readouterr().out) == rows
+    assert main(["eval", str(tmp_path), NAMES[1], *words]) == 0
+    assert json.loads(capsys.readouterr().out) == rows[1:2]
+    problem = ["run", "minimum", "3", "1", "2", "--json", "--model"]
+    assert main([*problem, str(tmp_path)]) == 0
+    got = json.loads(capsys.readouterr().out)
+    assert main([*problem, str(tmp_path / "minimum")]) == 0
+    assert json.loads(capsys.readouterr().out) == got
+    for words, message in (
+        (["run", "dfs", "--random", "4", "--model"], "unknown algorithm for this learner 'dfs'"),
+        (["eval", "--html", "x.html", "--model"], "--html: got several learners"),
+        (["report"], f"several here, expected one, such as {tmp_path / NAMES[0]}"),
+    ):
+        assert main([*words, str(tmp_path)]) == 2
+        assert message in capsys.readouterr().err
+
+
 # Refusals
 
 
@@ -301,9 +331,7 @@ def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
     assert train_each(new, "--stop-after", "0.000001s") == 0
     for command in ("eval", "report"):
         assert main([command, str(new)]) == 2
-        assert f"several runs here, expected one, such as {new / NAMES[0]}" in (
-            capsys.readouterr().err
-        )
+        assert f"no run has begun here; go on: algorist resume {new}" in capsys.readouterr().err
     for words in (["--each"], []):
         assert main(["train", *NAMES, "--out", str(new), *SMALL, *words]) == 2
         assert "there is a run already; resume it" in capsys.readouterr().err

@@ -130,7 +130,7 @@ class Recorded:
 class RecordedGraphs:
     """Stands for graphs; each of so many steps outgrows the memory of those before."""
 
-    aside = staticmethod(nullcontext)
+    rehearsal = staticmethod(nullcontext)
 
     def __init__(self, *, outgrowing=()):
         self._outgrowing, self.count, self.begun_anew = outgrowing, 0, 0

@@ -60,8 +60,9 @@ class Card:
     """Stands for what PyTorch says of captures and memory."""
 
     def __init__(self, monkeypatch):
-        self.segments, self.capturing, self.pools, self._active = [], set(), 0, []
+        self.taken, self.capturing, self._active = 0, set(), []
         self.ended, self.broken, self.uses = 0, False, {}
+        self.pools, self.given_back = 0, 0
         card = self
 
         class Graph:
@@ -89,10 +90,16 @@ class Card:
         monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
         monkeypatch.setattr(torch.cuda, "graph_pool_handle", handle)
         monkeypatch.setattr(torch.cuda, "stream", active)
-        monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: card.segments)
-        monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: card.taken)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: card.taken)
+        monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: card.taken)
+        monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
+        monkeypatch.setattr(torch.cuda, "empty_cache", card.give_back)
         memory = SimpleNamespace(total_memory=64 * GB)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: memory)
+        monkeypatch.setattr(
+            torch.cuda, "mem_get_info", lambda device: (64 * GB - card.taken, 64 * GB)
+        )
         monkeypatch.setattr(
             torch.cuda,
             "is_current_stream_capturing",
@@ -102,8 +109,11 @@ class Card:
     def gone(self, pool):
         self.uses[pool] -= 1
 
-    def take(self, size, pool):
-        self.segments.append({"total_size": size, "segment_pool_id": list(pool)})
+    def take(self, size):
+        self.taken += size
+
+    def give_back(self):
+        self.given_back += 1
 
 
 def test_a_graph_that_finds_no_room_in_the_memory_of_others_says_so(current, monkeypatch):
@@ -111,14 +121,26 @@ def test_a_graph_that_finds_no_room_in_the_memory_of_others_says_so(current, mon
     graphs = Graphs(torch.device("cuda"))
     kept = []
     for size, outgrown in ((5 * GB, False), (GB, False), (0, False), (2 * GB, True)):
-        kept.append(graphs.captured(lambda size=size: card.take(size, (0, 1))))
+        kept.append(graphs.captured(lambda size=size: card.take(size)))
         assert graphs.is_outgrown == outgrown
     kept.clear()
     graphs.begin_anew()
     assert not graphs.is_outgrown
     for size, outgrown in ((3 * GB, False), (3 * GB, False), (6 * GB, True)):
-        kept.append(graphs.captured(lambda size=size: card.take(size, (0, 2))))
+        kept.append(graphs.captured(lambda size=size: card.take(size)))
         assert graphs.is_outgrown == outgrown
+
+
+@pytest.mark.parametrize(("size", "given_back"), [(28, 0), (29, 1)])
+def test_what_a_rehearsal_took_is_given_back_only_where_a_graph_needs_it(
+    current, monkeypatch, size, given_back
+):
+    card = Card(monkeypatch)
+    graphs = Graphs(torch.device("cuda"))
+    with graphs.rehearsal():
+        card.take(size * GB)
+    assert card.given_back == given_back
+    assert current.waited == [graphs.stream]
 
 
 @pytest.mark.parametrize("has_begun", [True, False])
@@ -189,13 +211,13 @@ def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
     total.zero_()
     small, large = captured(64), captured(256)
     assert graphs.is_outgrown
-    assert 320 << 20 <= graphs._bytes() <= 400 << 20
+    assert 320 << 20 <= graphs._taken <= 400 << 20
     del small, large
     graphs.begin_anew()
     graph, reserved = captured(256), torch.cuda.memory_reserved()
     smaller = captured(64)
     assert not graphs.is_outgrown
-    assert 256 << 20 <= graphs._bytes() <= 300 << 20
+    assert 256 << 20 <= graphs._taken <= 300 << 20
     assert torch.cuda.memory_reserved() - reserved < 32 << 20
     graph.replay()
     smaller.replay()

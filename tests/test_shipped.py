@@ -77,6 +77,20 @@ def test_what_has_the_name_here_comes_first(shipped, run, tmp_path):
     assert load("generalist").about["replicas"][0]["seed"] == 1
 
 
+def test_a_folder_stands_for_all_learners_in_it(shipped, capsys):
+    words = ["--samples", "2", "--json", "--device", "cpu"]
+    for named in (["specialists"], ["--model", "specialists"], ["specialists", "bfs"]):
+        assert main(["eval", *named, *words]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        (expected,) = evaluate(load("specialists/bfs"), "bfs", official.beginning("bfs", "test", 2))
+        assert (row["algorithm"], row["replicas"][0]["score"]) == ("bfs", expected.score)
+    assert main(["eval", "specialists", *words, "--results", "results"]) == 0
+    (kept,) = read(file_of("results", SHIPPED))
+    assert (kept.part, kept.score) == ("specialists/bfs", 100 * expected.score)
+    with pytest.raises(ValueError, match="several here, expected one, such as specialists/bfs"):
+        load("specialists")
+
+
 def test_an_unknown_name_is_told_with_those_that_there_are(shipped):
     message = (
         r"^there is no file, run or shipped learner 'nobody'; shipped: generalist, specialists/bfs$"

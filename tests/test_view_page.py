@@ -35,7 +35,7 @@ ROADS = "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4"
 def app():
     learner = Learner.new(algorist.algorithms(), small.model(), Convention())
     small.lively(learner.net)
-    return App(learner, forms, "small")
+    return App(learner.by_algorithm(), forms, "small")
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +301,7 @@ def test_an_exported_trace_needs_no_network(opened, app, tmp_path):
 
 def test_algorithms_of_plugins_are_drawn(opened, tmp_path, euclid):
     learner = Learner.new(["euclid"], small.model(), Convention())
-    found = App(learner, forms, "euclid").trace(euclid, {"value": [12, 18, 9]})
+    found = App(learner.by_algorithm(), forms, "euclid").trace(euclid, {"value": [12, 18, 9]})
     file = tmp_path / "trace.html"
     file.write_text(made_page(found).html, encoding="utf-8")
     page = opened(file.as_uri())
@@ -312,7 +312,7 @@ def test_algorithms_of_plugins_are_drawn(opened, tmp_path, euclid):
 
 def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(opened, tmp_path):
     learner = Learner.new(["bfs", "floyd_warshall"], small.model(hints="none"), Convention())
-    app = App(learner, forms, "silent")
+    app = App(learner.by_algorithm(), forms, "silent")
     for name, given in (("bfs", {"s": 0}), ("floyd_warshall", {})):
         found = app.trace(algorist.get(name), {"A": [[0, 1, 0], [1, 0, 1], [0, 1, 0]], **given})
         file = tmp_path / f"{name}.html"

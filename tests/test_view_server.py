@@ -27,7 +27,7 @@ SORT = {"algorithm": "heapsort", "fields": {"numbers": "5 2 9 1"}}
 def app():
     names = ["heapsort", "dijkstra", "bubble_sort", "lcs_length"]
     learner = Learner.new(names, small.model(), Convention())
-    return App(small_and_lively(learner), forms, "small")
+    return App(small_and_lively(learner).by_algorithm(), forms, "small")
 
 
 def small_and_lively(learner):

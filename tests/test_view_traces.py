@@ -28,7 +28,7 @@ def learner():
 
 @pytest.fixture(scope="module")
 def app(learner):
-    return App(learner, forms, "small")
+    return App(learner.by_algorithm(), forms, "small")
 
 
 def unrepeated(moments):
@@ -205,10 +205,12 @@ def test_runs_that_are_too_long_are_refused(app, monkeypatch):
 
 def test_algorithms_that_are_not_registered_are_left_out(learner, monkeypatch):
     monkeypatch.setattr(room, "algorithms", lambda: ["bfs"])
-    assert [a["name"] for a in App(learner, forms, "m").algorithms()["algorithms"]] == ["bfs"]
+    assert [
+        a["name"] for a in App(learner.by_algorithm(), forms, "m").algorithms()["algorithms"]
+    ] == ["bfs"]
     monkeypatch.setattr(room, "algorithms", list)
     with pytest.raises(ValueError, match=r"m: it knows .* none of which is here"):
-        App(learner, forms, "m")
+        App(learner.by_algorithm(), forms, "m")
 
 
 def test_names_are_as_they_were_given_but_for_long_ones(app):

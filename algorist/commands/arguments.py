@@ -148,12 +148,13 @@ def computing(arguments: Namespace) -> Computing:
 
 
 MODEL = "a run's folder, a saved learner, or a name that `algorist list --models` shows"
+SEVERAL = "; also a folder of such, with one for each algorithm"
 _LEARNER = ".safetensors"
 
 
 def add_model(parser: ArgumentParser) -> None:
     """Declare `--model`."""
-    text = f"{MODEL} (default: {DEFAULT})"
+    text = f"{MODEL}{SEVERAL} (default: {DEFAULT})"
     parser.add_argument("--model", default=DEFAULT, metavar="MODEL", help=text)
 
 
@@ -167,6 +168,26 @@ def loaded(model: str, arguments: Namespace) -> Learner:
     learner = load(model, how.device)
     how.apply(learner.net)
     return learner
+
+
+def loaded_for(wanted: Iterable[str], model: str, arguments: Namespace) -> dict[str, Learner]:
+    """The learner for each algorithm: for those wanted, or for all that there are."""
+    from algorist.training.loading import members
+
+    several = members(model)
+    if several:
+        return {name: loaded(several[name], arguments) for name in known(wanted, several)}
+    learners = loaded(model, arguments).by_algorithm()
+    return {name: learners[name] for name in known(wanted, learners)}
+
+
+def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:
+    """The algorithms that are wanted, each once, if they are among those known; or all."""
+    there = list(algorithms)
+    for name in wanted:
+        if name not in there:
+            raise ValueError(unknown("algorithm for this learner", name, there))
+    return list(dict.fromkeys(wanted)) or there
 
 
 def expect_place_of_file(option: str, file: str | None) -> None:

@@ -21,6 +21,7 @@ from algorist.commands.arguments import (
     add_tasks,
     computing,
     expect_place_of_file,
+    known,
     loaded,
     names,
     tasks,
@@ -329,7 +330,6 @@ def _add_evaluation(parser: ArgumentParser) -> None:
 
 def _evaluation(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm."""
-    from algorist.commands.eval import known
     from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
     from algorist.report.scores import first_samples
     from algorist.training.measuring import evaluation_cost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from algorist.commands.arguments import (
     add_options,
     expect_place_of_file,
     expect_place_of_folder,
-    loaded,
+    loaded_for,
     options,
 )
 from algorist.data import official
@@ -78,29 +78,32 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.report import scores
     from algorist.report.html import page
     from algorist.report.shipped import keep_scores
+    from algorist.training.loading import members
 
     model, named = _model(arguments)
     fixed, fresh = _fixed(arguments), _fresh(arguments)
     draw = fresh or scores.first_samples(fixed, arguments.samples)
     is_test = fresh is None and fixed == _TEST
-    _check_kept(arguments, model, is_test)
-    learner = loaded(model, arguments)
-    chosen = known(named, learner.algorithms)
+    several = members(model)
+    _check_kept(arguments, model, several, is_test)
+    learners = loaded_for(named, model, arguments)
     hints = arguments.hints or arguments.over_time
-    if hints and learner.net.config.hints == "none":
+    if hints and any(learner.net.config.hints == "none" for learner in learners.values()):
         raise ValueError("--hints, --over-time: this learner predicts no hints")
     rows = []
-    for row in scores.measured(learner, chosen, draw, hints=hints):
+    for row in scores.measured(learners, draw, hints=hints):
         rows.append(row)
         if arguments.results:  # one by one: the next test may take an hour
-            kept = keep_scores(arguments.results, model, learner, [row], algorist.__version__)
+            name, learner = several.get(row.algorithm, model), learners[row.algorithm]
+            kept = keep_scores(arguments.results, name, learner, [row], algorist.__version__)
     if arguments.json:
         print(json.dumps([row.plain() for row in rows], indent=2))
     else:
         _show(rows, arguments, terminal, is_test)
     written = [kept] if arguments.results else []
     if arguments.html:
-        Path(arguments.html).write_text(page(model, learner, rows), encoding="utf-8")
+        text = page(model, learners[rows[0].algorithm], rows)
+        Path(arguments.html).write_text(text, encoding="utf-8")
         written.append(arguments.html)
     for file in written:
         Terminal(stderr=arguments.json).print(f"written to {file}", soft_wrap=True)
@@ -125,7 +128,9 @@ def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_t
         terminal.print(scores.time_table(rows))
 
 
-def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:
+def _check_kept(
+    arguments: Namespace, model: str, several: Mapping[str, str], is_test: bool
+) -> None:
     """Complain at once, not after an hour of testing."""
     for option, value in (("--html", arguments.html), ("--results", arguments.results)):
         if value is not None and not is_test:
@@ -134,31 +139,29 @@ def _check_kept(arguments: Namespace, model: str, is_test: bool) -> None:
     expect_place_of_folder("--results", arguments.results)
     if arguments.results and Path(model).exists():
         raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")
-    if arguments.results and model not in shipped():
+    if arguments.html and several:
+        one = next(iter(several.values()))
+        raise ValueError(f"--html: got several learners, {model}, expected one, such as {one}")
+    if arguments.results and model not in shipped() and not several:
         raise ValueError(unknown("shipped learner", model, shipped()))
 
 
 def _model(arguments: Namespace) -> tuple[str, list[str]]:
     """The learner, and the algorithms that are named: a first word that is none is a learner."""
+    from algorist.training.loading import members
+
     words = arguments.algorithms
     if not words or words[0] in algorist.algorithms():
         return DEFAULT if arguments.model is None else arguments.model, words
     first, *others = words
     if arguments.model is not None:
         raise ValueError(unknown("algorithm", first, algorist.algorithms()))
-    if first.isidentifier() and not Path(first).exists() and first not in shipped():
+    is_there = Path(first).exists() or first in shipped() or members(first)
+    if first.isidentifier() and not is_there:
         raise ValueError(
             unknown("algorithm or learner", first, [*algorist.algorithms(), *shipped()])
         )
     return first, others
-
-
-def known(wanted: Iterable[str], algorithms: tuple[str, ...]) -> list[str]:
-    """The algorithms to test, each once: those wanted, if the learner knows them, or all."""
-    for name in wanted:
-        if name not in algorithms:
-            raise ValueError(unknown("algorithm for this learner", name, algorithms))
-    return list(dict.fromkeys(wanted)) or list(algorithms)
 
 
 def _fixed(arguments: Namespace) -> str:
@@ -188,6 +191,7 @@ command = Command(
     help="score a learner on the benchmark's tests, or on fresh problems of any size",
     examples="""\
 algorist eval --model generalist --official
+algorist eval --model specialists bfs dfs
 algorist eval dijkstra bfs --samples 8 --html scores.html
 algorist eval runs/bfs --split val --hints --over-time
 algorist eval runs/bfs --n 32 --count 64 --seed 7 --option p=0.2

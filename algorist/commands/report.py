@@ -87,7 +87,7 @@ def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     learner = loaded(str(folder), arguments)
     reports = read_metrics(folder / "metrics.jsonl")
     draw = first_samples("test", arguments.samples)
-    rows = list(measured(learner, learner.algorithms, draw))
+    rows = list(measured(learner.by_algorithm(), draw))
     text = page(folder.name, learner, rows, reports)
     Path(out).write_text(text, encoding="utf-8")
     terminal.print(f"written to {out}")

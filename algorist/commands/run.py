@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 
 import algorist
 from algorist.commands import Command, inputs
-from algorist.commands.arguments import add_computing, add_model, loaded
+from algorist.commands.arguments import add_computing, add_model, loaded_for
 from algorist.report.terminal import Terminal
 
 
@@ -33,8 +33,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
     algorithm = algorist.get(arguments.algorithm)
     problem = inputs.problem(algorithm, arguments)
-    learner = loaded(arguments.model, arguments)
-    solution = solve(learner, algorithm.name, problem, compare=True)
+    learners = loaded_for([algorithm.name], arguments.model, arguments)
+    solution = solve(learners[algorithm.name], algorithm.name, problem, compare=True)
     if arguments.json:
         print(json.dumps(plain(solution, steps=arguments.steps), indent=2))
     else:
@@ -49,6 +49,7 @@ algorist run dijkstra --graph roads.csv --source A
 algorist run kmp_matcher --text abcabca --pattern abca
 algorist run graham_scan --points points.csv --steps
 algorist run activity_selector 1,4 3,5 0,6 5,7
+algorist run quicksort 5 2 9 1 --model specialists
 algorist run bfs --random 20 --seed 1 --model runs/bfs --json""",
     add_arguments=add_arguments,
     run=run,

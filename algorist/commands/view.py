@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import algorist
 from algorist.commands import Command, forms, inputs
-from algorist.commands.arguments import add_computing, add_model, expect_place_of_file, loaded
+from algorist.commands.arguments import add_computing, add_model, expect_place_of_file, loaded_for
 from algorist.errors import counted
 from algorist.report.terminal import Terminal
 
@@ -52,10 +52,12 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         _export(arguments, terminal)
 
 
-def _app(arguments: Namespace) -> App:
+def _app(arguments: Namespace, *algorithms: str) -> App:
+    """With nets for some algorithms, or for all that the model knows."""
     from algorist.viewer.app import App
 
-    return App(loaded(arguments.model, arguments), forms, Path(arguments.model).stem)
+    learners = loaded_for(algorithms, arguments.model, arguments)
+    return App(learners, forms, Path(arguments.model).stem)
 
 
 def _check_no_problem(arguments: Namespace) -> None:
@@ -79,7 +81,7 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     name, *arguments.values = arguments.values
     algorithm = algorist.get(name)
     problem = inputs.problem(algorithm, arguments)
-    trace = _app(arguments).trace(algorithm, problem)
+    trace = _app(arguments, algorithm.name).trace(algorithm, problem)
     path = Path(arguments.export)
     path.write_text(page(trace).html, encoding="utf-8")
     steps = counted(trace["steps"], "step")

@@ -16,6 +16,8 @@ CAPTURES = RLock()
 threads that train, one at a time. Meanwhile others may replay."""
 _LITTLE = 1 / 16
 """This share of a GPU's memory may be wasted."""
+_MARGIN = 1.25
+"""So much more than it needs a graph should find free: memory is taken in large pieces."""
 
 
 class Graphs:
@@ -27,9 +29,14 @@ class Graphs:
 
     def __init__(self, device: torch.device, stream: torch.cuda.Stream | None = None):
         """Capture on a new stream, or on a given one."""
-        self._device, self._pool = device, torch.cuda.graph_pool_handle()
+        self._device = device
+        self._take_new_memory()
         # Before others: what a step does beside its main line may wait.
         self.stream = stream or torch.cuda.Stream(device, priority=-1)
+
+    def _take_new_memory(self) -> None:
+        """For the graphs to come; that of others is free when they are gone."""
+        self._pool, self._taken = torch.cuda.graph_pool_handle(), 0
         self.is_outgrown = False
         """Whether the latest graph found little room in the memory of those before it."""
 
@@ -39,16 +46,30 @@ class Graphs:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Work on the stream of captures, after all before it and before all after it.
-
-        What is captured must have run here once, so that its kernels are loaded. Work with
-        gradients must never have run elsewhere: parameters remember the stream they were used on.
-        """
+        """Work on the stream of captures, after all before it and before all after it."""
         current = torch.cuda.current_stream(self._device)
         self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
             yield
         current.wait_stream(self.stream)
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """Work aside that is to be captured next: its kernels are loaded, and there is room then.
+
+        Work with gradients must never have run elsewhere: parameters remember on which stream.
+        What the work took is kept by PyTorch for more of its kind, and no graph can use it. It is
+        given back only where it must be: the GPU is waited for with each piece of it, while others
+        keep it busy.
+        """
+        torch.cuda.reset_peak_memory_stats(self._device)
+        before = torch.cuda.memory_allocated(self._device)
+        with self.aside():
+            yield
+        needed = torch.cuda.max_memory_allocated(self._device) - before
+        free, _ = torch.cuda.mem_get_info(self._device)
+        if free < _MARGIN * needed:
+            torch.cuda.empty_cache()
 
     def captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
         """A graph of all that some work does on the GPU; nothing of it is done yet."""
@@ -56,7 +77,7 @@ class Graphs:
             return self._captured(work)
 
     def _captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
-        graph, before = torch.cuda.CUDAGraph(), self._bytes()
+        graph, before = torch.cuda.CUDAGraph(), torch.cuda.memory_reserved(self._device)
         with self.aside():
             # Other threads may meanwhile allocate memory for data.
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
@@ -67,19 +88,21 @@ class Graphs:
                 with suppress(RuntimeError):  # what is told is why the work failed
                     graph.capture_end()
                 # If this was its only graph, PyTorch lets no other into the memory.
-                self._pool = torch.cuda.graph_pool_handle()
+                self._take_new_memory()
                 raise
             graph.capture_end()
+        more = torch.cuda.memory_reserved(self._device) - before
         little = _LITTLE * torch.cuda.get_device_properties(self._device).total_memory
-        self.is_outgrown = before > little and self._bytes() > 1.25 * before
+        self.is_outgrown = self._taken > little and more > 0.25 * self._taken
+        self._taken += more
         return graph
 
     def begin_anew(self) -> None:
-        """Have new memory for the graphs to come; that of others is free when they are gone.
+        """Have new memory for the graphs to come, when those before are no longer needed.
 
         A graph that is larger than all before cannot use their memory, but they can use its.
         """
-        self._pool, self.is_outgrown = torch.cuda.graph_pool_handle(), False
+        self._take_new_memory()
         with CAPTURES:
             torch.cuda.empty_cache()
 
@@ -93,8 +116,3 @@ class Graphs:
             has_begun = torch.cuda.is_current_stream_capturing()
         if has_begun:
             self.stream.wait_stream(aside)
-
-    def _bytes(self) -> int:
-        """What the memory of the graphs amounts to."""
-        segments = torch.cuda.memory_snapshot()
-        return sum(s["total_size"] for s in segments if tuple(s["segment_pool_id"]) == self._pool)

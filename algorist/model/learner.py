@@ -82,6 +82,10 @@ class Learner:
         """The algorithms that it knows."""
         return tuple(self.net.specs)
 
+    def by_algorithm(self) -> dict[str, Learner]:
+        """Itself for each algorithm that it knows, as others have a learner for each."""
+        return dict.fromkeys(self.algorithms, self)
+
     def replica(self, index: int) -> Learner:
         """The learner that one of the seeds made."""
         if not 0 <= index < self.net.replicas:

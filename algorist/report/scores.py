@@ -74,16 +74,12 @@ class Scored:
 
 
 def measured(
-    learner: Learner,
-    algorithms: Sequence[str],
-    draw: Callable[[str], Batch],
-    *,
-    hints: bool = False,
+    learners: Mapping[str, Learner], draw: Callable[[str], Batch], *, hints: bool = False
 ) -> Iterator[Scored]:
-    """Score a learner in some algorithms, one after the other, saying which on standard error."""
+    """Score the learner for each algorithm, one by one, saying which on standard error."""
     with Terminal(stderr=True).status("") as status:
-        for number, algorithm in enumerate(algorithms, 1):
-            status.update(f"testing {algorithm} ({number} of {len(algorithms)})")
+        for number, (algorithm, learner) in enumerate(learners.items(), 1):
+            status.update(f"testing {algorithm} ({number} of {len(learners)})")
             batch = draw(algorithm)
             evaluations = evaluate(learner, algorithm, batch, hints=hints)
             spec = learner.convention.spec(algorithm)

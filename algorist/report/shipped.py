@@ -132,11 +132,12 @@ def _caption(row: Row | None, *, with_specialists: bool) -> str:
     scores = "Scores on the official tests (n = 64), in per cent, after rounding to half precision"
     if row is None:
         return f"{scores}."
-    each = "The specialists are a net for each, the best of several seeds in validation. "
+    each = "The specialists are a net for each, the best of several seeds in validation."
     return (
         f"{scores}: one net for all thirty algorithms, {row.weights:,} weights, seed {row.seed}, "
         f"the best in validation ({row.validation:.2f} %, n = 16) after {row.best_step:,} of "
-        f"{row.steps:,} cycles. {each if with_specialists else ''}The paper's are means of ten Triplet-GMPNN for one algorithm each; "
+        f"{row.steps:,} cycles. {f'{each} ' if with_specialists else ''}"
+        "The paper's are means of ten Triplet-GMPNN for one algorithm each; "
         "it prints no numbers for its generalist. Correct is the share of samples whose whole "
         f"answer is right. Tested on {row.device}, {row.date}, recipe {row.recipe}."
     )

@@ -274,12 +274,11 @@ class CapturedEngine(Engine):
 
     def _load(self, place: Place, window: Window) -> None:
         """Have all kernels of a step loaded and all made that a capture finds there."""
-        with self._graphs.aside():
+        with self._graphs.rehearsal():
             if self._chunked and place not in self.carries:
                 self.carries[place] = self._empty_carry(place, window)
             self._differentiate(place, window)
             self.optimiser.prepare()
-        torch.cuda.empty_cache()  # the graph has memory of its own
         if self._accumulates:
             self._make_gradients()
 

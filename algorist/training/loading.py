@@ -42,11 +42,36 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
         return _best_in(path, device)
     if str(source) in known:
         return read(known[str(source)], device)
-    _expect_one_run(path)
+    _expect_one(source)
     raise ValueError(
         f"there is no file, run or shipped learner {str(source)!r}; "
         f"shipped: {', '.join(known) or 'none'}"
     )
+
+
+def members(source: Path | str) -> dict[str, str]:
+    """The learners for one algorithm each that stand under one name: where each is, by algorithm.
+
+    The name is that of a folder of runs, of which those count that have begun, or of a shipped
+    folder. One learner has none.
+
+        >>> members("specialists")["bfs"]
+        'specialists/bfs'
+        >>> members("generalist")
+        {}
+    """
+    path = Path(source)
+    if is_each(path):
+        algorithms = config_in(path, (path / EACH).read_text()).algorithms
+        begun = {name: str(path / name) for name in algorithms if is_run(path / name)}
+        if not begun:
+            raise ValueError(f"{path}: no run has begun here; go on: {shell('resume', path)}")
+        return begun
+    if path.is_file() or is_run(path):
+        return {}
+    return {
+        Path(name).name: name for name in shipped() if Path(name).parent.as_posix() == str(source)
+    }
 
 
 def is_run(folder: Path) -> bool:
@@ -68,18 +93,17 @@ def expect_no_run(folder: Path) -> None:
         )
 
 
-def _expect_one_run(folder: Path) -> None:
-    """Complain about a folder of several runs where one is needed."""
-    if is_each(folder):
-        first = config_in(folder, (folder / EACH).read_text()).algorithms[0]
-        raise ValueError(
-            f"{folder}: there are several runs here, expected one, such as {folder / first}"
-        )
+def _expect_one(source: Path | str) -> None:
+    """Complain about a name of several learners where one is needed."""
+    several = members(source)
+    if several:
+        first = next(iter(several.values()))
+        raise ValueError(f"{source}: there are several here, expected one, such as {first}")
 
 
 def newest(folder: Path) -> Checkpoint:
     """The newest whole checkpoint of the run in a folder, or what was packed into it."""
-    _expect_one_run(folder)
+    _expect_one(folder)
     if not is_run(folder):
         raise ValueError(
             f"{folder}: there is no run here (no {CONFIG}); start one (algorist train)"

@@ -40,19 +40,19 @@ class Forms(Protocol):
 
 
 class App:
-    """A learner and all that the page may do with it; what makes no sense is a `ValueError`."""
+    """Learners, and all that the page may do with them; what makes no sense is a `ValueError`."""
 
-    def __init__(self, learner: Learner, forms: Forms, model: str):
-        self._learner, self._forms, self._model = learner, forms, model
+    def __init__(self, learners: Mapping[str, Learner], forms: Forms, model: str):
+        self._learners, self._forms, self._model = learners, forms, model
         registered = algorithms()  # those of a plug-in are there only if it is loaded
-        self._names = [name for name in learner.algorithms if name in registered]
+        self._names = [name for name in learners if name in registered]
         if not self._names:
-            known = ", ".join(learner.algorithms)
+            known = ", ".join(learners)
             raise ValueError(f"{model}: it knows {known}, none of which is here; expected --plugin")
         self._one_at_a_time = threading.Lock()
 
     def algorithms(self) -> dict[str, Any]:
-        """What the learner knows, by family, and the form of each."""
+        """What the learners know, by family, and the form of each."""
         known = sorted(map(get, self._names), key=lambda a: (a.family, a.name))
         return {
             "model": self._model,
@@ -89,7 +89,7 @@ class App:
         """The trace of a problem, if it is not too large to be shown."""
         with self._one_at_a_time:
             check_size(algorithm, problem)
-            solution = solve(self._learner, algorithm.name, problem, compare=True)
+            solution = solve(self._learners[algorithm.name], algorithm.name, problem, compare=True)
         return trace(algorithm, solution)
 
 
