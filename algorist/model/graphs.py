@@ -20,6 +20,18 @@ _MARGIN = 1.25
 """So much more than it needs a graph should find free: memory is taken in large pieces."""
 
 
+def make_room(device: torch.device, needed: float) -> None:
+    """Have so many bytes of a GPU's memory free, if PyTorch keeps enough that nobody uses.
+
+    No graph can use what was taken for other work or for another net's graphs. But it is given back
+    only where it must be: with each piece of it the GPU is waited for, and others keep it busy.
+    """
+    free, _ = torch.cuda.mem_get_info(device)
+    if free < needed:
+        with CAPTURES:
+            torch.cuda.empty_cache()
+
+
 class Graphs:
     """Captures work on one GPU. All graphs share the memory of what they compute on the way.
 
@@ -58,18 +70,13 @@ class Graphs:
         """Work aside that is to be captured next: its kernels are loaded, and there is room then.
 
         Work with gradients must never have run elsewhere: parameters remember on which stream.
-        What the work took is kept by PyTorch for more of its kind, and no graph can use it. It is
-        given back only where it must be: the GPU is waited for with each piece of it, while others
-        keep it busy.
         """
         torch.cuda.reset_peak_memory_stats(self._device)
         before = torch.cuda.memory_allocated(self._device)
         with self.aside():
             yield
         needed = torch.cuda.max_memory_allocated(self._device) - before
-        free, _ = torch.cuda.mem_get_info(self._device)
-        if free < _MARGIN * needed:
-            torch.cuda.empty_cache()
+        make_room(self._device, _MARGIN * needed)
 
     def captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
         """A graph of all that some work does on the GPU; nothing of it is done yet."""

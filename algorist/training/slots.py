@@ -23,7 +23,7 @@ import torch
 
 from algorist.kernels.fused.streams import beside
 from algorist.model.computing import Computing
-from algorist.model.graphs import CAPTURES, Graphs
+from algorist.model.graphs import CAPTURES, Graphs, make_room
 from algorist.training.workers import Crew
 
 MOST_ON_GPU = 8
@@ -217,11 +217,12 @@ class Slots:
             ended.put(None)
 
     def _tidy(self) -> None:
-        """Give back what the task before has left, which no other could use."""
+        """Let go of what the task before has left."""
         with CAPTURES:
             gc.collect()
-            if self._device.type == "cuda":
-                torch.cuda.empty_cache()
+        if self._device.type == "cuda":
+            _, all_of_it = torch.cuda.mem_get_info(self._device)
+            make_room(self._device, all_of_it / 2)
 
     def __enter__(self) -> Slots:
         return self
