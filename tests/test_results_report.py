@@ -225,7 +225,10 @@ def test_what_is_missing_is_said_and_not_invented(tmp_path):
     assert drawn["old-vs-new"].draw is not None
     assert drawn["generalist-ablation"].draw is None
     assert drawn["generalist-vs-specialists"].draw is None  # there is no generalist to compare
-    assert "missing: all improvements" in drawn["generalist-ablation"].notes[0]
+    (note,) = drawn["generalist-ablation"].notes
+    assert note.startswith("missing: all improvements, ")
+    commands = "algorist reproduce generalist and algorist reproduce generalist-ablation"
+    assert note.endswith(f"; to add them: {commands}")
     assert "28 of 30" in drawn["old-vs-new"].notes[0]
 
 

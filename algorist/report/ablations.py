@@ -89,8 +89,9 @@ def _notes(
 ) -> list[str]:
     notes = []
     if absent:
-        needed = " and ".join(sorted(set.union(*absent.values())))
-        notes.append(f"missing: {', '.join(absent)}; to add them: algorist reproduce, {needed}")
+        needed = sorted(set.union(*absent.values()))
+        commands = " and ".join(f"algorist reproduce {experiment}" for experiment in needed)
+        notes.append(f"missing: {', '.join(absent)}; to add them: {commands}")
     if nets and len(common) < len(ALGORITHMS):
         others = [name for name in ALGORITHMS if name not in common]
         notes.append(
