@@ -10,6 +10,23 @@ from pathlib import Path
 
 
 @contextmanager
+def changing(folder: Path) -> Iterator[None]:
+    """Of all processes that read files of a folder to replace them, let one at a time do so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if os.name != "posix":  # elsewhere folders cannot be locked
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)  # which ends the lock
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Where a file is to be written: when the block ends, it is on the disk and has its name.
 

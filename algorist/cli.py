@@ -30,7 +30,7 @@ from algorist.commands.sample import command as sample_command
 from algorist.commands.sweep import command as sweep_command
 from algorist.commands.train import command as train_command
 from algorist.commands.view import command as view_command
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, complain
 
 COMMANDS: dict[str, Command] = {
     "list": list_command,
@@ -66,15 +66,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
             _close_stdout()
             return 0
-        print(f"algorist: error: {error}", file=sys.stderr)
+        complain(str(error))
         return WRONG_INPUT
     except NumbaError as error:
-        print(f"algorist: error: {reason(error)}", file=sys.stderr)
+        complain(reason(error))
         return WRONG_INPUT
     except RuntimeError as error:
         if not _OUT_OF_MEMORY.search(str(error)):
             raise
-        print(f"algorist: error: there is not enough memory ({reason(error)})", file=sys.stderr)
+        complain(f"there is not enough memory ({reason(error)})")
         return WRONG_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -241,6 +241,7 @@ def test_what_cannot_be_measured_does_not_end_the_rest(capsys, tmp_path, monkeyp
         ("steps bfs --profile --device cpu", "--profile: got cpu as the device, expected a GPU"),
         ("steps bfs --json /nowhere/x.json", "--json: there is no folder /nowhere"),
         ("training", "algorithms: got none, expected names, --family or --all"),
+        ("training bfs dfs --each --at-once 0", "at_once: got 0, expected 1 or more"),
         ("training bfs --cycles 0", "cycles: got 0, expected 1 or more"),
         ("training bfs --steps 20", "steps: got 20, expected at least the 310"),
         ("evaluation nowhere", "no file, run or shipped learner 'nowhere'"),

@@ -266,6 +266,11 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"algorist {algorist.__version__}\n"
 
 
+def test_text_stays_on_its_line_however_long(capsys):
+    Terminal().print("to go on: algorist resume", "deep/" * 40)
+    assert capsys.readouterr().out.count("\n") == 1
+
+
 def test_an_interrupt_exits_with_130(monkeypatch, capsys):
     def interrupt(name):
         raise KeyboardInterrupt

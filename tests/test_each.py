@@ -19,7 +19,7 @@ from processes import PATIENCE, running, wait_until
 from small import needs_gpu
 
 from algorist.cli import main
-from algorist.commands import conduct_each
+from algorist.commands import conduct
 from algorist.model.computing import Computing
 from algorist.training import checkpoint
 from algorist.training.each import Each
@@ -130,7 +130,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
 
     monkeypatch.setattr(Trainer, "_learn", counted)
     clock = SimpleNamespace(monotonic=lambda: len(lessons))
-    monkeypatch.setattr(conduct_each, "time", clock)
+    monkeypatch.setattr(conduct, "time", clock)
     assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
     out = capsys.readouterr().out
     assert "0 of 3 runs done" in out
@@ -143,7 +143,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     lessons.clear()
     assert resume(tmp_path, "--stop-after", f"{6 - steps[0]}s") == 0  # the first is done then
     assert "1 of 3 runs done" in capsys.readouterr().out
-    monkeypatch.setattr(conduct_each, "time", time)
+    monkeypatch.setattr(conduct, "time", time)
     lessons.clear()
     assert resume(tmp_path, "--at-once", "3") == 0
     assert "bfs             done, best validation" in capsys.readouterr().out

@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from itertools import pairwise
@@ -16,7 +18,7 @@ from processes import PATIENCE
 
 import algorist
 from algorist.cli import main
-from algorist.commands import conduct_each
+from algorist.commands import conduct
 from algorist.commands.conduct import Interrupt
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
@@ -66,7 +68,7 @@ def lessons(monkeypatch):
         learn(trainer, lesson)
 
     monkeypatch.setattr(Trainer, "_learn", counted)
-    monkeypatch.setattr(conduct_each, "time", SimpleNamespace(monotonic=lambda: len(learnt)))
+    monkeypatch.setattr(conduct, "time", SimpleNamespace(monotonic=lambda: len(learnt)))
     return learnt
 
 
@@ -186,6 +188,9 @@ def test_the_hash_is_of_what_is_learnt_and_of_nothing_else():
     config = small.training("insertion_sort")
     same = replace(config, seeds=(4, 5), schedule=replace(config.schedule, checkpoint_every=9))
     assert recipe_of(same) == recipe_of(config)
+    fixed = recipe("clrs2022", ["bfs"])
+    of_no_use = replace(fixed, data=replace(fixed.data, sizes=(4, 7)))
+    assert recipe_of(of_no_use) == recipe_of(fixed)
     changed = [
         replace(config, algorithms=("quicksort",)),
         replace(config, schedule=replace(config.schedule, steps=4)),
@@ -414,6 +419,23 @@ def test_processes_do_not_lose_each_others_results(tmp_path):
     other.add([made_up.row(part="dfs", algorithm="dfs")])
     one.remove([made_up.row(part="dijkstra", algorithm="dijkstra")])
     assert [each.part for each in Results(tmp_path, "specialists").rows] == ["bfs", "dfs"]
+
+
+def test_results_that_are_added_at_the_same_time_are_all_kept(tmp_path):
+    add = """if 1:
+        import sys, made_up
+        from algorist.experiments.results import Results
+        results = Results(sys.argv[1], "specialists")
+        for seed in range(30):
+            results.add([made_up.row(part=sys.argv[2], algorithm=sys.argv[2], seed=seed)])
+    """
+    here = {**os.environ, "PYTHONPATH": os.path.dirname(made_up.__file__)}
+    others = [
+        subprocess.Popen([sys.executable, "-c", add, str(tmp_path), name], env=here)
+        for name in ("bfs", "dfs")
+    ]
+    assert [other.wait(PATIENCE) for other in others] == [0, 0]
+    assert len(Results(tmp_path, "specialists").rows) == 60
 
 
 def test_experiments_are_listed_with_what_is_done(capsys, done):

@@ -143,6 +143,8 @@ def test_plugins_work_in_the_commands_and_keep_their_machine_code_beside_them(tm
         path: path.stat().st_mtime_ns for path in tmp_path.glob("__pycache__/mine.*.nbc")
     } == kept
     assert "number theory" in run("--plugin", mine, "list", "--no-steps")
+    there = shutil.copytree(tmp_path, tmp_path / "elsewhere", copy_function=shutil.copy2)
+    assert run("sample", "euclid", "--plugin", str(there / "mine.py"), "--n", "3") == shown
 
 
 def test_features_may_have_the_names_of_methods(tmp_path):

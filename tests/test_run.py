@@ -207,6 +207,22 @@ def test_graphs_come_in_many_forms(text):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("from,to\na,b", ["a", "b"]),
+        ("Source;Target;Length\na;b;2,5", ["a", "b"]),
+        ("u v\na b", ["a", "b"]),
+        ("start,a,1\nstart,b,9\nb,a,1", ["start", "a", "b"]),
+        ("start,end,1\nstart,b,9", ["start", "end", "b"]),
+        ("u,v\nv,w", ["u", "v", "w"]),
+        ("from,there\nthere,here", ["from", "there", "here"]),
+    ],
+)
+def test_a_first_line_is_a_heading_only_if_it_can_be_no_edge(text, nodes):
+    assert list(files.graph("f", text, directed=True, usually=False)) == nodes
+
+
 def test_commas_are_decimal_points_only_where_semicolons_separate():
     assert files.numbers("f", "1,5;2\n;,25") == [1.5, 2, 0.25]
     assert files.table("f", "x;y\n-1,5;2e1", 2) == [[-1.5, 20]]

@@ -11,7 +11,7 @@ from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.feed import Feed
 from algorist.training.loading import load
-from algorist.training.run import Run
+from algorist.training.run import Run, trained_seconds
 from algorist.training.trainer import Trainer
 
 SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}
@@ -85,6 +85,19 @@ def test_half_a_line_of_metrics_is_dropped_when_a_run_is_resumed(tmp_path):
     assert resumed.metrics.read_text() == noted
     resumed.train()
     assert [json.loads(line)["step"] for line in resumed.metrics.open()] == [2, 4]
+
+
+def test_half_a_line_of_times_is_dropped_by_the_next_sitting(tmp_path):
+    run = Run.start(tmp_path, small.training("bfs", steps=4, schedule=SCHEDULE))
+    run.train(should_stop=lambda: run.trainer.step >= 2)
+    times, seconds = tmp_path / "times.jsonl", trained_seconds(tmp_path)
+    assert seconds > 0
+    with times.open("a") as file:
+        file.write('{"from": 2, "t')
+    assert trained_seconds(tmp_path) == seconds
+    Run.resume(tmp_path).train()
+    assert [json.loads(line)["to"] for line in times.open()] == [2, 4]
+    assert trained_seconds(tmp_path) > seconds
 
 
 def test_metrics_that_are_none_are_refused_by_line(tmp_path):

@@ -40,3 +40,13 @@ def test_a_page_has_errors_too(tmp_path):
     assert main(["report", str(tmp_path / "run"), "--out", str(page), "--samples", "1"]) == 0
     assert "<td>error " in page.read_text(encoding="utf-8")
     assert "minus the squared error of scalars" in page.read_text(encoding="utf-8")
+    assert re.search(r"best after 2 steps, validation -\d[\d.e+]*\s*<", page.read_text())
+
+
+def test_sweeps_tell_errors_too(tmp_path, capsys):
+    words = ["--samples", "1", "--at-once", "1", "--out", str(tmp_path)]
+    assert main(["sweep", "euclid", *SMALL, *SHORT, *words]) == 0
+    told = capsys.readouterr().out
+    (test,) = re.findall(r"done, test (\S+)\n", told)
+    assert float(test) > 0
+    assert re.search(rf"generalist/euclid +euclid +1 +{re.escape(test)}\n", told)

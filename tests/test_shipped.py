@@ -91,6 +91,15 @@ def test_a_folder_stands_for_all_learners_in_it(shipped, capsys):
         load("specialists")
 
 
+def test_a_folder_that_is_no_run_is_none_of_the_shipped(shipped, capsys):
+    for words in (["eval", "."], ["run", "bfs", "--random", "4", "--model", "."]):
+        assert main(words) == 2
+        assert "there is no file, run or shipped learner '.'" in capsys.readouterr().err
+    for words in (["resume", "."], ["pack", "specialists", "out"]):
+        assert main(words) == 2
+        assert f"{words[1]}: there is no run here (no config.json)" in capsys.readouterr().err
+
+
 def test_an_unknown_name_is_told_with_those_that_there_are(shipped):
     message = (
         r"^there is no file, run or shipped learner 'nobody'; shipped: generalist, specialists/bfs$"

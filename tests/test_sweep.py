@@ -100,8 +100,12 @@ def test_one_net_can_be_trained_for_all_algorithms_together():
 
 
 def test_what_makes_no_difference_is_trained_once():
-    found = list(parts("bfs", "--set", "permutations=yes,no").values())
-    assert found[1].source == found[0].name
+    for words in (
+        ["--set", "permutations=yes,no"],
+        ["--recipe", "clrs2022", "--set", "sizes=4,7/11,16"],  # the fixed set has its own
+    ):
+        found = list(parts("bfs", *words).values())
+        assert found[1].source == found[0].name
 
 
 @pytest.mark.parametrize(
@@ -232,6 +236,12 @@ def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(cap
         assert sweep(tmp_path, *words, seeds="0") == 0
     assert rows_of(tmp_path) == rows_of(done)[::2]
     assert json.loads((tmp_path / "failures.json").read_text()) == {}
+
+
+def test_damaged_notes_of_failures_are_told_with_the_way_out(capsys, tmp_path):
+    (tmp_path / "failures.json").write_text("{")
+    assert sweep(tmp_path) == 2
+    assert f"{tmp_path / 'failures.json'}: got no JSON; remove it" in capsys.readouterr().err
 
 
 def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):

@@ -76,6 +76,8 @@ def test_the_file_needs_nothing_else(run, tmp_path):
     ("words", "message"),
     [
         ("heapsort 1 2", "heapsort: got it without --export, which it is for"),
+        ("--undirected", "--directed, --undirected: got it without --export"),
+        ("--seed 5", "--seed: got it without --export, which it is for"),
         ("--random 5", "--random: got it without --export, which it is for"),
         ("--export a.html", "--export: got no algorithm, expected its name and a problem"),
         ("heapsort --export a.html", "heapsort: got no problem, expected for example"),

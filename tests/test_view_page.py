@@ -8,6 +8,8 @@ import pytest
 import small
 
 import algorist
+from algorist import algorithm, edge, node, record
+from algorist.algorithms.array_inputs import keys
 from algorist.commands import forms
 from algorist.commands.arguments import of_family
 from algorist.model.learner import Convention, Learner
@@ -80,6 +82,13 @@ def opened(browser):
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+def exported(folder, trace):
+    """The address of the file to share that a trace is written to."""
+    file = folder / "trace.html"
+    file.write_text(made_page(trace).html, encoding="utf-8")
+    return file.as_uri()
 
 
 def ready(page):
@@ -210,6 +219,22 @@ def test_the_algorithm_sorts_before_your_eyes(opened, address):
     assert bars == sorted(bars)
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "second", "letters"),
+    [
+        ("kmp_matcher", "text", "pattern", ".cell text:not(.place)"),
+        ("lcs_length", "x", "y", ".matrix .name"),
+    ],
+)
+def test_letters_may_be_digits(opened, address, name, first, second, letters):
+    page = opened(f"{address}#{name}")
+    page.fill(f"#field-{first}", "0110")
+    page.fill(f"#field-{second}", "11")
+    page.click("text=Solve")
+    page.wait_for_selector("text=6 nodes")
+    assert page.locator(f"#side-net {letters}").all_text_contents() == list("011011")
+
+
 def test_mistakes_are_marked_on_the_net_alone_and_can_be_visited(opened, address):
     page = opened(f"{address}#heapsort")
     choose(page, "heapsort", n=8)
@@ -287,9 +312,7 @@ def test_sixty_four_nodes_are_drawn(opened, address):
 
 def test_an_exported_trace_needs_no_network(opened, app, tmp_path):
     found = app.trace(algorist.get("dijkstra"), {"A": {"<b>": {"</script>": 2}}, "s": "<b>"})
-    file = tmp_path / "trace.html"
-    file.write_text(made_page(found).html, encoding="utf-8")
-    page = opened(file.as_uri(), offline=True, viewport=PHONE)
+    page = opened(exported(tmp_path, found), offline=True, viewport=PHONE)
     assert page.title() == "dijkstra · algorist"
     assert not page.is_visible("#problem")
     assert page.locator("#side-net .node").count() == 2
@@ -302,12 +325,41 @@ def test_an_exported_trace_needs_no_network(opened, app, tmp_path):
 def test_algorithms_of_plugins_are_drawn(opened, tmp_path, euclid):
     learner = Learner.new(["euclid"], small.model(), Convention())
     found = App(learner.by_algorithm(), forms, "euclid").trace(euclid, {"value": [12, 18, 9]})
-    file = tmp_path / "trace.html"
-    file.write_text(made_page(found).html, encoding="utf-8")
-    page = opened(file.as_uri())
+    page = opened(exported(tmp_path, found))
     assert page.locator("#side-algorithm .bar").count() == 3
     press(page, "ArrowRight")
     assert page.locator("#side-algorithm .tag").all_text_contents() == ["smaller", "larger"]
+
+
+@algorithm(
+    "sorting",
+    inputs={"pos": node.scalar, "key": node.scalar},
+    hints={"inverted_h": edge.mask},
+    outputs={"inverted": edge.mask},
+    sampler=keys,
+)
+def inversions(key, inverted_h, inverted, trace):
+    """Find the pairs of keys of which the larger one comes first."""
+    record(trace)
+    for i in range(len(key)):
+        for j in range(i):
+            inverted_h[j, i] = inverted[j, i] = key[j] > key[i]
+        record(trace)
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_masks_of_pairs_are_a_matrix_where_there_is_no_graph(opened, tmp_path):
+    algorist.register(inversions)
+    learner = Learner.new(["inversions"], small.model(), Convention())
+    found = App(learner.by_algorithm(), forms, "small").trace(inversions, {"key": [3, 1, 2]})
+    page = opened(exported(tmp_path, found))
+    known = page.locator("#side-algorithm .matrix .known title")
+    assert known.count() == 0
+    for key, name in (("ArrowLeft", "inverted_h"), ("End", "inverted")):
+        press(page, "End", key)
+        assert known.all_text_contents() == [f"0, 1\n{name}: yes", f"0, 2\n{name}: yes"]
+        assert page.inner_text(".feature .note") == "the matrix"
+    assert page.locator("#side-algorithm .bar").count() == 3
 
 
 def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(opened, tmp_path):
@@ -315,9 +367,7 @@ def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(open
     app = App(learner.by_algorithm(), forms, "silent")
     for name, given in (("bfs", {"s": 0}), ("floyd_warshall", {})):
         found = app.trace(algorist.get(name), {"A": [[0, 1, 0], [1, 0, 1], [0, 1, 0]], **given})
-        file = tmp_path / f"{name}.html"
-        file.write_text(made_page(found).html, encoding="utf-8")
-        page = opened(file.as_uri())
+        page = opened(exported(tmp_path, found))
         assert "This net predicts no hints." in page.inner_text(".verdict")
         press(page, "ArrowRight")
         drawn = [
@@ -480,9 +530,7 @@ def test_the_end_of_playing_is_announced(opened, app, tmp_path):
     found = app.trace(algorist.get("minimum"), {"key": [5, 2, 9, 1, 7, 3]})
     (output,) = found["outputs"].values()
     output["wrong"] = [0]
-    file = tmp_path / "trace.html"
-    file.write_text(made_page(found).html, encoding="utf-8")
-    page = opened(file.as_uri())
+    page = opened(exported(tmp_path, found))
     page.select_option("#speed", "20×")
     press(page, " ")
     page.wait_for_selector("#live:text-is('The net at the answer: 1 value wrong')")

@@ -203,17 +203,15 @@ def test_runs_that_are_too_long_are_refused(app, monkeypatch):
         app.solve({"algorithm": "bubble_sort", "random": {"n": 16}})
 
 
-def test_algorithms_that_are_not_registered_are_left_out(learner, monkeypatch):
-    monkeypatch.setattr(room, "algorithms", lambda: ["bfs"])
-    assert [
-        a["name"] for a in App(learner.by_algorithm(), forms, "m").algorithms()["algorithms"]
-    ] == ["bfs"]
-    monkeypatch.setattr(room, "algorithms", list)
-    with pytest.raises(ValueError, match=r"m: it knows .* none of which is here"):
-        App(learner.by_algorithm(), forms, "m")
-
-
 def test_names_are_as_they_were_given_but_for_long_ones(app):
     edges = f"{'x' * 300},O'Hare\nO'Hare,Tromsø"
     found = app.solve({"algorithm": "bfs", "fields": {"graph": edges, "source": "Tromsø"}})
     assert found["names"] == ["x" * 40, "O'Hare", "Tromsø"]
+
+
+def test_letters_that_are_digits_are_told_from_the_numbers_of_nodes(app):
+    fields = {"text": "0110", "pattern": "11"}
+    typed = app.solve({"algorithm": "kmp_matcher", "fields": fields})
+    assert (typed["named"], typed["names"]) == (True, list("011011"))
+    drawn = app.solve({"algorithm": "kmp_matcher", "random": {"n": 6}})
+    assert (drawn["named"], drawn["names"]) == (False, list("012345"))

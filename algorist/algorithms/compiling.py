@@ -81,8 +81,11 @@ def clear(vector):
 
 
 def _digest(template: Callable, function: Callable) -> str:
-    """Stands for all that goes into the machine code from files other than the function's own."""
-    parts = set()
+    """Stands for all that goes into the machine code from files other than the function's own.
+
+    And for the module, which it refers to: that of a plug-in has another name in another folder.
+    """
+    parts = {function.__module__}
     for one in reached(template, function):
         if one.__code__.co_filename != function.__code__.co_filename:
             parts.add(_file_digest(one.__code__.co_filename))

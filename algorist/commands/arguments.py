@@ -214,7 +214,7 @@ def expect_place_of_learner(option: str, file: str) -> None:
 
 def say_where_learner_is(file: str, terminal: Terminal) -> None:
     """Tell how to read a learner that was written."""
-    terminal.print(f"written to {file}: algorist.load({file!r}) reads it", soft_wrap=True)
+    terminal.print(f"written to {file}: algorist.load({file!r}) reads it")
 
 
 def expect_place_of_folder(option: str, folder: str | None) -> None:

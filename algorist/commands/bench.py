@@ -30,7 +30,7 @@ from algorist.data import official
 from algorist.errors import positive, shell
 from algorist.report.lines import Lines
 from algorist.report.machine import machine
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, complain
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -78,10 +78,13 @@ def _measured(
 
     What fails does not end the others.
     """
+    from algorist.training.slots import NOT_TAKEN_UP
+
     notes = Notes(arguments)
     lines = Lines(terminal, named, table.headings)
-    by_place = {}
+    by_place, seen = {}, set()
     for name, outcome in outcomes:
+        seen.add(name)
         if outcome.error is not None:
             (reason, *_) = str(outcome.error).splitlines() or [""]
             lines.remark(name, f"failed: {type(outcome.error).__name__}: {reason}")
@@ -98,6 +101,9 @@ def _measured(
     if table.sums and len(costs) > 1:
         lines.add("all", table.sums(costs))
     notes.end(table.totals(costs) if table.totals else {})
+    forgotten = [name for name in named if name not in seen]
+    if forgotten:
+        complain(f"{NOT_TAKEN_UP}: {', '.join(forgotten)}")
     return 0 if len(costs) == len(named) else FAILED
 
 
@@ -270,7 +276,8 @@ def _training(arguments: Namespace, terminal: Terminal) -> int:
     groups = [[name] for name in chosen] if arguments.each else [chosen]
     configs = [configured(arguments, group, arguments.seeds) for group in groups]
     check_cycles(configs[0], arguments.warm_up, arguments.cycles)
-    count = min(number_of_slots(arguments.at_once or 1, how), len(configs))
+    at_once = 1 if arguments.at_once is None else arguments.at_once
+    count = min(number_of_slots(at_once, how), len(configs))
 
     def totals(costs: list[TrainingCost]) -> dict[str, float]:
         together = {"at_once": count, "projected_minutes": minutes_together(costs, count)}
@@ -349,8 +356,10 @@ def _evaluation(arguments: Namespace, terminal: Terminal) -> int:
 
 def _given(arguments: Namespace) -> Learner:
     """The saved learner, which cannot be told what it is made of."""
+    from algorist.training.recipes import USUAL_RECIPE
+
     settings = [place.split(".")[1] for place in vars(arguments) if "." in place]
-    fresh: dict[str, Any] = {"replicas": None, "recipe": "generalist", "without": []}
+    fresh: dict[str, Any] = {"replicas": None, "recipe": USUAL_RECIPE, "without": []}
     settings += [name for name, usual in fresh.items() if getattr(arguments, name) != usual]
     for name in settings:
         flag = name.replace("_", "-")

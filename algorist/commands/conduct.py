@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -17,7 +16,8 @@ from algorist.commands.arguments import computing
 from algorist.errors import counted, shell
 from algorist.model.computing import Computing
 from algorist.report.progress import STOPPING, Progress
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, complain
+from algorist.training.loading import BEST
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
 from algorist.training.parallel import Alone, together
 from algorist.training.run import Log, Run
@@ -90,46 +90,48 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
         terminal.print(
             f"all is done, {counted(trainer.step, 'step')}: "
             f"{shell('resume', folder, '--steps', 'N')} goes on to N",
-            soft_wrap=True,
         )
         return 0
-    end = time.monotonic() + (arguments.stop_after or float("inf"))
     try:
         with (
-            Interrupt(quiet=terminal.is_terminal) as interrupt,
+            Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt,
             Progress(terminal, trainer, stopping=interrupt.came) as progress,
         ):
             done = run.train(
-                logs=open_logs(run, arguments),
-                observe=progress,
-                should_stop=lambda: interrupt.came() or time.monotonic() >= end,
+                logs=open_logs(run, arguments), observe=progress, should_stop=interrupt.is_due
             )
     except DivergedError as error:
-        print(f"algorist: error: {error} ({folder})", file=sys.stderr)
+        complain(f"{error} ({folder})")
         return FAILED
     if trainer.computing.on_gpu:
-        terminal.print(str(trainer.spent), soft_wrap=True)
+        terminal.print(str(trainer.spent))
     if not done:
         terminal.print(f"stopped and saved at step {trainer.step}")
-        terminal.print(f"to go on: {shell('resume', folder)}", soft_wrap=True)
+        terminal.print(f"to go on: {shell('resume', folder)}")
         return interrupt.exit_code if interrupt.came() else 0
-    terminal.print(f"the best net is in {folder / 'best.safetensors'}")
-    terminal.print(f"to test it: {shell('eval', folder)}", soft_wrap=True)
+    terminal.print(f"the best net is in {folder / BEST}")
+    terminal.print(f"to test it: {shell('eval', folder)}")
     return 0
 
 
 class Interrupt:
-    """Ctrl-C and SIGTERM let the step be finished; a second one does not."""
+    """Ctrl-C, SIGTERM or the end of the time let the step be finished; a second signal does not."""
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self, *, quiet: bool = False):
+    def __init__(self, *, after: float | None = None, quiet: bool = False):
+        """Be due after so many seconds, if they are given."""
+        self._end = time.monotonic() + (after or float("inf"))
         self._quiet, self._signal = quiet, 0
         self._before: dict[int, Any] = {}
 
     def came(self) -> bool:
-        """Whether there was one."""
+        """Whether there was a signal."""
         return self._signal > 0
+
+    def is_due(self) -> bool:
+        """Whether it is time to stop: there was a signal, or the time is up."""
+        return self.came() or time.monotonic() >= self._end
 
     @property
     def exit_code(self) -> int:

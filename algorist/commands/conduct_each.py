@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,10 +18,10 @@ from algorist.data.preparing import prepared
 from algorist.errors import counted, shell
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, complain
 from algorist.training.each import Each
 from algorist.training.parallel import expect_alone
-from algorist.training.slots import Outcome, Slot, Slots, number_of_slots
+from algorist.training.slots import NOT_TAKEN_UP, Outcome, Slot, Slots, number_of_slots
 from algorist.training.trainer import DivergedError
 
 _EXPECTED = (DivergedError, ValueError, OSError, MemoryError)
@@ -48,7 +47,6 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
         terminal.print(
             f"all is done, {counted(len(done), 'run')}: "
             f"{shell('resume', each.folder, '--steps', 'N')} goes on to N",
-            soft_wrap=True,
         )
         return 0
 
@@ -69,11 +67,11 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     count = len(done) + len(conducted.done)
     terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
     if len(conducted.done) < len(conducted.names):
-        terminal.print(f"to go on: {shell('resume', each.folder)}", soft_wrap=True)
+        terminal.print(f"to go on: {shell('resume', each.folder)}")
     else:
-        first = each.folder / each.algorithms[0]
-        terminal.print(f"to test one: {shell('eval', first)}", soft_wrap=True)
-    return conducted.exit_code()
+        terminal.print(f"to test them: {shell('eval', each.folder)}")
+    conducted.complain()
+    return conducted.exit_code
 
 
 Work = Callable[[str, Slot, ProgressOfEach, Callable[[], bool]], bool]
@@ -92,23 +90,31 @@ class Conducted(NamedTuple):
         """Those that have come to their end."""
         return [name for name, outcome in self.outcomes.items() if outcome.value]
 
+    @property
+    def failed(self) -> dict[str, Outcome]:
+        """Those that ended with an error."""
+        return {name: outcome for name, outcome in self.outcomes.items() if outcome.error}
+
+    @property
+    def forgotten(self) -> list[str]:
+        """Those that nobody has taken up."""
+        return [name for name in self.names if name not in self.outcomes]
+
+    @property
     def exit_code(self) -> int:
-        """Say what has failed; returns the exit code."""
-        failed = {name: outcome for name, outcome in self.outcomes.items() if outcome.error}
-        for name, outcome in failed.items():
-            if not isinstance(outcome.error, _EXPECTED):
-                print(outcome.trace, file=sys.stderr)
-            print(f"algorist: error: {name}: {outcome.error}", file=sys.stderr)
-        forgotten = [name for name in self.names if name not in self.outcomes]
-        if forgotten:
-            print(
-                f"algorist: error: not done, since processes that prepare data have ended: "
-                f"{', '.join(forgotten)}",
-                file=sys.stderr,
-            )
-        if failed or forgotten:
+        """What the command ends with."""
+        if self.failed or self.forgotten:
             return FAILED
         return self.interrupt.exit_code if self.interrupt.came() else 0
+
+    def complain(self) -> None:
+        """Say what has failed."""
+        for name, outcome in self.failed.items():
+            if not isinstance(outcome.error, _EXPECTED):
+                print(outcome.trace, file=sys.stderr)
+            complain(f"{name}: {outcome.error}")
+        if self.forgotten:
+            complain(f"{NOT_TAKEN_UP}: {', '.join(self.forgotten)}")
 
 
 def conduct_in_slots(
@@ -120,26 +126,23 @@ def conduct_in_slots(
     terminal: Terminal,
 ) -> Conducted:
     """Do the work of all runs but those that have ended, some at once, until told to stop."""
-    how, end = computing(arguments), time.monotonic() + (arguments.stop_after or float("inf"))
+    how = computing(arguments)
     left = [name for name in names if name not in ended]
     count = min(number_of_slots(arguments.at_once, how), len(left))
     terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")
     with preparation:
         pass
     with (
-        Interrupt(quiet=terminal.is_terminal) as interrupt,
+        Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt,
         Slots(count, how) as slots,
         ProgressOfEach(terminal, names, stopping=interrupt.came) as progress,
     ):
         for name, text in ended.items():
             progress.end(name, text)
 
-        def stopping() -> bool:
-            return interrupt.came() or time.monotonic() >= end
-
         def task(name: str, slot: Slot) -> bool:
             try:
-                return not stopping() and work(name, slot, progress, stopping)
+                return not interrupt.is_due() and work(name, slot, progress, interrupt.is_due)
             except torch.OutOfMemoryError:
                 progress.end(name, "the GPU's memory is full")
                 raise

@@ -15,7 +15,7 @@ from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
 from algorist.experiments.work import Examiner, Job, data_prepared, jobs
 from algorist.report.experiments import Standing
-from algorist.report.numbers import percent
+from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
 from algorist.training.parallel import expect_alone
@@ -33,7 +33,7 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
         terminal.print(f"{name}: nothing is trained for it alone")
         return 0
     if not left:
-        terminal.print(f"{name}: all is done, see {results.file}", soft_wrap=True)
+        terminal.print(f"{name}: all is done, see {results.file}")
         return 0
     examiner = Examiner(results, arguments.samples, algorist.__version__)
     by_title = {job.title: job for job in left}
@@ -56,10 +56,11 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
 
     conducted = conduct_in_slots(list(by_title), {}, data_prepared(left), work, arguments, terminal)
     done = f"{len(conducted.done)} of {counted(len(left), 'run')} done"
-    terminal.print(f"{done}, see {results.file}" if conducted.done else done, soft_wrap=True)
+    terminal.print(f"{done}, see {results.file}" if conducted.done else done)
     if len(conducted.done) < len(left):
         terminal.print("to go on: the same command again")
-    return conducted.exit_code()
+    conducted.complain()
+    return conducted.exit_code
 
 
 def score(results: Results, job: Job, terminal: Terminal) -> str:
@@ -70,7 +71,8 @@ def score(results: Results, job: Job, terminal: Terminal) -> str:
         if row.part == part and row.seed in scores:
             scores[row.seed].append(row.score / 100)
     means = [sum(own) / len(own) for own in scores.values()]
-    return f"done, test {percent(means, 1, terminal.plus_minus)} %"
+    error = job.part.config.scored_by_error
+    return f"done, test {scored(means, terminal.plus_minus, error=error)}"
 
 
 def _left(plan: Plan, experiment: str, arguments: Namespace) -> tuple[Results, list[Job]]:
@@ -119,10 +121,10 @@ def pack_jobs(left: Iterable[Job], folder: str, command: Sequence[str], terminal
     begun = [job for job in left if job.has_begun]
     for job in begun:
         written = job.pack(Path(folder))
-        terminal.print(f"{job.title}: written to {written}", soft_wrap=True)
+        terminal.print(f"{job.title}: written to {written}")
     if begun:
         go_on = shell(*command, "--runs", folder)
-        terminal.print(f"to go on elsewhere: {go_on}, with the same settings", soft_wrap=True)
+        terminal.print(f"to go on elsewhere: {go_on}, with the same settings")
     else:
         terminal.print("there is nothing to pack: no run has begun that is not done")
     return 0

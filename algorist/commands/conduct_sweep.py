@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -31,7 +29,7 @@ from algorist.experiments.work import Job, data_prepared, jobs
 from algorist.plugins import loaded_plugins
 from algorist.report.numbers import scored
 from algorist.report.sweeping import ProgressOfSweep
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, complain
 
 _CORES, _CORES_WITH_GPU = 1, 4
 
@@ -43,26 +41,23 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
     _say_what_is_repeated(parts, terminal)
     if not left:
         _show(results, parts, terminal)
-        terminal.print(f"all is done, see {results.file}", soft_wrap=True)
+        terminal.print(f"all is done, see {results.file}")
         return 0
     failures = Failures(Path(arguments.out) / "failures.json")
     means = _means(arguments, len(left))  # before signals are handled, since Ray handles some too
-    with Interrupt(quiet=terminal.is_terminal) as interrupt:
-        stopping = _stopping(interrupt, arguments)
-        replies = _replies(left, means, results, failures, stopping, arguments, terminal)
+    with Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt:
+        replies = _replies(left, means, results, failures, interrupt.is_due, arguments, terminal)
     done = sum(reply.state == DONE for reply in replies.values())
     if done == len(left):
         _show(results, parts, terminal)
-    terminal.print(
-        f"{done} of {counted(len(left), 'run')} done, see {results.file}", soft_wrap=True
-    )
+    terminal.print(f"{done} of {counted(len(left), 'run')} done, see {results.file}")
     if done < len(left):
         terminal.print("to go on: the same command again")
     failed = {job.title: reply for job, reply in replies.items() if reply.state == FAILED}
     for title, reply in failed.items():
-        print(f"algorist: error: {title}: {reply.message}", file=sys.stderr)
+        complain(f"{title}: {reply.message}")
     if failed:
-        print(f"algorist: error: {len(failed)} failed, see {failures.file}", file=sys.stderr)
+        complain(f"{len(failed)} failed, see {failures.file}")
         return FAILURE
     return interrupt.exit_code if interrupt.came() else 0
 
@@ -90,11 +85,6 @@ def _left(parts: Sequence[Part], arguments: Namespace) -> tuple[Results, list[Jo
 
 def _runs(arguments: Namespace) -> Path:
     return Path(arguments.runs or Path(arguments.out) / "runs")
-
-
-def _stopping(interrupt: Interrupt, arguments: Namespace) -> Callable[[], bool]:
-    end = time.monotonic() + (arguments.stop_after or float("inf"))
-    return lambda: interrupt.came() or time.monotonic() >= end
 
 
 def _replies(
@@ -192,7 +182,6 @@ def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:
         if part.is_repeated:
             terminal.print(
                 f"{part.name.part}: trained in the same way as {part.source.part}, and only there",
-                soft_wrap=True,
             )
 
 

@@ -106,7 +106,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         Path(arguments.html).write_text(text, encoding="utf-8")
         written.append(arguments.html)
     for file in written:
-        Terminal(stderr=arguments.json).print(f"written to {file}", soft_wrap=True)
+        Terminal(stderr=arguments.json).print(f"written to {file}")
 
 
 def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_test: bool) -> None:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,11 @@ STDIN = "-"
 _SEPARATORS = (";", "\t", ",")
 """What is tried, in this order: where others separate, commas are part of numbers and names."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_HEADINGS = {"from", "source", "src", "start", "u", "node"}
+_HEADINGS = (
+    {"from", "source", "src", "start", "u", "node"},
+    {"to", "target", "dst", "end", "v", "node"},
+)
+"""What the columns of the two ends of edges may be called."""
 _COMMENT = "#"
 
 
@@ -213,10 +217,21 @@ Edge = tuple[str, list[Any]]
 
 
 def _edges_in_csv(path: str, text: str) -> Iterator[Edge]:
-    for index, (line, cells) in enumerate(rows_of(path, text)):
-        if index == 0 and len(cells) > 1 and cells[0].lower() in _HEADINGS:
-            continue
+    rows = list(rows_of(path, text))
+    if _has_heading([cells for _, cells in rows]):
+        del rows[0]
+    for line, cells in rows:
         yield f"{path}, line {line}", cells
+
+
+def _has_heading(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names the columns, and is no edge: a node may be called `start` too."""
+    first = rows[0] if rows else ()
+    if len(first) < 2 or any(map(_is_number, first[2:])):
+        return False
+    is_known = [cell.lower() in known for cell, known in zip(first, _HEADINGS, strict=False)]
+    nodes = {cell for cells in rows[1:] for cell in cells[:2]}
+    return all(is_known) and nodes.isdisjoint(first[:2])
 
 
 def _edges_in_mapping(path: str, value: Mapping[str, Any]) -> Iterator[Edge]:

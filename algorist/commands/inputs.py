@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class Way:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of all ways."""
+    parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
     group = parser.add_argument_group(
         "the problem", "Files are CSV or, for graphs, JSON too; - is the standard input."
     )
@@ -89,32 +91,37 @@ _LISTS = {
     "p": "how probable each key is (optimal_bst)",
     "q": "how probable each gap around the keys is, one more",
 }
-_ALWAYS = ("inputs", "random")
+_ALWAYS, _SEED = ("inputs", "random"), "seed"
 _OPTIONS = ("values", *_FILES, "target", "graph", "source", "directed", *_TEXTS, *_LISTS)
 
 
 def nothing() -> Namespace:
     """A command line that gives no problem yet."""
-    return Namespace(**{**dict.fromkeys((*_OPTIONS, *_ALWAYS, "seed")), "values": []})
+    return Namespace(**{**dict.fromkeys((*_OPTIONS, *_ALWAYS, _SEED)), "values": []})
+
+
+def given(arguments: Namespace) -> list[str]:
+    """Which arguments of a problem a command line gives."""
+    return [name for name in vars(nothing()) if getattr(arguments, name) not in (None, [])]
 
 
 def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
     """The problem that a command line gives, in the way of its algorithm."""
     way = way_of(algorithm)
-    given = [name for name in (*_OPTIONS, *_ALWAYS) if getattr(arguments, name) not in (None, [])]
-    for name in given:
+    names = [name for name in given(arguments) if name != _SEED]
+    for name in names:
         if name not in (*way.options, *_ALWAYS):
-            raise ValueError(f"{_called(name)}: {algorithm.name} takes none, {_usage(algorithm)}")
-        if name in _ALWAYS and len(given) > 1:
-            others = ", ".join(_called(other) for other in given if other != name)
-            raise ValueError(f"{_called(name)}: got {others} besides, expected one or the other")
+            raise ValueError(f"{called(name)}: {algorithm.name} takes none, {_usage(algorithm)}")
+        if name in _ALWAYS and len(names) > 1:
+            others = ", ".join(called(other) for other in names if other != name)
+            raise ValueError(f"{called(name)}: got {others} besides, expected one or the other")
     if arguments.seed is not None and arguments.random is None:
         raise ValueError("--seed: got it without --random, which it is for")
     if arguments.random is not None:
         return drawn(algorithm, positive("--random", arguments.random), arguments.seed or 0)
     if arguments.inputs is not None:
         return _all_inputs(arguments.inputs)
-    if not given:
+    if not names:
         raise ValueError(f"{algorithm.name}: got no problem, {_usage(algorithm)}")
     return way.read(algorithm, arguments)
 
@@ -127,7 +134,8 @@ def drawn(algorithm: Algorithm, n: int, seed: int) -> Inputs:
     return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
 
 
-def _called(name: str) -> str:
+def called(name: str) -> str:
+    """What users call an argument."""
     return {"values": "VALUE", "directed": "--directed, --undirected"}.get(name, f"--{name}")
 
 

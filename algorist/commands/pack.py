@@ -24,7 +24,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     files = pack(arguments.folder, arguments.out)
     size = sum(file.stat().st_size for file in files) / 1e6
     terminal.print(f"written to {arguments.out}: {len(files)} files, {size:.1f} MB")
-    terminal.print(f"to go on: {shell('resume', arguments.out)}", soft_wrap=True)
+    terminal.print(f"to go on: {shell('resume', arguments.out)}")
 
 
 command = Command(

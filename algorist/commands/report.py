@@ -76,6 +76,7 @@ def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the run's best net and write the page."""
     from algorist.report.html import page
     from algorist.report.scores import first_samples, measured
+    from algorist.training.loading import METRICS
     from algorist.training.run import read_metrics
 
     for name in ("any_settings", "fill"):
@@ -85,7 +86,7 @@ def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     out = _PAGE if arguments.out is None else arguments.out
     expect_place_of_file("--out", out)
     learner = loaded(str(folder), arguments)
-    reports = read_metrics(folder / "metrics.jsonl")
+    reports = read_metrics(folder / METRICS)
     draw = first_samples("test", arguments.samples)
     rows = list(measured(learner.by_algorithm(), draw))
     text = page(folder.name, learner, rows, reports)
@@ -110,8 +111,8 @@ def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> N
     if not write_report(results, Path(out)):
         terminal.print("some results are missing: the page says which")
     if results.remark():
-        terminal.print(results.remark(), soft_wrap=True)
-    terminal.print(f"written to {Path(out) / INDEX}", soft_wrap=True)
+        terminal.print(results.remark())
+    terminal.print(f"written to {Path(out) / INDEX}")
 
 
 def _fill(results: Reproduced, arguments: Namespace, terminal: Terminal) -> None:
@@ -123,7 +124,7 @@ def _fill(results: Reproduced, arguments: Namespace, terminal: Terminal) -> None
     filling = Filling(results)
     for name in arguments.fill:
         filling.fill(Path(name))
-        terminal.print(f"filled {name}", soft_wrap=True)
+        terminal.print(f"filled {name}")
 
 
 command = Command(

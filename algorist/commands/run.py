@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from argparse import ArgumentParser, Namespace
 
 import algorist
@@ -14,7 +13,6 @@ from algorist.report.terminal import Terminal
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
     parser.add_argument("algorithm", metavar="ALGORITHM", help="a name that `algorist list` shows")
     add_model(parser)
     inputs.add_arguments(parser)

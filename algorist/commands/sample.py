@@ -43,7 +43,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     batch = algorithm.sample(*drawn)
     _expect_steps(arguments.steps, steps, int(batch.lengths[0]))
     written = save(batch, arguments.out) if arguments.out else None
-    terminal.print(f"{algorithm.name}: {algorithm.description}")
+    terminal.prose(f"{algorithm.name}: {algorithm.description}")
     nodes, length = counted(batch.n, "node"), counted(int(batch.lengths[0]), "step")
     terminal.print(f"{nodes}, seed {arguments.seed}, {length}\n")
     show_trace(terminal, batch, hints=hints, steps=steps)

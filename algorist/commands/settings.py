@@ -17,7 +17,7 @@ from typing import Any
 from algorist.commands.arguments import names
 from algorist.errors import unknown
 from algorist.training.config import Config
-from algorist.training.recipes import IMPROVEMENTS, RECIPES, recipe, without
+from algorist.training.recipes import IMPROVEMENTS, RECIPES, USUAL_RECIPE, recipe, without
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def add_recipe(parser: ArgumentParser) -> None:
     """Declare where the settings start from."""
     parser.add_argument(
         "--recipe",
-        default="generalist",
-        help=f"where all settings start: {' or '.join(RECIPES)} (default: generalist)",
+        default=USUAL_RECIPE,
+        help=f"where all settings start: {' or '.join(RECIPES)} (default: {USUAL_RECIPE})",
     )
     add_without(parser)
 

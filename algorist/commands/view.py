@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import webbrowser
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -24,7 +23,6 @@ PORT = 8421
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
     parser.usage = (
         "algorist view [OPTION ...]\n"
         "       algorist view ALGORITHM [VALUE ...] --export FILE.html [OPTION ...]"
@@ -62,10 +60,9 @@ def _app(arguments: Namespace, *algorithms: str) -> App:
 
 def _check_no_problem(arguments: Namespace) -> None:
     """The served page has a form for problems."""
-    for name in vars(inputs.nothing()):
-        if getattr(arguments, name) not in (None, []):
-            what = arguments.values[0] if name == "values" else f"--{name}"
-            raise ValueError(f"{what}: got it without --export, which it is for")
+    for name in inputs.given(arguments):
+        what = arguments.values[0] if name == "values" else inputs.called(name)
+        raise ValueError(f"{what}: got it without --export, which it is for")
 
 
 def _export(arguments: Namespace, terminal: Terminal) -> None:

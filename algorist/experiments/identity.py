@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, replace
 
 from algorist.spec import Kind
-from algorist.training.config import Config
+from algorist.training.config import Config, DataConfig
 
 _DIGITS = 10
 
@@ -27,8 +27,15 @@ def recipe_of(config: Config) -> str:
 
 
 def _settled(config: Config) -> Config:
-    """The configuration with all improvements that make no difference to its algorithms."""
-    return _with_idle_conventions(_with_idle_initialisation(config))
+    """The configuration with all improvements and settings that make no difference to it."""
+    return _with_idle_conventions(_with_idle_initialisation(_with_idle_sizes(config)))
+
+
+def _with_idle_sizes(config: Config) -> Config:
+    """The fixed training set has its own."""
+    if config.data.online:
+        return config
+    return replace(config, data=replace(config.data, sizes=DataConfig.sizes))
 
 
 def _with_idle_initialisation(config: Config) -> Config:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from algorist.algorithms import get
-from algorist.atomic import replace_text
+from algorist.atomic import changing, replace_text
 from algorist.data.official import SPLITS
 from algorist.errors import counted, shortened
 from algorist.experiments.plan import EXPERIMENTS, Part
@@ -62,15 +63,21 @@ _COLUMNS = [field.name for field in fields(Row)]
 
 
 class Results:
-    """The rows of an experiment, and their file. Several threads may add to it."""
+    """The rows of an experiment, and their file. Several threads and processes may add to it."""
 
     def __init__(self, folder: Path | str, experiment: str):
         self.file = file_of(folder, experiment)
         self._rows, self._lock = self._read(), Lock()
 
-    def _read(self) -> dict[tuple[str, str, int], Row]:
+    def _read(self) -> dict[Key, Row]:
         """What is in the file: other processes may have added to it."""
         return {row.key: row for row in read(self.file)}
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Of all threads and processes that change the file, one at a time."""
+        with self._lock, changing(self.file.parent):
+            yield
 
     @property
     def rows(self) -> list[Row]:
@@ -79,13 +86,13 @@ class Results:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Put rows into the file, each in the place of an older one of the same net."""
-        with self._lock:
+        with self._changing():
             self._rows = self._read() | {row.key: row for row in rows}
             write(self.file, self.rows)
 
     def remove(self, rows: Iterable[Row]) -> None:
         """Take rows out of the file."""
-        with self._lock:
+        with self._changing():
             gone = {row.key for row in rows}
             self._rows = {key: row for key, row in self._read().items() if key not in gone}
             write(self.file, self.rows)

@@ -88,7 +88,10 @@ class Failures:
 
     def __init__(self, file: Path):
         self.file = file
-        self._notes = json.loads(file.read_text()) if file.exists() else {}
+        try:
+            self._notes = json.loads(file.read_text()) if file.exists() else {}
+        except ValueError:
+            raise ValueError(f"{file}: got no JSON; remove it, its notes are lost") from None
 
     def note(self, job: Job, reply: Reply) -> None:
         """Keep a failure, or forget one that has been overcome."""

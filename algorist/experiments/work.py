@@ -6,7 +6,6 @@ is known by its configuration. So a run that comes from another machine need onl
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -23,11 +22,10 @@ from algorist.experiments.plan import Part
 from algorist.experiments.results import Results, Row
 from algorist.model.computing import Computing, device_name
 from algorist.model.graphs import CAPTURES
-from algorist.training import run as runs_of
 from algorist.training.config import Config
 from algorist.training.loading import CONFIG, is_run
 from algorist.training.logs import TensorBoard
-from algorist.training.run import Run
+from algorist.training.run import Run, pack, trained_seconds
 from algorist.training.slots import Slot
 from algorist.training.trainer import DivergedError, Report, Trainer
 
@@ -87,9 +85,8 @@ class Job:
 
     def pack(self, folder: Path) -> Path:
         """Write the run in few bytes to the same place below another folder; returns it."""
-        name = self.part.name
-        target = folder / name.experiment / name.part / self.folder.name
-        runs_of.pack(self.folder, target)
+        target = _folder(folder, self.part) / self.folder.name
+        pack(self.folder, target)
         return target
 
 
@@ -146,13 +143,6 @@ def _range(seeds: Iterable[int]) -> str:
     if others == list(range(first + 1, first + 1 + len(others))):
         return f"{first}-{others[-1]}" if others else f"{first}"
     return "_".join(map(str, (first, *others)))
-
-
-def trained_seconds(folder: Path) -> float:
-    """How long a run has been trained, in all sittings that came to an end."""
-    file = folder / "times.jsonl"
-    sittings = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
-    return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 1)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from algorist.experiments.plan import ALGORITHMS, CUMULATIVE, SINGLE, Name
+from algorist.experiments.plan import ALGORITHMS, ALL, CUMULATIVE, SINGLE, Name
 from algorist.report.means import Value, over_algorithms
 from algorist.report.reproduced import Net, Reproduced, listed
 
 STEPS = {
-    "all": "all improvements",
+    ALL: "all improvements",
     "gating": "gating",
     "triplets": "triplet reasoning",
     "permutations": "Sinkhorn permutations",
@@ -24,6 +24,11 @@ STEPS = {
     "no_teacher_forcing": "no teacher forcing",
 }
 """Improvements in words."""
+
+
+def label(step: str) -> str:
+    """What a net is called that lacks an improvement, or none."""
+    return STEPS[step] if step == ALL else f"- {STEPS[step]}"
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def show_kernels(terminal: Terminal, cost: StepCost) -> None:
     for kernel in cost.kernels[:_SHOWN_KERNELS]:
         share = 100 * kernel.microseconds / total
         numbers = f"{kernel.microseconds:9.1f}  {share:5.1f}  {kernel.calls:6.0f}"
-        terminal.print(f"{numbers}  {kernel.name[:80]}", soft_wrap=True)
+        terminal.print(f"{numbers}  {kernel.name[:80]}")
     terminal.print()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from algorist.model.learner import Learner
 from algorist.report.drawing import INK, STYLE, inline
-from algorist.report.numbers import percent
+from algorist.report.numbers import percent, scored
 from algorist.report.published import NETS, Published, published
 from algorist.report.scores import PAPER, Scored, mean_scores, published_mean
 from algorist.report.trajectories import trajectories
@@ -29,7 +29,7 @@ def page(
     config = Config.from_json(learner.about["config"]) if "config" in learner.about else None
     return template.substitute(
         title=escape(name),
-        summary=escape(_summary(learner)),
+        summary=escape(_summary(learner, config)),
         curves="" if config is None or reports is None else _training(config, reports),
         scores="".join(map(_score_row, rows)) + (_mean_row(rows) if len(rows) > 1 else ""),
         paper=NETS[PAPER],
@@ -39,20 +39,21 @@ def page(
     )
 
 
-def _summary(learner: Learner) -> str:
+def _summary(learner: Learner, config: Config | None) -> str:
     """What it is for, what it is made of, how good it was in validation."""
     tasks = learner.algorithms
     shown = ", ".join(tasks) if len(tasks) <= 3 else f"{len(tasks)} algorithms"
     replicas = [
-        f"seed {one['seed']}: best after {one['step']:,} steps, validation {_validation(one)}"
+        f"seed {one['seed']}: best after {one['step']:,} steps, "
+        f"validation {_validation(one, error=config is not None and config.scored_by_error)}"
         for one in learner.about.get("replicas", [])
     ]
     return " · ".join([shown, learner.net.config.processor, *replicas])
 
 
-def _validation(replica: Mapping[str, Any]) -> str:
+def _validation(replica: Mapping[str, Any], *, error: bool) -> str:
     score = replica["validation"]
-    return "not known" if score is None else f"{100 * score:.2f} %"
+    return "not known" if score is None else scored([score], error=error, digits=2)
 
 
 def _training(config: Config, reports: Sequence[Report]) -> str:

@@ -28,8 +28,8 @@ class Lines:
         """Print a row."""
         pairs = zip(cells, self._widths, strict=True)
         line = f"{name:{self._name_width}}" + "".join(f"  {cell:>{w}}" for cell, w in pairs)
-        self._terminal.print(line.rstrip(), soft_wrap=True)
+        self._terminal.print(line.rstrip())
 
     def remark(self, name: str, text: str) -> None:
         """Print a row that has no numbers."""
-        self._terminal.print(f"{name:{self._name_width}}  {text}", soft_wrap=True)
+        self._terminal.print(f"{name:{self._name_width}}  {text}")

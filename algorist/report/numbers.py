@@ -17,13 +17,13 @@ def percent(shares: Sequence[float], digits: int = 2, sign: str = "±") -> str:
     return averaged([100 * share for share in shares], f".{digits}f", sign)
 
 
-def scored(values: Sequence[float], sign: str = "±", *, error: bool) -> str:
-    """Validation scores: in per cent, or as they are where they are errors.
+def scored(values: Sequence[float], sign: str = "±", *, error: bool, digits: int = 1) -> str:
+    """Scores: in per cent, or as they are where they are errors.
 
     >>> scored([0.5], error=False), scored([-12.3456], error=True)
     ('50.0 %', '-12.3')
     """
-    return averaged(values, ".3g", sign) if error else f"{percent(values, 1, sign)} %"
+    return averaged(values, ".3g", sign) if error else f"{percent(values, digits, sign)} %"
 
 
 def averaged(values: Sequence[float], form: str, sign: str = "±") -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
 from algorist.report import ablations
-from algorist.report.ablations import STEPS, Ablation
+from algorist.report.ablations import Ablation, label
 from algorist.report.drawing import COLOURS, INK, PUBLISHED
 from algorist.report.means import Value, family_of, over_algorithms
 from algorist.report.published import SEEDS
@@ -141,11 +141,11 @@ def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
 
     figure = Figure(figsize=(11, 4), layout="constrained")
     axes = figure.subplots()
-    colours = iter(COLOURS)
+    colours, greys = iter(COLOURS), iter(_GREYS)
     width = 0.8 / len(nets)
     for number, net in enumerate(nets):
         there = [(x, net.values[a]) for x, a in enumerate(algorithms) if a in net.values]
-        style = {"color": next(colours)} if net.is_ours else _PUBLISHED[number]
+        colour = next(colours if net.is_ours else greys)
         _bar(
             axes.bar,
             [x + (number - (len(nets) - 1) / 2) * width for x, _ in there],
@@ -153,7 +153,7 @@ def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
             [value.error for _, value in there],
             width=width,
             label=net.heading,
-            **style,
+            color=colour,
         )
     axes.set_xticks(range(len(algorithms)), algorithms, rotation=45, ha="right", fontsize=8)
     axes.set_xlim(-0.6, len(algorithms) - 0.4)
@@ -161,8 +161,8 @@ def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
     return figure
 
 
-_PUBLISHED = ({"color": "#CCCCCC"}, {"color": PUBLISHED})
-"""How the first and the second published net are drawn: lighter and darker, without a hue."""
+_GREYS = ("#CCCCCC", PUBLISHED)
+"""Of the first and the second published net: lighter and darker, without a hue."""
 
 
 def _bar(
@@ -209,8 +209,8 @@ def _chunking(results: Reproduced) -> Picture:
 
 
 def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Picture:
-    means = {_less(step): nets.mean(step) for step in nets.nets}
-    there = {label: mean for label, mean in means.items() if mean}
+    means = {label(step): nets.mean(step) for step in nets.nets}
+    there = {called: mean for called, mean in means.items() if mean}
     return Picture(
         name,
         title,
@@ -218,10 +218,6 @@ def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Pictu
         nets.notes,
         partial(_draw_means, there) if there else None,
     )
-
-
-def _less(step: str) -> str:
-    return STEPS[step] if step == "all" else f"− {STEPS[step]}"
 
 
 def _draw_means(means: Mapping[str, Value]) -> Figure:
@@ -315,7 +311,7 @@ def _draw_facets(nets: Ablation, algorithms: Sequence[str]) -> Figure:
         where = [places[step] for step in there]
         _bar(axes.barh, where, values, [v.error for v in values], height=0.8, color=colours)
         axes.set_title(name, fontsize=7)
-        axes.set_yticks(list(places.values()), [_less(step) for step in places], fontsize=6)
+        axes.set_yticks(list(places.values()), [*map(label, places)], fontsize=6)
         axes.tick_params(axis="x", labelsize=6)
         _finish(axes, "x")
         axes.set_xlabel("")

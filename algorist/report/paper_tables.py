@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
 from algorist.report import ablations
-from algorist.report.ablations import STEPS, Ablation
+from algorist.report.ablations import Ablation, label
 from algorist.report.means import (
     Value,
     mean_of_all,
@@ -138,9 +138,8 @@ def ablation(name: str, title: str, what: str, nets: Ablation) -> Table:
     before: Value | None = None
     for step in nets.steps:
         mean = nets.mean(step)
-        label = STEPS[step] if step == "all" else f"- {STEPS[step]}"
         seeds = mean.seeds if mean else None
-        rows.append((label, [mean, _gain(before, mean), seeds]))
+        rows.append((label(step), [mean, _gain(before, mean), seeds]))
         before = mean
     return Table(
         name,
@@ -158,14 +157,13 @@ def one_at_a_time(nets: Ablation) -> Table:
     """Specialists without one improvement each, by algorithm."""
     means: list[Cell] = [nets.mean(step) for step in nets.steps]
     own = [nets.nets[step].values if step in nets.nets else {} for step in nets.steps]
-    label = f"mean over {len(nets.algorithms)}"
     return Table(
         "specialist-ablation-single",
         "Specialists without one improvement",
         f"{_TEST}: each column lacks one improvement (paper, appendix). Errors are standard "
         "errors of the mean over seeds.",
-        ["algorithm", *("all improvements" if s == "all" else f"- {STEPS[s]}" for s in nets.steps)],
+        ["algorithm", *map(label, nets.steps)],
         [(name, [values.get(name) for values in own]) for name in ALGORITHMS],
-        [(label, means)],
+        [(f"mean over {len(nets.algorithms)}", means)],
         nets.notes,
     )

@@ -108,7 +108,7 @@ class Progress(LiveDisplay):
         """Take note of a step."""
         self._watch(trainer, report)
         if report is not None and not self._terminal.is_terminal:
-            self._terminal.print(self._watch.facts(), soft_wrap=True)
+            self._terminal.print(self._watch.facts())
 
     def _display(self) -> RenderableType:
         watch = self._watch
@@ -175,7 +175,7 @@ class ProgressOfEach(LiveDisplay):
     def _say(self, name: str, text: str) -> None:
         """Print a line, where nothing is shown live."""
         if not self._terminal.is_terminal:
-            self._terminal.print(f"{name:{self._width}}  {text}", soft_wrap=True)
+            self._terminal.print(f"{name:{self._width}}  {text}")
 
     def _display(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))

@@ -66,7 +66,7 @@ def show_solution(
     """Print the answer beside the true one, whether it is right, and where it first went wrong."""
     comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
-    terminal.print(f"{algorithm.name}: {algorithm.description}")
+    terminal.prose(f"{algorithm.name}: {algorithm.description}")
     terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}\n")
     if steps:
         _show_steps(terminal, algorithm, solution)
@@ -74,7 +74,7 @@ def show_solution(
     terminal.print()
     terminal.print(verdict(solution))
     if comparison.shares:
-        terminal.print(_agreement(comparison), soft_wrap=True)
+        terminal.print(_agreement(comparison))
 
 
 def verdict(solution: Solution) -> str:

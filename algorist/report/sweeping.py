@@ -15,6 +15,7 @@ from algorist.experiments.work import Job
 from algorist.report.numbers import scored
 from algorist.report.progress import STOPPING, LiveDisplay
 from algorist.report.terminal import Terminal
+from algorist.training.loading import METRICS
 from algorist.training.run import read_metrics
 
 _REFRESH = 1.0
@@ -31,7 +32,7 @@ class Noted(NamedTuple):
 def latest(folder: Path) -> Noted:
     """What a run has reported last, as far as that can be read."""
     try:
-        *_, last = read_metrics(folder / "metrics.jsonl")
+        *_, last = read_metrics(folder / METRICS)
     except (OSError, ValueError):  # there is none, or none that can be read
         return Noted()
     return Noted(last.step, last.score)
@@ -50,7 +51,7 @@ class ProgressOfSweep(LiveDisplay):
         """Take note of the runs that are at work just now."""
         for job in running:
             if job not in self._running and not self._terminal.is_terminal:
-                self._terminal.print(f"{job.title}  begins", soft_wrap=True)
+                self._terminal.print(f"{job.title}  begins")
         now = time.monotonic()
         if now - self._looked > _REFRESH or {*running} != {*self._running}:
             self._looked = now
@@ -60,7 +61,7 @@ class ProgressOfSweep(LiveDisplay):
         """Tell what has become of a run."""
         self._ended += 1
         self._running.pop(job, None)
-        self._terminal.print(f"{self._ended}/{self._total}  {job.title}  {text}", soft_wrap=True)
+        self._terminal.print(f"{self._ended}/{self._total}  {job.title}  {text}")
 
     def _display(self) -> RenderableType:
         table, sign = Table.grid(padding=(0, 2)), self._terminal.plus_minus

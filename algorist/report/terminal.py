@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import NoReturn
+import sys
+from typing import Any, NoReturn
 
 from rich.console import Console
 
 PIPE_WIDTH = 120
 """Columns where there is no terminal to ask."""
+
+
+def complain(text: str) -> None:
+    """Say what is wrong, on one line of the standard error."""
+    print(f"algorist: error: {text}", file=sys.stderr)
 
 
 class Terminal(Console):
@@ -18,6 +24,16 @@ class Terminal(Console):
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.width = PIPE_WIDTH
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print; text stays on its line, however long: paths and commands are to be copied."""
+        if all(isinstance(each, str) for each in objects):
+            how.setdefault("soft_wrap", True)
+        super().print(*objects, **how)
+
+    def prose(self, text: str) -> None:
+        """Print sentences, whose lines end between words where the width does."""
+        self.print(text, soft_wrap=False)
 
     @property
     def plain(self) -> bool:

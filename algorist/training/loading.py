@@ -18,6 +18,9 @@ from algorist.weights import shipped
 
 BEST, CONFIG = "best.safetensors", "config.json"
 """Files in the folder of a run: its best nets, and how it is trained."""
+METRICS, TIMES = "metrics.jsonl", "times.jsonl"
+"""A line of JSON for each report, and one for each sitting."""
+CHECKPOINTS = "checkpoints"
 EACH = "each.json"
 """How all runs of a folder are trained: each has one of its algorithms."""
 
@@ -69,9 +72,8 @@ def members(source: Path | str) -> dict[str, str]:
         return begun
     if path.is_file() or is_run(path):
         return {}
-    return {
-        Path(name).name: name for name in shipped() if Path(name).parent.as_posix() == str(source)
-    }
+    below = f"{source}/"
+    return {name.removeprefix(below): name for name in shipped() if name.startswith(below)}
 
 
 def is_run(folder: Path) -> bool:
@@ -103,12 +105,13 @@ def _expect_one(source: Path | str) -> None:
 
 def newest(folder: Path) -> Checkpoint:
     """The newest whole checkpoint of the run in a folder, or what was packed into it."""
-    _expect_one(folder)
+    if is_each(folder):
+        _expect_one(folder)
     if not is_run(folder):
         raise ValueError(
             f"{folder}: there is no run here (no {CONFIG}); start one (algorist train)"
         )
-    checkpoints = folder / "checkpoints"
+    checkpoints = folder / CHECKPOINTS
     if checkpoint.written(checkpoints) or not checkpoint.is_in(folder):
         return restored(checkpoint.newest(checkpoints))
     try:

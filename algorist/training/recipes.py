@@ -40,6 +40,8 @@ RECIPES: dict[str, Callable[[Sequence[str]], Config]] = {
     "generalist": generalist,
     "clrs2022": clrs2022,
 }
+USUAL_RECIPE = "generalist"
+"""Where settings start if nothing else is said."""
 
 
 def recipe(name: str, algorithms: Sequence[str]) -> Config:

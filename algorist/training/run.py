@@ -15,7 +15,16 @@ from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
-from algorist.training.loading import BEST, CONFIG, config_in, expect_no_run, newest
+from algorist.training.loading import (
+    BEST,
+    CHECKPOINTS,
+    CONFIG,
+    METRICS,
+    TIMES,
+    config_in,
+    expect_no_run,
+    newest,
+)
 from algorist.training.parallel import ALONE, Alone
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
@@ -116,7 +125,7 @@ class Run:
                 log.close()
         if trainer.step % every:
             self.save()
-        self._append("times.jsonl", {"from": first, "to": trainer.step, **trainer.spent.to_json()})
+        self._note_times(first)
         return trainer.step == trainer.config.schedule.steps
 
     def save(self) -> None:
@@ -126,7 +135,7 @@ class Run:
             self.trainer.peers.wait()  # for those who read what is there
             if not self.trainer.peers.is_first:
                 return
-            checkpoint.write(self.folder / "checkpoints", now)
+            checkpoint.write(self.folder / CHECKPOINTS, now)
             with replacing(self.folder / BEST) as temporary:
                 self.trainer.best_learner().save(temporary)
 
@@ -137,18 +146,22 @@ class Run:
     @property
     def metrics(self) -> Path:
         """The file with one line of JSON for each report."""
-        return self.folder / "metrics.jsonl"
+        return self.folder / METRICS
 
     def _note(self, report: Report, logs: Iterable[Log]) -> None:
-        self._append(self.metrics.name, asdict(report))
+        if self.trainer.peers.is_first:
+            with self.metrics.open("a") as file:
+                file.write(_line(asdict(report)))
         for log in logs:
             log.report(report)
 
-    def _append(self, name: str, line: dict[str, Any]) -> None:
-        """Add a line of JSON: to the metrics for each report, to the times for each sitting."""
-        if self.trainer.peers.is_first:
-            with (self.folder / name).open("a") as file:
-                file.write(_line(line))
+    def _note_times(self, first: int) -> None:
+        """Write down a sitting that began after a step and has come to its end."""
+        trainer, file = self.trainer, self.folder / TIMES
+        if trainer.peers.is_first:
+            before = [f"{line}\n" for line in whole_lines(file)] if file.exists() else []
+            now = {"from": first, "to": trainer.step, **trainer.spent.to_json()}
+            replace_text(file, "".join([*before, _line(now)]))
 
     def _forget_after(self, step: int) -> None:
         """Drop reports of steps that will be taken again."""
@@ -196,6 +209,13 @@ def read_metrics(file: Path) -> list[Report]:
     return reports
 
 
+def trained_seconds(folder: Path) -> float:
+    """How long the run in a folder has been trained, in all sittings that came to an end."""
+    file = folder / TIMES
+    sittings = map(json.loads, whole_lines(file) if file.exists() else [])
+    return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 1)
+
+
 def _prepared(config: Config, slot: Slot | None, peers: Alone) -> AbstractContextManager:
     """Prepare the data of a run beside what is done in the block; of several runs, all at first.
 
@@ -216,7 +236,7 @@ def pack(folder: Path | str, target: Path | str) -> list[Path]:
     expect_no_run(target)
     target.mkdir(parents=True, exist_ok=True)
     files = checkpoint.write_files(target, lightened(now))
-    for name in ("metrics.jsonl", "times.jsonl", CONFIG):
+    for name in (METRICS, TIMES, CONFIG):
         if (folder / name).exists():
             replace_text(target / name, (folder / name).read_text())
             files.append(target / name)

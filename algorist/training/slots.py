@@ -37,6 +37,10 @@ _PATIENCE = 10.0
 """Seconds in which threads that are abandoned should have ended."""
 
 
+NOT_TAKEN_UP = "not done, since processes that prepare data have ended"
+"""Why a task may have no outcome."""
+
+
 class AbandonedError(Exception):
     """Nobody waits for this training any more."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from algorist.algorithms import Algorithm, algorithms, get
+from algorist.algorithms import Algorithm, get
 from algorist.algorithms.own import own_problem
 from algorist.algorithms.own_graphs import nodes_of
 from algorist.errors import shortened, unknown
@@ -44,16 +44,11 @@ class App:
 
     def __init__(self, learners: Mapping[str, Learner], forms: Forms, model: str):
         self._learners, self._forms, self._model = learners, forms, model
-        registered = algorithms()  # those of a plug-in are there only if it is loaded
-        self._names = [name for name in learners if name in registered]
-        if not self._names:
-            known = ", ".join(learners)
-            raise ValueError(f"{model}: it knows {known}, none of which is here; expected --plugin")
         self._one_at_a_time = threading.Lock()
 
     def algorithms(self) -> dict[str, Any]:
         """What the learners know, by family, and the form of each."""
-        known = sorted(map(get, self._names), key=lambda a: (a.family, a.name))
+        known = sorted(map(get, self._learners), key=lambda a: (a.family, a.name))
         return {
             "model": self._model,
             "most_nodes": MOST_NODES,
@@ -73,8 +68,8 @@ class App:
         if not isinstance(asked, Mapping):
             raise ValueError(f"got {shortened(asked)}, expected an object")
         name = asked.get("algorithm")
-        if not isinstance(name, str) or name not in self._names:
-            raise ValueError(unknown("algorithm", shortened(name).strip("'"), self._names))
+        if not isinstance(name, str) or name not in self._learners:
+            raise ValueError(unknown("algorithm", shortened(name).strip("'"), self._learners))
         algorithm = get(name)
         if "random" not in asked:
             return self.trace(algorithm, self._forms.read(algorithm, _texts(asked.get("fields"))))

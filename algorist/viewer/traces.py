@@ -35,6 +35,7 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
         "nodes": nodes,
         "steps": solution.steps,
         "names": [str(name)[:_LONGEST_NAME] for name in names],
+        "named": solution.names is not None,
         "features": [_feature(algorithm, feature, solution) for feature in spec],
         "inputs": {f.name: _flat(f, solution.inputs[f.name]) for f in spec.inputs},
         "hints": {f.name: _hint(f, solution, comparison) for f in spec.hints},

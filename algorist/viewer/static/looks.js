@@ -53,6 +53,11 @@ export class Looks {
     return Math.max(...[0, this.trace.answer].map((moment) => this.drawn(moment, role).length));
   }
 
+  // Whether anything is drawn in a matrix, at some moment.
+  get hasMatrix() {
+    return [...this.roles.values()].includes("cell");
+  }
+
   toggle(name) {
     if (!this.visible.delete(name)) this.visible.add(name);
   }

@@ -86,6 +86,21 @@ export function tagsByNode(trace, looks, side, moment) {
   return found;
 }
 
+// The pointers that arrows show, each with the turn of its feature: not those to a node itself, or
+// to none.
+export function pointersOf(trace, looks, side, moment) {
+  return looks.drawn(moment, "arrow", side).flatMap((feature, turn) => {
+    const colour = looks.colour(feature);
+    const wrong = trace.wrong(side, feature, moment);
+    const confidence = trace.confidence(side, feature, moment);
+    return trace.values(side, feature, moment).flatMap((to, from) => {
+      if (to === from || to < 0) return [];
+      const look = { colour, wrong: wrong.has(from), confidence: confidence?.[from] };
+      return { from, to, turn, look };
+    });
+  });
+}
+
 const TAG_HEIGHT = 16;
 export const TAG_LINE = TAG_HEIGHT + 2;
 

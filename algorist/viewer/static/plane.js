@@ -9,6 +9,7 @@ import {
   nodeIsWrong,
   partLook,
   partsOf,
+  pointersOf,
   round,
   solidity,
   tagRow,
@@ -50,20 +51,10 @@ export class Plane {
 
   arrows(moment) {
     const { trace, looks, side, places, radius } = this;
-    return looks.drawn(moment, "arrow", side).flatMap((feature, turn) => {
-      const wrong = trace.wrong(side, feature, moment);
-      const confidence = trace.confidence(side, feature, moment);
-      return trace.values(side, feature, moment).flatMap((to, from) => {
-        if (to === from || to < 0) return [];
-        return arrow(places[from], places[to], {
-          bend: 0.12 + 0.1 * turn,
-          gaps: [radius + 1, radius + 3],
-          colour: looks.colour(feature),
-          wrong: wrong.has(from),
-          confidence: confidence?.[from],
-        });
-      });
-    });
+    const gaps = [radius + 1, radius + 3];
+    return pointersOf(trace, looks, side, moment).map(({ from, to, turn, look }) =>
+      arrow(places[from], places[to], { ...look, bend: 0.12 + 0.1 * turn, gaps }),
+    );
   }
 
   node(moment, node) {

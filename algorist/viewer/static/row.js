@@ -2,7 +2,7 @@
 
 import { shape } from "./dom.js";
 import { WIDTH } from "./layout.js";
-import { arrow, at, round, TAG_LINE, tagLines, tagsByNode } from "./marks.js";
+import { arrow, at, pointersOf, round, TAG_LINE, tagLines, tagsByNode } from "./marks.js";
 
 export const ARROWS = 64; // the height of the room for arrows
 
@@ -35,20 +35,9 @@ export class Row {
   }
 
   arrows(moment) {
-    const { trace, looks, side } = this;
-    return looks.drawn(moment, "arrow", side).flatMap((feature) => {
-      const wrong = trace.wrong(side, feature, moment);
-      const confidence = trace.confidence(side, feature, moment);
-      return trace.values(side, feature, moment).flatMap((to, from) => {
-        if (to === from || to < 0) return [];
-        const colour = looks.colour(feature);
-        return this.arc(from, to, {
-          colour,
-          wrong: wrong.has(from),
-          confidence: confidence?.[from],
-        });
-      });
-    });
+    return pointersOf(this.trace, this.looks, this.side, moment).map(({ from, to, look }) =>
+      this.arc(from, to, look),
+    );
   }
 
   arc(from, to, look) {

@@ -23,8 +23,8 @@ export class Stage {
 
   side(side) {
     const { trace, looks } = this;
-    const pictures = picturesOf(trace).map(
-      (Picture) => new Picture(trace, looks, side, { small: cellsOf(trace) }),
+    const pictures = picturesOf(trace, looks).map(
+      (Picture) => new Picture(trace, looks, side, { small: looks.hasMatrix }),
     );
     const badges = element("span", { class: "badges" });
     const figure = element(
@@ -83,14 +83,10 @@ function badge(name, text, wrong = false) {
   );
 }
 
-function cellsOf(trace) {
-  return [...trace.hints, ...trace.outputs].some((f) => f.location === "edge" && f.kind !== "mask");
-}
-
 // What is drawn follows from the inputs; matrices come first where entries are predicted.
-function picturesOf(trace) {
+function picturesOf(trace, looks) {
   const first = pictureOf(trace);
-  if (!cellsOf(trace)) return [first];
+  if (!looks.hasMatrix) return [first];
   if (first === StringsPicture) return [MatrixPicture]; // which has the letters at its margins
   return [MatrixPicture, first];
 }

@@ -33,8 +33,8 @@ export class Trace {
 
   // The letters of two strings: the user's, or some for the classes.
   get letters() {
-    const own = this.data.names.every((name) => name.length === 1 && !/\d/.test(name));
-    return own ? this.data.names : this.input("key").map((letter) => "abcd"[letter]);
+    const { named, names } = this.data;
+    return named ? names : this.input("key").map((letter) => "abcd"[letter]);
   }
 
   at(moment) {
