@@ -167,7 +167,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
             )
             window = snug(whole([batch]).with_noise(noise))
             parts = objective.losses(net.specs[name], net.rollout(name, window), window)
-            objective.total(parts).sum().backward()
+            sum(parts.values()).sum().backward()
             optimiser.step()
 
         return step

@@ -68,7 +68,7 @@ def replay(path: str | Path, device: str = "cpu") -> dict[str, np.ndarray]:
     window = whole([batch]).with_forced(forced).to(device)
     rollout = net.rollout(meta["algorithm"], window)
     parts = objective.losses(batch.spec, rollout, window)
-    total = objective.total(parts)
+    total = sum(parts.values())
     total.sum().backward()
 
     result = {f"pred/hint/{k}": v[:, 0].detach().cpu().numpy() for k, v in rollout.hints.items()}

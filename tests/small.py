@@ -29,7 +29,14 @@ def model(**changes):
 
 def net(algorithm, *, seeds=(0,), **changes):
     """A small net for one algorithm."""
-    return Net({algorithm: CONVENTION.spec(algorithm)}, model(**changes), seeds)
+    return drawn({algorithm: CONVENTION.spec(algorithm)}, model(**changes), seeds)
+
+
+def drawn(specs, config, seeds=(0,)):
+    """A net with fresh weights."""
+    made = Net(specs, config, len(seeds))
+    made.draw(seeds)
+    return made
 
 
 def lively(net, amount=0.2):

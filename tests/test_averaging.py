@@ -93,7 +93,8 @@ def test_another_mean_is_what_is_validated(tmp_path):
     trainer = Trainer(config(0))
     list(trainer.run())
     trainer.reschedule(steps=5, average=5)
-    (examination,) = trainer._validation.values()
+    list(trainer.run())
+    (examination,) = trainer._validation.problems.values()
     assert examination._parts[0]._net is trainer.judged.net is not trainer.net
 
 

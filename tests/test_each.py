@@ -357,6 +357,13 @@ def test_tasks_in_slots_are_done_at_the_same_time():
     assert not any(outcome.error for outcome in outcomes)
 
 
+def test_slots_can_be_used_again():
+    with Slots(2, Computing()) as slots:
+        for _ in range(2):
+            outcomes = list(slots.outcomes([lambda slot: slot.check()] * 3))
+            assert [outcome.error for outcome in outcomes] == [None] * 3
+
+
 def test_tasks_that_nobody_waits_for_end():
     begun, ended = threading.Barrier(3), []
 
@@ -501,4 +508,4 @@ def test_no_two_slots_share_a_stream():
         for slot in slots._slots:
             slot.graphs()  # for another training
         streams = [stream.cuda_stream for slot in slots._slots for stream in slot.streams]
-    assert len(set(streams)) == len(streams) == 32
+    assert len(set(streams)) == len(streams) == 40

@@ -73,7 +73,7 @@ def losses_and_gradients(net, algorithm, window):
     net.zero_grad()
     rollout = net.rollout(algorithm, window)
     parts = objective.losses(net.specs[algorithm], rollout, window)
-    objective.total(parts).sum().backward()
+    sum(parts.values()).sum().backward()
     gradients = {n: p.grad for n, p in net.named_parameters() if p.grad is not None}
     return {name: part.detach() for name, part in parts.items()}, gradients
 
@@ -130,7 +130,7 @@ class Recorded:
 class RecordedGraphs:
     """Stands for graphs; each of so many steps outgrows the memory of those before."""
 
-    rehearsal = staticmethod(nullcontext)
+    aside = staticmethod(nullcontext)
 
     def __init__(self, *, outgrowing=()):
         self._outgrowing, self.count, self.begun_anew = outgrowing, 0, 0

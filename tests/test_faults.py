@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import algorist
-from algorist import algorithm, compiled, graph, node, record, sampler
+from algorist import algorithm, compiled, edge, graph, node, record, sampler
 from algorist.algorithms import declaring
 
 HERE = Path(__file__)
@@ -115,8 +115,8 @@ def test_ours_are_not_looked_at(monkeypatch):
     assert len(algorist.get("minimum").sample(4, 2, 0)) == 2
 
 
-def declared(function, **outputs):
-    inputs = {"pos": node.scalar, "key": node.scalar}
+def declared(function, inputs=("pos", "key"), **outputs):
+    inputs = {name: edge.mask if name == "adj" else node.scalar for name in inputs}
     return algorithm("faulty", inputs=inputs, hints={}, outputs=outputs, sampler=cases)(function)
 
 
@@ -133,6 +133,13 @@ def test_declarations_that_cannot_work_are_refused():
     message = r"algorithm g: got the parameters \(pos, out\), expected 'trace' as the last"
     with pytest.raises(ValueError, match=message):
         declared(g, out=node.mask)
+
+    def h(trace):
+        pass
+
+    for inputs, lacked in ((["key"], "'pos': node.scalar"), (["pos", "key", "adj"], "'A': edge")):
+        with pytest.raises(ValueError, match=f"algorithm h: its inputs lack {lacked}"):
+            declared(h, inputs, out=node.mask)
 
 
 @compiled

@@ -16,7 +16,6 @@ import algorist
 from algorist.data.chunks import Chunker
 from algorist.model import objective
 from algorist.model.kinds import TABLE
-from algorist.model.net import Net
 from algorist.model.processors import PROCESSORS
 from algorist.model.window import continuing, pieces, tight, whole
 from algorist.spec import Kind, Spec, Stage, edge, graph, node
@@ -93,7 +92,8 @@ def whole_window(algorithm, *, seeds=SEEDS, **options):
 def made(algorithm, *, seeds=SEEDS, lively=0.2, **model):
     """A lively net; its kernels are yet to be chosen."""
     spec = SPEC if algorithm == EVERYTHING else small.CONVENTION.spec(algorithm)
-    return small.lively(Net({algorithm: spec}, small.model(**model), seeds), lively).to(DEVICE)
+    net = small.drawn({algorithm: spec}, small.model(**model), seeds)
+    return small.lively(net, lively).to(DEVICE)
 
 
 @dataclass
@@ -118,7 +118,7 @@ def outcome(net, windows, kernels, *, learn=True, keep_hints=True):
                 parts = objective.losses(spec, rollout, window)
                 result.losses |= {(number, name): part.detach() for name, part in parts.items()}
             if learn:
-                objective.total(parts).sum().backward()
+                sum(parts.values()).sum().backward()
             stages = {"hint": rollout.hints, "output": rollout.outputs, "carried": carry.hints}
             result.predictions[number, "states"] = carry.hidden
             for stage, values in stages.items():

@@ -15,7 +15,6 @@ from safetensors.torch import save_file
 
 from algorist.model import official
 from algorist.model.learner import Convention, Learner
-from algorist.model.net import Net
 from algorist.model.processors import PROCESSORS
 from algorist.training.loading import load
 
@@ -66,7 +65,7 @@ def test_flat_and_nested_parameters_are_imported(recorded):
 def test_one_replica_is_set_and_the_others_stay():
     meta, arrays = golden.read(RECORD)
     single = golden.net_of(meta, arrays, golden.batch_of(meta, arrays).spec)
-    net = Net(single.specs, single.config, seeds=(0, 1, 2))
+    net = small.drawn(single.specs, single.config, (0, 1, 2))
     before = small.weights(net)
     official.import_parameters(net, golden_records.part(arrays, "params"), replica=1)
     for name, parameter in net.named_parameters():

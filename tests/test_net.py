@@ -28,7 +28,7 @@ HINT_USES = [
 def losses_and_gradients(net, algorithm, window):
     """The parts of the loss after a backward pass."""
     parts = objective.losses(net.specs[algorithm], net.rollout(algorithm, window), window)
-    objective.total(parts).sum().backward()
+    sum(parts.values()).sum().backward()
     return parts
 
 

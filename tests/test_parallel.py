@@ -15,7 +15,7 @@ from algorist.cli import main
 from algorist.model import objective
 from algorist.training import checkpoint
 from algorist.training.feed import Feed
-from algorist.training.parallel import Alone, Share
+from algorist.training.parallel import Peers, Share
 from algorist.training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +45,7 @@ def learnt(net, algorithm, window, prepared=in_double):
     net.zero_grad()
     window = prepared(window)
     losses = objective.losses(net.specs[algorithm], net.rollout(algorithm, window), window)
-    objective.total(losses).sum().backward()
+    sum(losses.values()).sum().backward()
     gradients = {name: p.grad for name, p in net.named_parameters() if p.grad is not None}
     return {f"loss of {name}": loss.detach() for name, loss in losses.items()} | gradients
 
@@ -114,7 +114,7 @@ def test_lanes_without_an_end_have_one_that_weighs_nothing():
 
 
 def test_batches_that_are_too_small_are_refused():
-    peers = Alone()
+    peers = Peers()
     peers.share = Share(0, 5)
     with pytest.raises(
         ValueError, match=r"batch_size: got 4, expected at least .* the 5 processes"

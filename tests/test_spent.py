@@ -87,7 +87,7 @@ def test_a_trainer_counts_what_is_not_learning():
 
 def test_captures_are_counted(monkeypatch):
     class Graphs:
-        rehearsal, is_outgrown = staticmethod(nullcontext), False
+        aside, is_outgrown = staticmethod(nullcontext), False
 
         @staticmethod
         def captured(work):

@@ -78,6 +78,10 @@ class Algorithm:
     def __post_init__(self) -> None:
         if "pos" not in self.spec:
             raise ValueError(f"algorithm {self.name}: its inputs lack 'pos': node.scalar")
+        if "adj" in self.spec and "A" not in self.spec:
+            raise ValueError(
+                f"algorithm {self.name}: its inputs lack 'A': edge.scalar, from which 'adj' follows"
+            )
         if not self.spec.outputs:
             raise ValueError(f"algorithm {self.name}: got no outputs, expected at least one")
         parameters = list(inspect.signature(self.run).parameters)

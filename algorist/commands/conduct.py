@@ -19,7 +19,7 @@ from algorist.report.progress import STOPPING, Progress
 from algorist.report.terminal import Terminal, complain
 from algorist.training.loading import BEST
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
-from algorist.training.parallel import Alone, together
+from algorist.training.parallel import Peers, together
 from algorist.training.run import Log, Run
 from algorist.training.trainer import DivergedError
 
@@ -63,7 +63,7 @@ def check_logs(arguments: Namespace) -> None:
 
 
 @contextmanager
-def company(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computing, Alone]]:
+def company(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computing, Peers]]:
     """How a run is computed, and who else trains it (torchrun); only the first of them prints."""
     how = computing(arguments)
     with together(how.device) as peers:

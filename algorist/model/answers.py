@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from algorist.data.transforms import mask_of
@@ -18,10 +17,7 @@ Arrays = Mapping[str, np.ndarray]
 
 def decided(feature: Feature, prediction: Tensor) -> Tensor:
     """A prediction made final, in the form of batches."""
-    value = row(feature).meaning.feedback(prediction, True)
-    if feature.kind == Kind.POINTER:
-        value = value.argmax(-1)
-    return value.detach() if feature.kind == Kind.SCALAR else value.to(torch.int16)
+    return row(feature).meaning.final(prediction)
 
 
 def confidences(spec: Spec, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:

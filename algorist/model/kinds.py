@@ -39,6 +39,8 @@ class Meaning:
     """A truth, on n nodes, in the form of predictions."""
     feedback: Callable[[Tensor, bool], Tensor]
     """A prediction as the next step reads it, softly or hard."""
+    final: Callable[[Tensor], Tensor]
+    """A prediction as an answer, in the form of batches."""
     loss: Callable[[Tensor, Tensor], Tensor]
     """The loss of each entry of a prediction against a truth."""
     counts: Callable[[Tensor], Tensor]
@@ -72,6 +74,26 @@ def _feed_choice(prediction: Tensor, hard: bool) -> Tensor:
 def _feed_permutation(prediction: Tensor, hard: bool) -> Tensor:
     matrix = log_sinkhorn(prediction, FINAL_SINKHORN_STEPS)
     return _as_one_hot(matrix.argmax(-1), matrix.shape[-1]) if hard else matrix.exp()
+
+
+def _final_scalar(prediction: Tensor) -> Tensor:
+    return prediction.detach()
+
+
+def _final_mask(prediction: Tensor) -> Tensor:
+    return (prediction > 0).to(torch.int16)
+
+
+def _final_choice(prediction: Tensor) -> Tensor:
+    return F.one_hot(prediction.argmax(-1), prediction.shape[-1]).to(torch.int16)
+
+
+def _final_pointer(prediction: Tensor) -> Tensor:
+    return prediction.argmax(-1).to(torch.int16)
+
+
+def _final_permutation(prediction: Tensor) -> Tensor:
+    return _final_choice(log_sinkhorn(prediction, FINAL_SINKHORN_STEPS))
 
 
 def _sure_of_mask(prediction: Tensor) -> Tensor:
@@ -139,12 +161,23 @@ def log_sinkhorn(
     return scores
 
 
-_SCALAR = Meaning(_as_number, _feed_scalar, _squared_error, _all, None)
-_MASK = Meaning(_as_number, _feed_mask, _binary_cross_entropy, _unmasked, _sure_of_mask)
-_ONE_HOT = Meaning(_as_number, _feed_choice, _cross_entropy, _chosen, _sure_of_choice)
-_POINTER = Meaning(_as_one_hot, _feed_choice, _pointer_cross_entropy, _all, _sure_of_choice)
+_SCALAR = Meaning(_as_number, _feed_scalar, _final_scalar, _squared_error, _all, None)
+_MASK = Meaning(
+    _as_number, _feed_mask, _final_mask, _binary_cross_entropy, _unmasked, _sure_of_mask
+)
+_ONE_HOT = Meaning(
+    _as_number, _feed_choice, _final_choice, _cross_entropy, _chosen, _sure_of_choice
+)
+_POINTER = Meaning(
+    _as_one_hot, _feed_choice, _final_pointer, _pointer_cross_entropy, _all, _sure_of_choice
+)
 _PERMUTATION = Meaning(
-    _as_number, _feed_permutation, _permutation_cross_entropy, _all_rows, _sure_of_permutation
+    _as_number,
+    _feed_permutation,
+    _final_permutation,
+    _permutation_cross_entropy,
+    _all_rows,
+    _sure_of_permutation,
 )
 
 

@@ -74,8 +74,17 @@ class Learner:
         seeds: Sequence[int] = (0,),
     ) -> Learner:
         """A learner with fresh weights."""
+        learner = cls.blank(algorithms, model, convention, len(seeds))
+        learner.net.draw(seeds)
+        return learner
+
+    @classmethod
+    def blank(
+        cls, algorithms: Sequence[str], model: ModelConfig, convention: Convention, replicas: int
+    ) -> Learner:
+        """A learner whose weights are still to be drawn or loaded."""
         specs = {name: convention.spec(name) for name in algorithms}
-        return cls(Net(specs, model, seeds), convention, {})
+        return cls(Net(specs, model, replicas), convention, {})
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -178,7 +187,7 @@ class Learner:
 def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
     """The learner in a file that `Learner.save` wrote."""
     try:
-        with safe_open(str(path), "pt", device=str(device)) as file:
+        with safe_open(str(path), "pt") as file:
             description = json.loads((file.metadata() or {}).get("algorist", "{}"))
             tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, json.JSONDecodeError) as error:
@@ -201,12 +210,12 @@ def _feature(name: str, stage: str, location: str, kind: str, classes: int) -> F
 
 
 def _described(description: Mapping[str, Any]) -> Learner:
-    """A learner like the described one, with other weights."""
+    """A learner like the described one, whose weights are still to be loaded."""
     for name in description["specs"]:
         get(name)
     specs = {
         name: Spec(tuple(_feature(**feature) for feature in features))
         for name, features in description["specs"].items()
     }
-    net = Net(specs, ModelConfig(**description["model"]), range(description["replicas"]))
+    net = Net(specs, ModelConfig(**description["model"]), description["replicas"])
     return Learner(net, Convention(**description["convention"]), description["about"])

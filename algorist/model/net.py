@@ -75,10 +75,11 @@ class Net(nn.Module):
     precision: str = "fp32"
     """How fused kernels round the operands of matrix products: tf32, fp32 (not at all) or bf16."""
 
-    def __init__(self, specs: Mapping[str, Spec], config: ModelConfig, seeds: Sequence[int] = (0,)):
+    def __init__(self, specs: Mapping[str, Spec], config: ModelConfig, replicas: int = 1):
+        """A net whose weights are still to be drawn or loaded."""
         super().__init__()
-        self.specs, self.config, self.replicas = dict(specs), config, len(seeds)
-        replicas, h = self.replicas, config.hidden
+        self.specs, self.config, self.replicas = dict(specs), config, replicas
+        h = config.hidden
         self.processor = processors.get(config.processor)(
             processors.Sizes(replicas, h, config.triplet_features, config.heads, config.layer_norm)
         )
@@ -95,8 +96,6 @@ class Net(nn.Module):
         # What fused kernels look up, kept by algorithm, device and layout of windows.
         self.tables: dict[tuple[Any, ...], Tables] = {}
         self._composed: dict[tuple[str, torch.device], Composed] = {}
-        for replica, seed in enumerate(seeds):
-            self.reset(replica, seed)
 
     @property
     def device(self) -> torch.device:
@@ -129,12 +128,13 @@ class Net(nn.Module):
             self._composed[place] = Composed(self, algorithm)
         return self._composed[place]
 
-    def reset(self, replica: int, seed: int) -> None:
-        """Draw all weights of one replica anew."""
-        generator = torch.Generator().manual_seed(seed)
-        for module in self.modules():
-            if module is not self and hasattr(module, "reset"):
-                module.reset(replica, generator)
+    def draw(self, seeds: Sequence[int]) -> None:
+        """Draw all weights, those of each replica by its seed."""
+        for replica, seed in enumerate(seeds):
+            generator = torch.Generator().manual_seed(seed)
+            for module in self.modules():
+                if hasattr(module, "reset"):
+                    module.reset(replica, generator)
 
     @property
     def hard_feedback(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from torch import Tensor
@@ -34,11 +33,6 @@ def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
     if window.shares is None:
         return parts
     return {name: loss * window.shares[name] for name, loss in parts.items()}
-
-
-def total(parts: Mapping[str, Tensor]) -> Tensor:
-    """All parts added up, for each replica."""
-    return sum(parts.values())
 
 
 def amounts(spec: Spec, window: Window) -> dict[str, Tensor]:

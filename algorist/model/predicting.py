@@ -104,8 +104,8 @@ class Part:
         if hints or confidence:
             raise ValueError("hints, confidence: a captured part has outputs alone")
         if self._graph is None:
-            with self._graphs.rehearsal():
-                self._answers = self._computed()
+            with self._graphs.aside():
+                self._answers = self._computed()  # loads kernels and makes room
             self._graph = self._graphs.captured(self._renew)
         self._graph.replay()
         return self._answers

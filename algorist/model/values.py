@@ -13,7 +13,15 @@ from torch import Tensor
 from algorist.spec import Feature, Kind
 
 _TYPES = (np.float32, np.int8, np.int16)
-_PARTS = {Kind.SCALAR: 0, Kind.POINTER: 2}  # all other kinds: 1
+_PARTS = {
+    Kind.SCALAR: 0,
+    Kind.CATEGORICAL: 1,
+    Kind.MASK: 1,
+    Kind.MASK_ONE: 1,
+    Kind.PERMUTATION_POINTER: 1,
+    Kind.POINTER: 2,
+}
+"""Which of the types the values of a kind have."""
 
 
 class Place(NamedTuple):
@@ -46,7 +54,7 @@ class Values(Mapping[str, Tensor]):
         """
         places, columns = {}, [0] * len(_TYPES)
         for feature in features:
-            part = _PARTS.get(feature.kind, 1)
+            part = _PARTS[feature.kind]
             of_one = replicas[0][feature.name].shape[len(shape) - 1 :]
             places[feature.name] = Place(part, columns[part], of_one)
             columns[part] += prod(of_one)

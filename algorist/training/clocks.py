@@ -85,8 +85,16 @@ def tidy(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
+def kept_mb(device: torch.device) -> float:
+    """What nets in training have for good: on a GPU what their graphs reserve, else the peak."""
+    if device.type != "cuda":
+        return peak_mb(device)
+    torch.cuda.empty_cache()  # what steps took before they were captured
+    return torch.cuda.memory_reserved(device) / 2**20
+
+
 def peak_mb(device: torch.device) -> float:
-    """Graphs keep what they reserve, so that counts on a GPU."""
+    """The most that there was: on a GPU since it was tidied, on a CPU ever."""
     if device.type == "cuda":
         return torch.cuda.max_memory_reserved(device) / 2**20
     unit = 2**20 if sys.platform == "darwin" else 2**10

@@ -26,7 +26,7 @@ from algorist.training.config import Config
 from algorist.training.feed import Portion
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Packed, Shape, packed
-from algorist.training.parallel import ALONE, Alone
+from algorist.training.parallel import ALONE, Peers
 from algorist.training.spent import Spent
 
 PerSeed = list[float]
@@ -101,7 +101,7 @@ class Engine:
     fit = staticmethod(snug)
     """How windows are put into shape."""
 
-    def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Alone = ALONE):
+    def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Peers = ALONE):
         self.net, self._peers = net, peers
         self.optimiser = Optimiser(net, config.optimiser, captured=captured)
         self.carries: dict[Place, Carry] = {}
@@ -258,29 +258,34 @@ class CapturedEngine(Engine):
         """The step of a lesson, ready for a replay. The state of training is not touched."""
         place, content = lesson.place, lesson.packed.content.to(self.net.device, copy=True)
         window = lesson.packed.layout.window(content)
-        self._set_gradients({})
         if lesson.shape not in self._loaded:
             self._load(place, window)
             self._loaded.add(lesson.shape)
-        self._set_gradients(self._gradients)
-        graph = self._graphs.captured(lambda: self._learn(place, window))
+
+        def learn() -> None:
+            self._set_gradients(self._gradients)  # an attempt before may have left others
+            self._learn(place, window)
+
+        graph = self._graphs.captured(learn)
         if self._graphs.is_outgrown:
             del graph
             self._forget_steps()
-            graph = self._graphs.captured(lambda: self._learn(place, window))
+            graph = self._graphs.captured(learn)
         done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)
 
     def _load(self, place: Place, window: Window) -> None:
         """Have all kernels of a step loaded and all made that a capture finds there."""
-        with self._graphs.rehearsal():
+        self._set_gradients({})
+        with self._graphs.aside():
             if self._chunked and place not in self.carries:
                 self.carries[place] = self._empty_carry(place, window)
             self._differentiate(place, window)
             self.optimiser.prepare()
         if self._accumulates:
             self._make_gradients()
+        self._set_gradients({})
 
     def _forget_steps(self) -> None:
         """Have all that was captured captured again when it comes, in less memory."""

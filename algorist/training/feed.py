@@ -7,7 +7,6 @@ the same, in any order and on any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -122,34 +121,26 @@ class Feed:
 class _Chunks:
     """The chunks of one size for one seed, each with the one before."""
 
-    _KEPT = 8
-    """How many stay at hand: threads that work ahead may ask for them out of turn."""
-
     def __init__(self, source: Source, size: int, data: DataConfig):
         self._batch, self._length = OneSize(source, size).batch, data.chunk
-        self._lock = Lock()
+        self._latest: dict[int, Chunk] = {}
         self.seek(origin(data.batch_size))  # which is known without a look at any batch
 
     def pair(self, turn: int) -> tuple[Chunk | None, Chunk]:
-        """A chunk with the one before it, if there is one."""
-        with self._lock:
-            before = self._chunk(turn - 1) if turn else None
-            return before, self._chunk(turn)
+        """A chunk with the one before it, if there is one. In turn, each is made once."""
+        before = self._chunk(turn - 1) if turn else None
+        chunk = self._chunk(turn)
+        self._latest = {turn: chunk}
+        return before, chunk
 
     def _chunk(self, turn: int) -> Chunk:
-        if turn in self._recent:
-            return self._recent[turn]
-        chunk = self._recent[turn] = self._chunker.chunk(turn)
-        while len(self._recent) > self._KEPT:
-            del self._recent[min(self._recent)]
-        return chunk
+        return self._latest[turn] if turn in self._latest else self._chunker.chunk(turn)
 
     def cursor(self, turn: int) -> Cursor:
         """Where the lanes stand one chunk before a turn, since each is read with the one before."""
-        with self._lock:
-            return self._chunker.cursor(max(turn - 1, 0))
+        return self._chunker.cursor(max(turn - 1, 0))
 
     def seek(self, cursor: Cursor) -> None:
         """Go on from a saved cursor."""
         self._chunker = Chunker(self._batch, length=self._length, cursor=cursor)
-        self._recent: dict[int, Chunk] = {}
+        self._latest = {}

@@ -133,6 +133,11 @@ def new_learner(config: Config) -> Learner:
     return Learner.new(config.algorithms, config.model, config.convention, config.seeds)
 
 
+def blank_learner(config: Config) -> Learner:
+    """The nets of a run, whose weights are still to be loaded."""
+    return Learner.blank(config.algorithms, config.model, config.convention, len(config.seeds))
+
+
 def best_learner(
     config: Config,
     weights: Mapping[str, Tensor],
@@ -141,7 +146,7 @@ def best_learner(
     best_scores: Sequence[float],
 ) -> Learner:
     """The best nets of a run after so many steps, and when and how good each seed's was."""
-    learner = new_learner(config)
+    learner = blank_learner(config)
     learner.net.load_state_dict(weights)
     replicas = zip(config.seeds, best_steps, best_scores, strict=True)
     about = {

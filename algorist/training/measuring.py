@@ -102,7 +102,7 @@ def step_cost(
         samples_per_second=config.data.batch_size * replicas / seconds,
         first_s=first,
         again_s=again,
-        peak_mb=clocks.peak_mb(device),
+        peak_mb=clocks.kept_mb(device),
         kernels=_kernels(step, device) if profile else [],
     )
 
@@ -214,6 +214,8 @@ def training_cost(
     (slowest, _), slowest_s = max(captures.items(), key=lambda capture: capture[1])
     late_s = sum(late.captures.values())
     samples = len(config.algorithms) * len(config.seeds) * config.data.batch_size
+    with CAPTURES:
+        kept = clocks.kept_mb(device)
     return TrainingCost(
         algorithms=config.algorithms,
         replicas=len(config.seeds),
@@ -231,7 +233,7 @@ def training_cost(
         samples_per_second=samples / cycle,
         steps=steps,
         projected_minutes=(ready + late_s + steps * cycle) / 60,
-        peak_mb=clocks.peak_mb(device),
+        peak_mb=kept,
     )
 
 

@@ -59,8 +59,8 @@ class Share:
 ALL = Share()
 
 
-class Alone:
-    """One process, which has nobody to ask."""
+class Peers:
+    """All processes that train a net: here one, which has nobody to ask."""
 
     share = ALL
 
@@ -108,10 +108,10 @@ class Alone:
         return carried
 
 
-ALONE = Alone()
+ALONE = Peers()
 
 
-class Peers(Alone):
+class Several(Peers):
     """One of several processes."""
 
     def __init__(self, place: int = 0):
@@ -170,7 +170,7 @@ class Peers(Alone):
 
 
 @contextmanager
-def together(device: str) -> Iterator[Alone]:
+def together(device: str) -> Iterator[Peers]:
     """The processes that were started with this one to train on such devices, if there are any."""
     if not _is_one_of_several():
         yield ALONE
@@ -184,7 +184,7 @@ def together(device: str) -> Iterator[Alone]:
     importlib.import_module("torch.distributed.nn")
     distributed.init_process_group(_backend(device))
     try:
-        yield Peers(place)
+        yield Several(place)
     finally:
         distributed.destroy_process_group()
 

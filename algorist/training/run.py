@@ -25,7 +25,7 @@ from algorist.training.loading import (
     expect_no_run,
     newest,
 )
-from algorist.training.parallel import ALONE, Alone
+from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
 from algorist.training.transport import lightened
@@ -56,7 +56,7 @@ class Run:
         config: Config,
         computing: Computing = ON_CPU,
         slot: Slot | None = None,
-        peers: Alone = ALONE,
+        peers: Peers = ALONE,
     ) -> Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
@@ -75,7 +75,7 @@ class Run:
         computing: Computing = ON_CPU,
         steps: int | None = None,
         slot: Slot | None = None,
-        peers: Alone = ALONE,
+        peers: Peers = ALONE,
         average: int | None = None,
     ) -> Run:
         """The run in a folder, as it stood at its newest whole checkpoint.
@@ -216,7 +216,7 @@ def trained_seconds(folder: Path) -> float:
     return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 1)
 
 
-def _prepared(config: Config, slot: Slot | None, peers: Alone) -> AbstractContextManager:
+def _prepared(config: Config, slot: Slot | None, peers: Peers) -> AbstractContextManager:
     """Prepare the data of a run beside what is done in the block; of several runs, all at first.
 
     Of several processes one does it: it is kept on the disk.

@@ -23,16 +23,19 @@ import torch
 
 from algorist.kernels.fused.streams import beside
 from algorist.model.computing import Computing
-from algorist.model.graphs import CAPTURES, Graphs, make_room
+from algorist.model.graphs import CAPTURES, Graphs
 from algorist.training.workers import Crew
 
 MOST_ON_GPU = 8
-"""PyTorch has 32 streams for each GPU and deals them out again and again; a slot needs four."""
+"""PyTorch has 32 streams of each priority for a GPU and deals them out again and again; a slot
+needs four of the usual one, and one for captures."""
 _USUAL_ON_GPU = 3
 _SWITCH = 5e-4
 """Seconds after which a thread in Python lets others have their turn. Whoever trains needs it for
 a moment only, but many times a step: at Python's 5 ms, ten small operations take 36 ms while
 another thread is busy, and with this less than 2."""
+_SPARE = 1 / 2
+"""This share of a GPU's memory should be free for what others are about to capture."""
 _PATIENCE = 10.0
 """Seconds in which threads that are abandoned should have ended."""
 
@@ -58,13 +61,14 @@ class Slot:
         """Take all that a training on a GPU needs, before anybody takes the same again."""
         self.stream, self.copies = torch.cuda.Stream(device), torch.cuda.Stream(device)
         self._graphs = Graphs(device)
-        beside(self._graphs.stream)
+        for stream in (self.stream, self._graphs.stream):
+            beside(stream)
 
     @property
     def streams(self) -> list[torch.cuda.Stream]:
         """All streams of the slot."""
         captures = self._graphs.stream
-        return [self.stream, self.copies, captures, beside(captures)]
+        return [self.stream, beside(self.stream), self.copies, captures, beside(captures)]
 
     def entered(self) -> AbstractContextManager:
         """Work that is begun here goes to the stream of the slot."""
@@ -175,6 +179,7 @@ class Slots:
         fewer then. One whose processes have died takes no further task. If that happens to all
         slots, there are tasks without an outcome.
         """
+        self._abandoned.clear()
         waiting, ended = Waiting(tasks, len(self._slots)), queue.SimpleQueue[Outcome | None]()
         threads = [
             threading.Thread(target=self._work, args=(slot, waiting, ended), daemon=True)
@@ -221,12 +226,16 @@ class Slots:
             ended.put(None)
 
     def _tidy(self) -> None:
-        """Let go of what the task before has left."""
+        """Let go of what the task before has left, and give it back if memory is scarce.
+
+        No other can use it, but giving it back takes long: others wait for each piece of it.
+        """
         with CAPTURES:
             gc.collect()
-        if self._device.type == "cuda":
-            _, all_of_it = torch.cuda.mem_get_info(self._device)
-            make_room(self._device, all_of_it / 2)
+            if self._device.type == "cuda":
+                free, all_of_it = torch.cuda.mem_get_info(self._device)
+                if free < _SPARE * all_of_it:
+                    torch.cuda.empty_cache()
 
     def __enter__(self) -> Slots:
         return self

@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -30,8 +29,8 @@ from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
 from algorist.training.feed import Feed
 from algorist.training.lessons import Syllabus
-from algorist.training.loading import best_learner, load, new_learner
-from algorist.training.parallel import ALONE, Alone
+from algorist.training.loading import best_learner, blank_learner, load, new_learner
+from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
 from algorist.training.spent import Spent
 from algorist.training.workers import Crew, Workers
@@ -68,7 +67,7 @@ class Trainer:
         computing: Computing = ON_CPU,
         weights: Mapping[str, Tensor] | None = None,
         slot: Slot | None = None,
-        peers: Alone = ALONE,
+        peers: Peers = ALONE,
     ):
         """Begin with fresh weights, or with the given ones, alone or beside others in a slot.
 
@@ -78,7 +77,7 @@ class Trainer:
         computing = peers.placed(computing)
         self.config, self.computing, self._slot, self.peers = config, computing, slot, peers
         self.spent = Spent()
-        self.learner = new_learner(config)
+        self.learner = (new_learner if weights is None else blank_learner)(config)
         self.net = computing.apply(self.learner.net)
         if weights is not None:
             self.net.load_state_dict(weights)
@@ -103,6 +102,7 @@ class Trainer:
         self.best_steps = [0] * len(config.seeds)
         self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
         self.average = self._new_average()
+        self._validation: _Validation | None = None
 
     def _new_average(self) -> Average | None:
         """The mean of the weights from now on, if one is wanted."""
@@ -227,35 +227,32 @@ class Trainer:
 
     def _report(self) -> Report:
         self._check_losses()  # which waits for the device: what follows is its time alone
-        if self._graphs is not None and "_validation" not in self.__dict__:
-            with self.spent.on("captures"), CAPTURES:
+        if self._validation is not None or self._graphs is None:
+            with self.spent.on("validation"):
                 return self._validated()
-        with self.spent.on("validation"):
+        with self.spent.on("captures"), CAPTURES:
             return self._validated()
 
     def _validated(self) -> Report:
-        validation = self._validation
-        answers = {name: problems.answers() for name, problems in validation.items()}
-        own = {name: validation[name].scored(answer) for name, answer in answers.items()}
+        validation = self._validation = self._validation or self._new_validation()
+        answers = {name: problems.answers() for name, problems in validation.problems.items()}
+        own = {name: validation.problems[name].scored(answer) for name, answer in answers.items()}
         results = self.peers.gathered(own, self.config.algorithms)
         scores = {name: [e.quality for e in of_seeds] for name, of_seeds in results.items()}
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         for place, score in enumerate(mean):
             if score >= self.best_scores[place]:  # of equals, the one that has learnt more
-                self._keep_best(place, score)
+                self.best_scores[place], self.best_steps[place] = score, self.step
+                validation.keep(place)
         loss = self.mean_loss
         self.engine.clear_losses()
         self._summed_steps = 0
         return Report(self.step, loss, scores, mean, list(self.best_steps))
 
-    @cached_property
-    def _validation(self) -> dict[str, Examination]:
-        """The benchmark's validation problems, made ready once for all reports."""
+    def _new_validation(self) -> _Validation:
         graphs = self._graphs.others() if self._graphs else None
-        return {
-            name: Examination(self.judged, name, official.split(name, "val"), graphs=graphs)
-            for name in self.peers.own(self.config.algorithms)
-        }
+        names = self.peers.own(self.config.algorithms)
+        return _Validation(self.judged, names, self.best, graphs)
 
     @property
     def mean_loss(self) -> dict[str, PerSeed]:
@@ -265,20 +262,6 @@ class Trainer:
             task: [sum(parts) / steps for parts in zip(*features.values(), strict=True)]
             for task, features in self.engine.losses().items()
         }
-
-    def _keep_best(self, place: int, score: float) -> None:
-        """The model of the seed at that place is its best so far."""
-        self.best_scores[place], self.best_steps[place] = score, self.step
-        torch._foreach_copy_(*self._weights_of_seed[place])
-
-    @cached_property
-    def _weights_of_seed(self) -> list[tuple[list[Tensor], list[Tensor]]]:
-        """For each seed, the best weights and those that are judged, which never move."""
-        present = {name: p.detach() for name, p in self.judged.net.named_parameters()}
-        return [
-            ([self.best[name][place] for name in present], [p[place] for p in present.values()])
-            for place in range(self.net.replicas)
-        ]
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""
@@ -296,9 +279,7 @@ class Trainer:
             )
         self.config = replace(self.config, schedule=schedule)
         if schedule.average != before.average:
-            self.average = self._new_average()
-            for made in ("_validation", "_weights_of_seed"):  # of the learner that was judged
-                self.__dict__.pop(made, None)
+            self.average, self._validation = self._new_average(), None
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""
@@ -332,7 +313,7 @@ class Trainer:
         checkpoint: Checkpoint,
         computing: Computing = ON_CPU,
         slot: Slot | None = None,
-        peers: Alone = ALONE,
+        peers: Peers = ALONE,
     ) -> Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
@@ -375,3 +356,28 @@ def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
     """Its name and the shapes of one replica's weights."""
     weights = net.processor.state_dict().items()
     return net.config.processor, {name: value.shape[1:] for name, value in weights}
+
+
+class _Validation:
+    """A learner that is judged, the problems for that, made ready once, and its best weights."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        algorithms: Sequence[str],
+        best: Mapping[str, Tensor],
+        graphs: Graphs | None,
+    ):
+        self.problems = {
+            name: Examination(learner, name, official.split(name, "val"), graphs=graphs)
+            for name in algorithms
+        }
+        present = {name: p.detach() for name, p in learner.net.named_parameters()}
+        self._weights = [
+            ([best[name][place] for name in present], [p[place] for p in present.values()])
+            for place in range(learner.net.replicas)
+        ]
+
+    def keep(self, place: int) -> None:
+        """The weights of the seed at that place are its best so far. They never move in memory."""
+        torch._foreach_copy_(*self._weights[place])
