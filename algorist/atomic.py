@@ -27,6 +27,28 @@ def changing(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
+def held(file: Path) -> Iterator[None]:
+    """Hold a file, which only one process can do at a time; for others it is a `BlockingIOError`.
+
+    Nobody holds what a process that was killed has left.
+    """
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    with file.open("a") as opened:
+        try:
+            fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # children do not inherit it
+        except OSError as error:
+            raise BlockingIOError(f"{file} is held by another process") from error
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Where a file is to be written: when the block ends, it is on the disk and has its name.
 

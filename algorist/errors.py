@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
+def unknown(what: str, name: Any, known: Iterable[str]) -> str:
     """The message for a name that is not among the known ones, with the nearest of them."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"
     return f"unknown {what} {name!r}: {hint}"
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -302,6 +303,7 @@ def test_the_nets_of_all_runs_are_tested_and_run_as_one(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == got
     for words, message in (
         (["run", "dfs", "--random", "4", "--model"], "unknown algorithm for this learner 'dfs'"),
+        (["eval", "dfs", "--model"], "unknown algorithm for this learner 'dfs'"),
         (["eval", "--html", "x.html", "--model"], "--html: got several learners"),
         (["report"], f"several here, expected one, such as {tmp_path / NAMES[0]}"),
     ):
@@ -309,7 +311,34 @@ def test_the_nets_of_all_runs_are_tested_and_run_as_one(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+def test_runs_and_files_with_the_names_of_algorithms_are_one_model_too(tmp_path, alone, capsys):
+    shutil.copytree(alone / "bfs", tmp_path / "bfs")
+    file = tmp_path / "minimum.safetensors"
+    assert main(["export", str(alone / "minimum"), str(file)]) == 0
+    (tmp_path / "notes.txt").touch()
+    capsys.readouterr()
+    words = ["--samples", "1", "--device", "cpu", "--json"]
+    assert main(["eval", str(tmp_path), *words]) == 0
+    assert [row["algorithm"] for row in json.loads(capsys.readouterr().out)] == ["bfs", "minimum"]
+
+
+def test_those_that_have_not_begun_or_are_not_validated_are_told(tmp_path, capsys):
+    each = Each.start(tmp_path, replace(small.training("bfs"), algorithms=("bfs", "dfs")))
+    each.run("bfs")
+    assert main(["eval", str(tmp_path), "--samples", "1", "--device", "cpu"]) == 0
+    told = capsys.readouterr().err
+    assert f"not begun: dfs; to go on: algorist resume {tmp_path}\n" in told
+    assert "not validated yet, tested as begun: bfs\n" in told
+
+
 # Refusals
+
+
+def test_what_can_never_be_drawn_is_refused_before_the_first_run(capsys, tmp_path):
+    names = ["bfs", "strongly_connected_components"]
+    assert train_each(tmp_path / "new", "--sizes", "2,3", names=names) == 2
+    assert "strongly_connected_components cannot be drawn at size 2" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
@@ -329,9 +358,10 @@ def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
     assert resume(alone / "bfs", "--at-once", "2") == 2
     assert "--at-once: it is for several runs" in capsys.readouterr().err
     assert train_each(new, "--stop-after", "0.000001s") == 0
-    for command in ("eval", "report"):
-        assert main([command, str(new)]) == 2
-        assert f"no run has begun here; go on: algorist resume {new}" in capsys.readouterr().err
+    assert main(["report", str(new)]) == 2
+    assert f"several here, expected one, such as {new / NAMES[0]}" in capsys.readouterr().err
+    assert main(["eval", str(new), NAMES[1]]) == 2
+    assert f"not begun: {NAMES[1]}; to go on: algorist resume {new}" in capsys.readouterr().err
     for words in (["--each"], []):
         assert main(["train", *NAMES, "--out", str(new), *SMALL, *words]) == 2
         assert "there is a run already; resume it" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import algorist
 from algorist.algorithms.natural import by_kinds
@@ -26,6 +27,23 @@ def natural(name, outputs=None, **inputs):
     if algorithm.answer:
         return algorithm.answer(first, given, problem.names)
     return by_kinds(algorithm.spec, given, problem.names)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+def test_sparse_matrices_of_all_forms_are_graphs(form, kind):
+    weights = [[0, 2.0, 0], [2, 0, 1], [0, 1, 0]]
+    sparse = getattr(scipy.sparse, f"{form}_{kind}")(weights)
+    problem = own_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
+    assert problem.arrays["A"].tolist() == weights
+    assert problem.names is None
+
+
+def test_stored_zeros_of_sparse_matrices_are_refused_as_those_of_other_graphs():
+    ends = ([0, 1, 1, 2], [1, 0, 2, 1])
+    sparse = scipy.sparse.coo_matrix(([1.0, 1, 0, 0], ends))
+    with pytest.raises(ValueError, match="A: got an edge of weight 0 from 1 to 2, expected other"):
+        own_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
 
 
 @pytest.mark.parametrize("name", ["insertion_sort", "bubble_sort", "heapsort", "quicksort"])

@@ -217,19 +217,27 @@ def test_graphs_come_in_many_forms(text):
         ("start,end,1\nstart,b,9", ["start", "end", "b"]),
         ("u,v\nv,w", ["u", "v", "w"]),
         ("from,there\nthere,here", ["from", "there", "here"]),
+        ("u,v", ["u", "v"]),
     ],
 )
 def test_a_first_line_is_a_heading_only_if_it_can_be_no_edge(text, nodes):
     assert list(files.graph("f", text, directed=True, usually=False)) == nodes
 
 
-def test_commas_are_decimal_points_only_where_semicolons_separate():
+def test_commas_are_decimal_points_only_where_others_separate():
     assert files.numbers("f", "1,5;2\n;,25") == [1.5, 2, 0.25]
     assert files.table("f", "x;y\n-1,5;2e1", 2) == [[-1.5, 20]]
+    assert files.table("f", "0,5\t1,5\n1\t2", 2) == [[0.5, 1.5], [1, 2]]
     assert files.numbers("f", "1,5") == [1, 5]
-    for text in ("1,5\t2", "1;2,345,6", "1;2.345,6"):
+    for text in ("1;2,345,6", "1;2.345,6"):
         with pytest.raises(ValueError, match=r"f, line 1: got '.*', expected a finite number"):
             files.numbers("f", text)
+
+
+def test_only_the_first_line_may_be_a_heading():
+    assert files.table("f", "x,y\n1,2", 2) == [[1, 2]]
+    with pytest.raises(ValueError, match="f, line 2: got 'NA', expected a finite number"):
+        files.table("f", "x,y\nNA,NA\n1,2", 2)
 
 
 def test_names_may_have_the_commas_that_do_not_separate():

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 import small
+from processes import running, wait_until
 
 from algorist.spec import Kind
 from algorist.training import checkpoint
@@ -130,6 +131,22 @@ def test_no_checkpoint_is_written_twice(tmp_path, monkeypatch):
     run = Run.resume(tmp_path, steps=7)
     assert not run.train(should_stop=lambda: run.trainer.step == 5)
     assert steps == [0, 2, 4, 4, 5]  # once more with another end
+
+
+def test_one_process_at_a_time_trains_a_run(tmp_path):
+    config = small.training("bfs", steps=10_000, schedule=SCHEDULE)
+    run = Run.start(tmp_path, config)
+    words = ["-m", "algorist", "resume", str(tmp_path), "--device", "cpu"]
+    with running(*words) as other:
+        wait_until(lambda: (tmp_path / ".training").exists())
+        for attempt in (lambda: Run.resume(tmp_path), run.train):
+            with pytest.raises(ValueError, match="another process trains this run; wait for it"):
+                attempt()
+        other.kill()
+        other.wait()
+    resumed = Run.resume(tmp_path)  # nobody holds what a killed process has left
+    resumed.train(should_stop=lambda: True)
+    assert not (tmp_path / ".training").exists()
 
 
 def test_a_folder_holds_one_run(tmp_path):

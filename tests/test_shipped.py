@@ -102,7 +102,7 @@ def test_a_folder_that_is_no_run_is_none_of_the_shipped(shipped, capsys):
 
 def test_an_unknown_name_is_told_with_those_that_there_are(shipped):
     message = (
-        r"^there is no file, run or shipped learner 'nobody'; shipped: generalist, specialists/bfs$"
+        r"^there is no file, run or shipped learner 'nobody'; shipped: generalist, specialists$"
     )
     with pytest.raises(ValueError, match=message):
         load("nobody")
@@ -110,7 +110,8 @@ def test_an_unknown_name_is_told_with_those_that_there_are(shipped):
 
 def test_the_list_of_models_says_what_each_file_holds(shipped, capsys):
     assert main(["list", "--models"]) == 0
-    _, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    _, *rows, _, last = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert last[:4] == ["specialists", "is", "a", "model"]
     assert [cells[0] for cells in rows] == ["generalist", "specialists/bfs"]
     best = [load(name).about["replicas"][0] for name in weights.shipped()]
     assert [cells[-3:] for cells in rows] == [
@@ -282,6 +283,16 @@ def test_scores_of_a_test_are_kept_and_those_of_older_weights_dropped(shipped, r
     assert (only.algorithm, only.seed) == ("minimum", 1)
 
 
+def test_scores_on_more_samples_are_not_lost(shipped, capsys):
+    words = ["eval", "--results", "results", "--device", "cpu", "--samples"]
+    assert main([*words, "3"]) == 0
+    before = file_of("results", SHIPPED).read_text()
+    assert main([*words, "2", "minimum"]) == 2
+    assert "has the scores of generalist in minimum on 3" in capsys.readouterr().err
+    assert file_of("results", SHIPPED).read_text() == before
+    assert main([*words, "2", "--model", "specialists"]) == 0  # others have none yet
+
+
 def test_scores_are_kept_as_soon_as_they_are_known(shipped, run, monkeypatch):
     from algorist.report import scores
 
@@ -312,6 +323,7 @@ def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp
     Results(tmp_path, SHIPPED).add([alone])
     table = shipped_scores(Reproduced(tmp_path))
     assert [cells[3] and cells[3].mean for _, cells in table.rows][4:7] == [None, 99.0, None]
+    assert table.notes[0].startswith("specialists: 29 of 30 algorithms are missing")
     Results(tmp_path, SHIPPED).add([replace(rows[3], samples=2)])
     table = shipped_scores(Reproduced(tmp_path))
     assert rows[3].algorithm not in dict(table.rows)

@@ -291,7 +291,7 @@ def test_bad_inputs_are_refused_in_one_line(learner, name, inputs, message):
     with pytest.raises(ValueError, match=message) as caught:
         learner.run(name, **inputs)
     assert "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match=f"^problem 0: .*{message}"):
+    with pytest.raises(ValueError, match=f"^(problem 0: .*)?{message}"):
         learner.run_many(name, [inputs])
 
 
@@ -316,6 +316,14 @@ def test_a_learner_that_predicts_no_hints_still_answers():
     assert solution.hints == {}
     assert solution.comparison.hints["pi_h"].shape == (solution.steps, 2)
     assert np.isnan(solution.comparison.share)
+
+
+def test_unknown_algorithms_are_refused_whatever_they_are(learner):
+    for run in (algorist.get, lambda name: learner.run(name, key=[1])):
+        with pytest.raises(ValueError, match=r"unknown algorithm.* 3: known: "):
+            run(3)
+    with pytest.raises(ValueError, match="unknown algorithm for this net 'bogosort'"):
+        learner.run_many("bogosort", [])
 
 
 def test_the_best_replica_answers():

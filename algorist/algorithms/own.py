@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
-from algorist.algorithms.own_graphs import EdgeError, as_matrix, nodes_of
+from algorist.algorithms.own_graphs import EdgeError, as_matrix, dense, is_sparse, nodes_of
 from algorist.errors import counted, shortened, unknown
 from algorist.spec import Feature, Kind, Location
 
@@ -112,7 +112,7 @@ def _graph_as_matrix(
     """Replace a graph by its dense matrix, and the name of the source by its index."""
     graph = given["A"]
     if names is None:
-        return {**given, "A": graph.toarray() if hasattr(graph, "toarray") else graph}
+        return {**given, "A": dense(graph) if is_sparse(graph) else graph}
     _check_size(algorithm, "A", len(names))
     if isinstance(source := given.get("s"), Hashable) and source is not None:
         if source not in names:

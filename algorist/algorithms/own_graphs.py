@@ -28,11 +28,25 @@ def _is_networkx(graph: Any) -> bool:
     return networkx is not None and isinstance(graph, networkx.Graph)
 
 
+def is_sparse(graph: Any) -> bool:
+    """Whether it is a matrix of scipy's, of which some are mappings too."""
+    return hasattr(graph, "toarray")
+
+
+def dense(graph: Any) -> np.ndarray:
+    """A sparse matrix as a dense one; edges of weight 0 would be lost."""
+    entries = graph.tocoo()
+    lost = np.flatnonzero(entries.data == 0)
+    if len(lost):
+        raise _no_edge(int(entries.row[lost[0]]), int(entries.col[lost[0]]))
+    return graph.toarray()
+
+
 def nodes_of(graph: Any) -> tuple[Hashable, ...] | None:
     """The names of the nodes of a networkx graph or of a mapping, in order of appearance."""
     if _is_networkx(graph):
         return tuple(graph)
-    if not isinstance(graph, Mapping):
+    if is_sparse(graph) or not isinstance(graph, Mapping):
         return None
     nodes: dict[Hashable, None] = dict.fromkeys(graph)
     for name, neighbours in graph.items():

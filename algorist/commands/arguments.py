@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import algorist
-from algorist.errors import unknown
+from algorist.errors import shell, unknown
 from algorist.report.terminal import Terminal
-from algorist.weights import DEFAULT
+from algorist.weights import DEFAULT, SAVED
 
 if TYPE_CHECKING:
     from algorist.model.computing import Computing
@@ -148,8 +148,7 @@ def computing(arguments: Namespace) -> Computing:
 
 
 MODEL = "a run's folder, a saved learner, or a name that `algorist list --models` shows"
-SEVERAL = "; also a folder of such, with one for each algorithm"
-_LEARNER = ".safetensors"
+SEVERAL = "; also a folder of such, named by their algorithms, as `specialists` is"
 
 
 def add_model(parser: ArgumentParser) -> None:
@@ -162,8 +161,7 @@ def loaded(model: str, arguments: Namespace) -> Learner:
     """A saved learner, computed as the options of `add_computing` say."""
     from algorist.training.loading import load
 
-    if not model:
-        raise ValueError(f"MODEL: got '', expected {MODEL}")
+    _expect_named(model)
     how = computing(arguments)
     learner = load(model, how.device)
     how.apply(learner.net)
@@ -174,11 +172,33 @@ def loaded_for(wanted: Iterable[str], model: str, arguments: Namespace) -> dict[
     """The learner for each algorithm: for those wanted, or for all that there are."""
     from algorist.training.loading import members
 
+    _expect_named(model)
     several = members(model)
     if several:
-        return {name: loaded(several[name], arguments) for name in known(wanted, several)}
+        return _loaded_each(known(wanted, several), several, model, arguments)
     learners = loaded(model, arguments).by_algorithm()
     return {name: learners[name] for name in known(wanted, learners)}
+
+
+def _expect_named(model: str) -> None:
+    if not model:
+        raise ValueError(f"MODEL: got '', expected {MODEL}")
+
+
+def _loaded_each(
+    names: Sequence[str], several: Mapping[str, str], model: str, arguments: Namespace
+) -> dict[str, Learner]:
+    """Of several learners those for some algorithms, as far as they have begun."""
+    from algorist.training.loading import has_begun
+
+    begun = [name for name in names if has_begun(several[name])]
+    others = ", ".join(name for name in names if name not in begun)
+    how = f"not begun: {others}; to go on: {shell('resume', model)}"
+    if not begun:
+        raise ValueError(f"{model}: {how}")
+    if others:
+        Terminal(stderr=True).print(how)
+    return {name: loaded(several[name], arguments) for name in begun}
 
 
 def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:
@@ -205,10 +225,9 @@ def expect_place_of_file(option: str, file: str | None) -> None:
 def expect_place_of_learner(option: str, file: str) -> None:
     """Complain about a file that cannot be written, or that holds something else."""
     expect_place_of_file(option, file)
-    if Path(file).exists() and not file.endswith(_LEARNER):
+    if Path(file).exists() and not file.endswith(SAVED):
         raise ValueError(
-            f"{option}: got {file}, which exists, "
-            f"expected a new file or one that ends in {_LEARNER}"
+            f"{option}: got {file}, which exists, expected a new file or one that ends in {SAVED}"
         )
 
 

@@ -26,6 +26,8 @@ from algorist.training.trainer import DivergedError
 
 _EXPECTED = (DivergedError, ValueError, OSError, MemoryError)
 """Errors that say in one line what is wrong."""
+_FOR_GOOD = (DivergedError, ValueError)
+"""Those that come again when the same is tried again."""
 
 
 def check_at_once(arguments: Namespace) -> None:
@@ -66,7 +68,7 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     conducted = conduct_in_slots(each.algorithms, ended, preparation, work, arguments, terminal)
     count = len(done) + len(conducted.done)
     terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
-    if len(conducted.done) < len(conducted.names):
+    if conducted.can_go_on:
         terminal.print(f"to go on: {shell('resume', each.folder)}")
     else:
         terminal.print(f"to test them: {shell('eval', each.folder)}")
@@ -99,6 +101,12 @@ class Conducted(NamedTuple):
     def forgotten(self) -> list[str]:
         """Those that nobody has taken up."""
         return [name for name in self.names if name not in self.outcomes]
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether some are left that would not fail in the same way again."""
+        in_vain = [n for n, o in self.failed.items() if isinstance(o.error, _FOR_GOOD)]
+        return len(self.done) + len(in_vain) < len(self.names)
 
     @property
     def exit_code(self) -> int:

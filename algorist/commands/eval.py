@@ -26,6 +26,7 @@ from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, shipped
 
 if TYPE_CHECKING:
+    from algorist.model.learner import Learner
     from algorist.report.scores import Scored
 
 _COUNT = 32
@@ -77,7 +78,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
     from algorist.report import scores
     from algorist.report.html import page
-    from algorist.report.shipped import keep_scores
+    from algorist.report.shipped import expect_not_fewer, keep_scores
     from algorist.training.loading import members
 
     model, named = _model(arguments)
@@ -87,6 +88,13 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     several = members(model)
     _check_kept(arguments, model, several, is_test)
     learners = loaded_for(named, model, arguments)
+    names = {algorithm: several.get(algorithm, model) for algorithm in learners}
+    if arguments.html and len(set(names.values())) > 1:
+        one = next(iter(names.values()))
+        raise ValueError(f"--html: got several learners, {model}, expected one, such as {one}")
+    if arguments.results:
+        expect_not_fewer(arguments.results, names, arguments.samples)
+    _say_what_is_fresh(learners)
     hints = arguments.hints or arguments.over_time
     if hints and any(learner.net.config.hints == "none" for learner in learners.values()):
         raise ValueError("--hints, --over-time: this learner predicts no hints")
@@ -94,7 +102,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     for row in scores.measured(learners, draw, hints=hints):
         rows.append(row)
         if arguments.results:  # one by one: the next test may take an hour
-            name, learner = several.get(row.algorithm, model), learners[row.algorithm]
+            name, learner = names[row.algorithm], learners[row.algorithm]
             kept = keep_scores(arguments.results, name, learner, [row], algorist.__version__)
     if arguments.json:
         print(json.dumps([row.plain() for row in rows], indent=2))
@@ -107,6 +115,17 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         written.append(arguments.html)
     for file in written:
         Terminal(stderr=arguments.json).print(f"written to {file}")
+
+
+def _say_what_is_fresh(learners: Mapping[str, Learner]) -> None:
+    """Runs that have not been validated yet have no best weights but those they began with."""
+    fresh = [
+        name
+        for name, learner in learners.items()
+        if any(one["validation"] is None for one in learner.about.get("replicas", ()))
+    ]
+    if fresh:
+        Terminal(stderr=True).print(f"not validated yet, tested as begun: {', '.join(fresh)}")
 
 
 def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_test: bool) -> None:
@@ -139,9 +158,6 @@ def _check_kept(
     expect_place_of_folder("--results", arguments.results)
     if arguments.results and Path(model).exists():
         raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")
-    if arguments.html and several:
-        one = next(iter(several.values()))
-        raise ValueError(f"--html: got several learners, {model}, expected one, such as {one}")
     if arguments.results and model not in shipped() and not several:
         raise ValueError(unknown("shipped learner", model, shipped()))
 
@@ -184,7 +200,14 @@ def _fresh(arguments: Namespace) -> Callable[[str], Batch] | None:
     count = _COUNT if arguments.count is None else arguments.count
     seed = 0 if arguments.seed is None else arguments.seed
     given = options(arguments.option)
-    return lambda algorithm: algorist.get(algorithm).sample(arguments.n, count, seed, given)
+
+    def draw(algorithm: str) -> Batch:
+        try:
+            return algorist.get(algorithm).sample(arguments.n, count, seed, given)
+        except ValueError as error:
+            raise ValueError(f"{algorithm}: {error}") from error
+
+    return draw
 
 
 command = Command(

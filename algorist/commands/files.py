@@ -71,10 +71,14 @@ def _read(option: str, path: str) -> str:
         ) from None
 
 
-def rows_of(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
+Row = tuple[int, list[str]]
+"""The number of a line, and its cells."""
+
+
+def rows_of(path: str, text: str) -> Iterator[Row]:
     """The lines of a CSV file that are neither empty nor comments: their numbers and cells.
 
-    Where semicolons separate, a comma is a decimal point.
+    Where semicolons or tabs separate, a comma is a decimal point.
     """
     lines = text.splitlines()
     first = next((line for line in lines if line.strip() and not line.startswith(_COMMENT)), "")
@@ -96,7 +100,7 @@ def rows_of(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _with_point(cell: str, separator: str) -> str:
-    is_decimal = separator == ";" and _DECIMAL_COMMA.fullmatch(cell)
+    is_decimal = separator != "," and _DECIMAL_COMMA.fullmatch(cell)
     return cell.replace(",", ".") if is_decimal else cell
 
 
@@ -145,9 +149,7 @@ def number(place: str, text: str) -> float:
 def table(path: str, text: str, columns: int) -> list[list[float]]:
     """The numbers of a CSV file, each row with so many; a first row of words is a heading."""
     found: list[list[float]] = []
-    for line, cells in rows_of(path, text):
-        if not found and not any(_is_number(cell) for cell in cells):
-            continue
+    for line, cells in _below_heading(rows_of(path, text)):
         if len(cells) != columns:
             raise ValueError(
                 f"{path}, line {line}: got {counted(len(cells), 'value')}, "
@@ -157,6 +159,13 @@ def table(path: str, text: str, columns: int) -> list[list[float]]:
     if not found:
         raise ValueError(f"{path}: got no numbers, expected {columns} in each line")
     return found
+
+
+def _below_heading(rows: Iterable[Row]) -> Iterator[Row]:
+    """All rows but a first one of words."""
+    for index, (line, cells) in enumerate(rows):
+        if index or any(map(_is_number, cells)):
+            yield line, cells
 
 
 def _is_number(text: str) -> bool:
@@ -170,9 +179,7 @@ def _is_number(text: str) -> bool:
 def numbers(path: str, text: str) -> list[float]:
     """All numbers of a CSV file, in as many lines as it may have; a heading is passed over."""
     found: list[float] = []
-    for line, cells in rows_of(path, text):
-        if not found and not any(_is_number(cell) for cell in cells):
-            continue
+    for line, cells in _below_heading(rows_of(path, text)):
         found += [number(f"{path}, line {line}", cell) for cell in cells if cell]
     if not found:
         raise ValueError(f"{path}: got no numbers, expected one or more")
@@ -226,7 +233,7 @@ def _edges_in_csv(path: str, text: str) -> Iterator[Edge]:
 
 def _has_heading(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns, and is no edge: a node may be called `start` too."""
-    first = rows[0] if rows else ()
+    first = rows[0] if len(rows) > 1 else ()
     if len(first) < 2 or any(map(_is_number, first[2:])):
         return False
     is_known = [cell.lower() in known for cell, known in zip(first, _HEADINGS, strict=False)]

@@ -60,6 +60,8 @@ def _list_models(arguments: Namespace, terminal: Terminal) -> None:
         print(json.dumps(rows, indent=2))
     elif rows:
         terminal.print(learner_table(rows))
+        for folder in dict.fromkeys(name.split("/")[0] for name in shipped() if "/" in name):
+            terminal.print(f"\n{folder} is a model too: for each algorithm the one of that name")
     else:
         terminal.print("no learners come with this package")
 

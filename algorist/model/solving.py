@@ -53,6 +53,7 @@ def solve_many(
 ) -> list[Solution]:
     """The solutions of problems of any sizes; those of one size are computed together."""
     learner, tasks = learner.best_replica(), []
+    learner.net.spec(algorithm)  # refuses what the net does not know
     for i, inputs in enumerate(problems):
         if not isinstance(inputs, Mapping):
             raise ValueError(

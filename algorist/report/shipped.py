@@ -15,7 +15,7 @@ import rich.table
 
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import ALGORITHMS
-from algorist.experiments.results import SHIPPED, Results, Row
+from algorist.experiments.results import SHIPPED, Results, Row, sample_count
 from algorist.model.computing import device_name
 from algorist.model.learner import Learner
 from algorist.report.means import Value, mean_of_all
@@ -24,7 +24,7 @@ from algorist.report.scores import Scored
 from algorist.report.tables import Table
 from algorist.training.config import Config
 
-GENERALIST, _SPECIALIST = "generalist", "specialists/{}"
+GENERALIST, _SPECIALISTS = "generalist", "specialists"
 _TO_ADD = "to add them: algorist eval --model {} --official --results results"
 
 
@@ -76,6 +76,19 @@ def keep_scores(
     return results.file
 
 
+def expect_not_fewer(folder: Path | str, names: Mapping[str, str], samples: int | None) -> None:
+    """Complain if there are scores of learners, by their algorithms, on more samples than these."""
+    results = Results(folder, SHIPPED)
+    for row in results.rows:
+        if names.get(row.algorithm) == row.part and row.samples > sample_count(
+            row.algorithm, samples
+        ):
+            raise ValueError(
+                f"--samples: got {samples}, but {results.file} has the scores of {row.part} in "
+                f"{row.algorithm} on {row.samples}, which would be lost; expected another folder"
+            )
+
+
 def _net(row: Row) -> tuple[int, int, float]:
     """Which of the nets that had its name a row is of."""
     return row.seed, row.best_step, row.validation
@@ -108,8 +121,7 @@ def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator
 def shipped_scores(results: Reproduced) -> Table:
     """What the shipped nets score beside the paper's nets for one algorithm each."""
     rows = {row.algorithm: row for row in results.shipped if row.part == GENERALIST}
-    each = {r.algorithm: r for r in results.shipped if r.part == _SPECIALIST.format(r.algorithm)}
-    missing = [name for name in ALGORITHMS if name not in rows]
+    each = {r.algorithm: r for r in results.shipped if r.part == f"{_SPECIALISTS}/{r.algorithm}"}
     columns = {
         "paper, one net each": papers("triplet_gmpnn").values,
         "generalist, score": {name: Value(row.score, None, 1) for name, row in rows.items()},
@@ -122,9 +134,9 @@ def shipped_scores(results: Reproduced) -> Table:
         "The shipped learners",
         _caption(next(iter(rows.values()), None), with_specialists=bool(each)),
         ["algorithm", *shown],
-        [(a, [own.get(a) for own in shown.values()]) for a in ALGORITHMS if a in rows],
-        [("mean", [mean_of_all(own) for own in shown.values()])] if rows else [],
-        [_lack(len(missing))] if missing else [],
+        [(a, [own.get(a) for own in shown.values()]) for a in ALGORITHMS if a in rows | each],
+        [("mean", [mean_of_all(own) for own in shown.values()])] if rows | each else [],
+        [*_lack(GENERALIST, rows), *(_lack(_SPECIALISTS, each) if each else [])],
     )
 
 
@@ -143,8 +155,9 @@ def _caption(row: Row | None, *, with_specialists: bool) -> str:
     )
 
 
-def _lack(count: int) -> str:
-    return (
-        f"generalist: {count} of {len(ALGORITHMS)} algorithms are missing; "
-        f"{_TO_ADD.format(GENERALIST)}"
-    )
+def _lack(name: str, tested: Mapping[str, Row]) -> Iterator[str]:
+    count = sum(algorithm not in tested for algorithm in ALGORITHMS)
+    if count:
+        yield (
+            f"{name}: {count} of {len(ALGORITHMS)} algorithms are missing; {_TO_ADD.format(name)}"
+        )

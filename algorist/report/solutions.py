@@ -68,8 +68,10 @@ def show_solution(
     nodes = len(solution.inputs["pos"])
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
     terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}\n")
-    if steps:
+    if steps and solution.hints:
         _show_steps(terminal, algorithm, solution)
+    elif steps:
+        terminal.print("The net predicts no hints: there are no steps to show.\n")
     _show_answers(terminal, algorithm, solution)
     terminal.print()
     terminal.print(verdict(solution))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from algorist.atomic import replace_text
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
+from algorist.training.feed import Feed
 from algorist.training.loading import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 from algorist.training.run import Run
 from algorist.training.slots import Slot
@@ -36,6 +37,8 @@ class Each:
         for place in (folder, *(folder / name for name in config.algorithms)):
             expect_no_run(place)
         each = cls(folder, config)
+        for name in each.algorithms:
+            Feed(config, name)  # refuses what cannot be drawn: now, not after hours
         folder.mkdir(parents=True, exist_ok=True)
         each._save()
         return each

@@ -8,13 +8,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from algorist.algorithms import algorithms
 from algorist.errors import UnregisteredError, shell
 from algorist.model.learner import Learner, read
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.transport import restored
-from algorist.weights import shipped
+from algorist.weights import SAVED, shipped
 
 BEST, CONFIG = "best.safetensors", "config.json"
 """Files in the folder of a run: its best nets, and how it is trained."""
@@ -46,17 +47,18 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
     if str(source) in known:
         return read(known[str(source)], device)
     _expect_one(source)
+    names = dict.fromkeys(name.split("/")[0] for name in known)
     raise ValueError(
         f"there is no file, run or shipped learner {str(source)!r}; "
-        f"shipped: {', '.join(known) or 'none'}"
+        f"shipped: {', '.join(names) or 'none'}"
     )
 
 
 def members(source: Path | str) -> dict[str, str]:
     """The learners for one algorithm each that stand under one name: where each is, by algorithm.
 
-    The name is that of a folder of runs, of which those count that have begun, or of a shipped
-    folder. One learner has none.
+    The name is that of a folder of runs or saved learners, which have the names of algorithms, or
+    of a shipped folder. One learner has none. Of `train --each` some may not have begun.
 
         >>> members("specialists")["bfs"]
         'specialists/bfs'
@@ -65,15 +67,26 @@ def members(source: Path | str) -> dict[str, str]:
     """
     path = Path(source)
     if is_each(path):
-        algorithms = config_in(path, (path / EACH).read_text()).algorithms
-        begun = {name: str(path / name) for name in algorithms if is_run(path / name)}
-        if not begun:
-            raise ValueError(f"{path}: no run has begun here; go on: {shell('resume', path)}")
-        return begun
+        tasks = config_in(path, (path / EACH).read_text()).algorithms
+        return {name: str(path / name) for name in tasks}
     if path.is_file() or is_run(path):
         return {}
-    below = f"{source}/"
-    return {name.removeprefix(below): name for name in shipped() if name.startswith(below)}
+    below = f"{path.as_posix()}/"
+    return _saved_in(path) or {
+        name.removeprefix(below): name for name in shipped() if name.startswith(below)
+    }
+
+
+def _saved_in(folder: Path) -> dict[str, str]:
+    """The runs and files in a folder that have the names of algorithms."""
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    saved = [path for path in there if is_run(path) or path.suffix == SAVED]
+    return {path.stem: str(path) for path in saved if path.stem in algorithms()}
+
+
+def has_begun(member: str) -> bool:
+    """Whether there is a learner where `members` says that one is, or will be."""
+    return Path(member).exists() or member in shipped()
 
 
 def is_run(folder: Path) -> bool:
@@ -126,6 +139,8 @@ def config_in(folder: Path, text: str) -> Config:
         return Config.from_json(text)
     except UnregisteredError as error:
         raise error.needed_by(folder) from error
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from error
 
 
 def new_learner(config: Config) -> Learner:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from algorist.atomic import replace_text, replacing, whole_lines
+from algorist.atomic import held, replace_text, replacing, whole_lines
 from algorist.data.preparing import prepared
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
@@ -29,6 +29,9 @@ from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
 from algorist.training.transport import lightened
+
+_CLAIM = ".training"
+"""Held by the process that trains a run."""
 
 
 class Log(Protocol):
@@ -85,6 +88,8 @@ class Run:
         """
         folder = Path(folder)
         saved = newest(folder)
+        with _claimed(folder, peers):  # nobody else goes on with it
+            pass
         config = config_in(folder, saved.state["config"])
         _expect_unchanged(folder / CONFIG, config)
         with _prepared(config, slot, peers):
@@ -107,7 +112,17 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
-        logs, trainer = list(logs), self.trainer
+        with _claimed(self.folder, self.trainer.peers):
+            self._train(list(logs), observe, should_stop)
+        return self.trainer.step == self.trainer.config.schedule.steps
+
+    def _train(
+        self,
+        logs: Sequence[Log],
+        observe: Callable[[Trainer, Report | None], Any],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        trainer = self.trainer
         every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
@@ -126,7 +141,6 @@ class Run:
         if trainer.step % every:
             self.save()
         self._note_times(first)
-        return trainer.step == trainer.config.schedule.steps
 
     def save(self) -> None:
         """Write a checkpoint and the best model so far."""
@@ -168,6 +182,18 @@ class Run:
         if self.trainer.peers.is_first and self.metrics.exists():
             kept = [report for report in read_metrics(self.metrics) if report.step <= step]
             replace_text(self.metrics, "".join(_line(asdict(report)) for report in kept))
+
+
+@contextmanager
+def _claimed(folder: Path, peers: Peers) -> Iterator[None]:
+    """Let no other process train the run in a folder; the first of several peers claims it."""
+    with ExitStack() as stack:
+        try:
+            if peers.is_first:
+                stack.enter_context(held(folder / _CLAIM))
+        except BlockingIOError:
+            raise ValueError(f"{folder}: another process trains this run; wait for it") from None
+        yield
 
 
 def _expect_unchanged(file: Path, config: Config) -> None:

@@ -8,14 +8,15 @@ FOLDER = Path(__file__).parent
 DEFAULT = "generalist"
 """The learner that commands use unless they are given another."""
 
-_ENDING = ".safetensors"
+SAVED = ".safetensors"
+"""How files of learners end."""
 
 
 def shipped() -> dict[str, Path]:
     """The files of all shipped learners; the name of one in a folder is `folder/name`."""
-    files = sorted(FOLDER.rglob(f"*{_ENDING}"))
+    files = sorted(FOLDER.rglob(f"*{SAVED}"))
     return {_name(file): file for file in files}
 
 
 def _name(file: Path) -> str:
-    return file.relative_to(FOLDER).as_posix().removesuffix(_ENDING)
+    return file.relative_to(FOLDER).as_posix().removesuffix(SAVED)
