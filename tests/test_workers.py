@@ -1,5 +1,6 @@
 """Workers: lessons from other processes are those that are made here, in bytes that are shared."""
 
+import pytest
 import small
 import torch
 
@@ -108,10 +109,11 @@ def test_the_best_weights_of_a_seed_are_kept_by_themselves():
     with torch.no_grad():
         for parameter in trainer.net.parameters():
             parameter += 1
-    trainer._validation.keep(1)
+    trainer._keep_best(1, 0.5)
     for name, parameter in trainer.net.named_parameters():
         assert torch.equal(trainer.best[name][0], before[name][0]), name
         assert torch.equal(trainer.best[name][1], parameter[1]), name
+    assert trainer.best_scores[1] == pytest.approx(0.5)
 
 
 def test_packed_windows_go_to_other_devices_by_one_copy():

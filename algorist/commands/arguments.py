@@ -189,16 +189,15 @@ def _loaded_each(
     names: Sequence[str], several: Mapping[str, str], model: str, arguments: Namespace
 ) -> dict[str, Learner]:
     """Of several learners those for some algorithms, as far as they have begun."""
-    from algorist.training.loading import has_begun
+    from algorist.training.loading import not_begun
 
-    begun = [name for name in names if has_begun(several[name])]
-    others = ", ".join(name for name in names if name not in begun)
-    how = f"not begun: {others}; to go on: {shell('resume', model)}"
-    if not begun:
+    waiting = [name for name in not_begun(model) if name in names]
+    how = f"not begun: {', '.join(waiting)}; to go on: {shell('resume', model)}"
+    if len(waiting) == len(names):
         raise ValueError(f"{model}: {how}")
-    if others:
+    if waiting:
         Terminal(stderr=True).print(how)
-    return {name: loaded(several[name], arguments) for name in begun}
+    return {name: loaded(several[name], arguments) for name in names if name not in waiting}
 
 
 def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:

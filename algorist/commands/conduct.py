@@ -89,7 +89,7 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     if trainer.step >= trainer.config.schedule.steps:
         terminal.print(
             f"all is done, {counted(trainer.step, 'step')}: "
-            f"{shell('resume', folder, '--steps', 'N')} goes on to N",
+            f"{shell('resume', folder, '--steps', 'N')} goes on to N"
         )
         return 0
     try:

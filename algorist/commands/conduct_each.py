@@ -48,7 +48,7 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     if len(done) == len(each.algorithms):
         terminal.print(
             f"all is done, {counted(len(done), 'run')}: "
-            f"{shell('resume', each.folder, '--steps', 'N')} goes on to N",
+            f"{shell('resume', each.folder, '--steps', 'N')} goes on to N"
         )
         return 0
 

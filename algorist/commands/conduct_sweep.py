@@ -181,7 +181,7 @@ def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:
     for part in parts:
         if part.is_repeated:
             terminal.print(
-                f"{part.name.part}: trained in the same way as {part.source.part}, and only there",
+                f"{part.name.part}: trained in the same way as {part.source.part}, and only there"
             )
 
 

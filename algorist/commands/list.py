@@ -10,7 +10,7 @@ from algorist.commands import Command
 from algorist.commands.arguments import of_family
 from algorist.report.catalogue import SIZES, catalogue, described, steps
 from algorist.report.terminal import Terminal
-from algorist.weights import shipped
+from algorist.weights import models, shipped
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def _list_models(arguments: Namespace, terminal: Terminal) -> None:
         print(json.dumps(rows, indent=2))
     elif rows:
         terminal.print(learner_table(rows))
-        for folder in dict.fromkeys(name.split("/")[0] for name in shipped() if "/" in name):
+        for folder in sorted(set(models()) - shipped().keys()):
             terminal.print(f"\n{folder} is a model too: for each algorithm the one of that name")
     else:
         terminal.print("no learners come with this package")

@@ -53,7 +53,6 @@ def solve_many(
 ) -> list[Solution]:
     """The solutions of problems of any sizes; those of one size are computed together."""
     learner, tasks = learner.best_replica(), []
-    learner.net.spec(algorithm)  # refuses what the net does not know
     for i, inputs in enumerate(problems):
         if not isinstance(inputs, Mapping):
             raise ValueError(
@@ -63,6 +62,7 @@ def solve_many(
             tasks.append(_traced(learner.net, algorithm, inputs))
         except ValueError as error:
             raise ValueError(f"problem {i}: {error}") from error
+    learner.net.spec(algorithm)  # refuses what the net does not know, if there are no problems too
     solutions: dict[int, Solution] = {}
     for places in _parts(learner.net, algorithm, tasks):
         solved = _solved(learner, algorithm, [tasks[i] for i in places], compare)

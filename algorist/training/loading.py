@@ -15,7 +15,7 @@ from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.transport import restored
-from algorist.weights import SAVED, shipped
+from algorist.weights import SAVED, models, shipped
 
 BEST, CONFIG = "best.safetensors", "config.json"
 """Files in the folder of a run: its best nets, and how it is trained."""
@@ -47,10 +47,9 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
     if str(source) in known:
         return read(known[str(source)], device)
     _expect_one(source)
-    names = dict.fromkeys(name.split("/")[0] for name in known)
     raise ValueError(
         f"there is no file, run or shipped learner {str(source)!r}; "
-        f"shipped: {', '.join(names) or 'none'}"
+        f"shipped: {', '.join(models()) or 'none'}"
     )
 
 
@@ -84,9 +83,11 @@ def _saved_in(folder: Path) -> dict[str, str]:
     return {path.stem: str(path) for path in saved if path.stem in algorithms()}
 
 
-def has_begun(member: str) -> bool:
-    """Whether there is a learner where `members` says that one is, or will be."""
-    return Path(member).exists() or member in shipped()
+def not_begun(source: Path | str) -> list[str]:
+    """The algorithms whose members are still to begin, which only `train --each` leaves."""
+    if not is_each(Path(source)):
+        return []
+    return [name for name, place in members(source).items() if not is_run(Path(place))]
 
 
 def is_run(folder: Path) -> bool:

@@ -242,8 +242,7 @@ class Trainer:
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         for place, score in enumerate(mean):
             if score >= self.best_scores[place]:  # of equals, the one that has learnt more
-                self.best_scores[place], self.best_steps[place] = score, self.step
-                validation.keep(place)
+                self._keep_best(place, score)
         loss = self.mean_loss
         self.engine.clear_losses()
         self._summed_steps = 0
@@ -262,6 +261,11 @@ class Trainer:
             task: [sum(parts) / steps for parts in zip(*features.values(), strict=True)]
             for task, features in self.engine.losses().items()
         }
+
+    def _keep_best(self, place: int, score: float) -> None:
+        """The model of the seed at that place is its best so far."""
+        self.best_scores[place], self.best_steps[place] = score, self.step
+        self._validation.keep(place)
 
     def best_learner(self) -> Learner:
         """Each seed's best model by validation."""

@@ -18,5 +18,10 @@ def shipped() -> dict[str, Path]:
     return {_name(file): file for file in files}
 
 
+def models() -> list[str]:
+    """The names that users give: of single learners, and of folders with one for each algorithm."""
+    return list(dict.fromkeys(name.split("/")[0] for name in shipped()))
+
+
 def _name(file: Path) -> str:
     return file.relative_to(FOLDER).as_posix().removesuffix(SAVED)
