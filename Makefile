@@ -7,8 +7,6 @@ READY := $(VENV)/ready
 
 # The shipped generalist solves a problem, then takes the official tests (n = 64) of all thirty algorithms
 # beside the paper's nets: the first two samples of each, or with FULL=1 all, which takes hours without a GPU.
-# Threads that wait for each other leave the cores to others: else a busy machine takes ten times as long.
-run: export OMP_WAIT_POLICY := PASSIVE
 run: $(READY)
 	$(BIN)/algorist run heapsort 5 2 9 1
 	@echo

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 @contextmanager
@@ -37,15 +38,26 @@ def held(file: Path) -> Iterator[None]:
         return
     import fcntl
 
-    with file.open("a") as opened:
-        try:
-            fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # children do not inherit it
-        except OSError as error:
-            raise BlockingIOError(f"{file} is held by another process") from error
-        try:
-            yield
-        finally:
-            file.unlink(missing_ok=True)
+    while True:
+        with file.open("a") as opened:
+            try:
+                fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # children do not inherit it
+            except (BlockingIOError, PermissionError) as error:
+                raise BlockingIOError(f"{file} is held by another process") from error
+            if not _is_at(file, opened):  # who held it has just removed it
+                continue
+            try:
+                yield
+            finally:
+                file.unlink(missing_ok=True)
+            return
+
+
+def _is_at(file: Path, opened: IO[str]) -> bool:
+    try:
+        return os.path.samestat(file.stat(), os.fstat(opened.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

@@ -9,6 +9,8 @@ import numpy as np
 
 from algorist.spec import Spec, Stage
 
+_LENGTHS = "lengths"
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -42,6 +44,20 @@ class Batch:
     def at(self, stage: Stage) -> Mapping[str, np.ndarray]:
         """The arrays of one stage."""
         return {Stage.INPUT: self.inputs, Stage.HINT: self.hints, Stage.OUTPUT: self.outputs}[stage]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All of it by name, as files have it: `input/...`, `hint/...`, `output/...`, `lengths`."""
+        named = {f"{stage}/{name}": a for stage in Stage for name, a in self.at(stage).items()}
+        return {**named, _LENGTHS: self.lengths}
+
+    @classmethod
+    def from_arrays(cls, spec: Spec, named: Mapping[str, np.ndarray]) -> Batch:
+        """The batch of the given spec whose `arrays` were these."""
+        inputs, hints, outputs = (
+            {feature.name: named[f"{stage}/{feature.name}"] for feature in spec.at(stage)}
+            for stage in Stage
+        )
+        return cls(spec, inputs, hints, outputs, named[_LENGTHS])
 
     def take(self, indices: np.ndarray) -> Batch:
         """The batch of the given samples, cut to the longest of them."""

@@ -30,7 +30,7 @@ from algorist.commands.sample import command as sample_command
 from algorist.commands.sweep import command as sweep_command
 from algorist.commands.train import command as train_command
 from algorist.commands.view import command as view_command
-from algorist.report.terminal import Terminal, complain
+from algorist.report.terminal import Terminal, complain, silence
 
 COMMANDS: dict[str, Command] = {
     "list": list_command,
@@ -58,13 +58,14 @@ _OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    _share_cores()
     try:
         with _warnings_on_one_line():
             code = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
-            _close_stdout()
+            silence(sys.stdout)
             return 0
         complain(str(error))
         return WRONG_INPUT
@@ -79,6 +80,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     return code
+
+
+def _share_cores() -> None:
+    """Let threads of PyTorch that wait give up their core soon, unless the user has said how long.
+
+    Usually they try for so long that two commands on the same cores take forty times as long.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 @contextmanager
@@ -167,8 +177,3 @@ def _parser(argv: Sequence[str]) -> _Parser:
 
 def _epilog(examples: Sequence[str]) -> str:
     return "examples:\n" + "\n".join(f"  {example}" for example in examples)
-
-
-def _close_stdout() -> None:
-    """Keep Python from complaining at its end that nobody reads the rest."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

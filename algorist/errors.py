@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import operator
 import reprlib
-import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,15 +49,6 @@ def positive(name: str, value: Any) -> int:
 def counted(count: int, what: str) -> str:
     """`1 node`, `2 nodes`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def shell(*words: Any) -> str:
-    """A command line of ours, to be pasted.
-
-    >>> shell("resume", "my run")
-    "algorist resume 'my run'"
-    """
-    return shlex.join(["algorist", *map(str, words)])
 
 
 _REPR = reprlib.Repr()

@@ -11,5 +11,9 @@ def extra(name: str, title: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError:
-        message = f"{title} is not installed: pip install 'algorist[{name}]'"
-        raise ValueError(message) from None
+        raise ValueError(f"{title} is not installed: {how_to_install(name)}") from None
+
+
+def how_to_install(name: str) -> str:
+    """The command that installs an extra, in the folder of a clone."""
+    return f"pip install -c constraints.txt -e '.[{name}]'"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from algorist.algorithms import all_or_none
 from algorist.algorithms.faults import line_of, reason
@@ -45,3 +47,13 @@ def loaded_plugins() -> list[str]:
     """The files that were loaded, for processes that are to know the same algorithms."""
     modules = [module for name, module in sys.modules.items() if name.startswith(_PREFIX)]
     return [str(module.__file__) for module in modules]
+
+
+def shell(*words: Any) -> str:
+    """A command line of ours, to be pasted, with the plug-ins that are loaded.
+
+    >>> shell("resume", "my run")
+    "algorist resume 'my run'"
+    """
+    plugins = [word for file in loaded_plugins() for word in ("--plugin", file)]
+    return shlex.join(["algorist", *plugins, *map(str, words)])

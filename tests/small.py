@@ -141,3 +141,10 @@ def without_streams(monkeypatch):
     for name in ("Stream", "Event", "current_stream"):
         monkeypatch.setattr(torch.cuda, name, _Nothing)
     monkeypatch.setattr(torch.cuda, "stream", nullcontext)
+
+
+def tensors(window):
+    """All tensors of a window that hold anything."""
+    found = []
+    window.map(lambda tensor: found.append(tensor) or tensor)
+    return [tensor for tensor in found if tensor.numel()]

@@ -53,7 +53,7 @@ def test_steps_have_a_row_for_each_algorithm_size_and_number_of_nets(capsys, tmp
         assert row["samples_per_second"] == pytest.approx(2000 * row["replicas"] / row["ms"])
         assert row["first_s"] > 0
         assert row["again_s"] > 0
-        assert row["peak_mb"] > 50
+        assert row["memory_mb"] > 50
 
 
 def test_steps_of_chunks_are_those_of_the_chunk(capsys, tmp_path):

@@ -18,6 +18,8 @@ from algorist.report.trace import show_trace
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.usefixtures("piped")
 
+WAITS = "OMP_WAIT_POLICY"
+
 
 def process(*arguments, **environment):
     return subprocess.run(
@@ -280,6 +282,20 @@ def test_an_interrupt_exits_with_130(monkeypatch, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_threads_that_wait_leave_their_cores_unless_the_user_says_otherwise(monkeypatch):
+    for given, expected in (
+        ({}, "1000"),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({WAITS: "active"}, None),
+    ):
+        for name in ("GOMP_SPINCOUNT", WAITS):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        assert main(["sample", "minimum"]) == 0
+        assert os.environ.get("GOMP_SPINCOUNT") == expected
+
+
 def test_a_closed_pipe_is_no_error():
     reading = (
         f"{sys.executable} -m algorist sample dijkstra --n 16 | head -n 1; echo ${{PIPESTATUS[0]}}"
@@ -292,6 +308,21 @@ def test_a_closed_pipe_is_no_error():
     )
     assert ended.stdout.splitlines()[1:] == ["0"]
     assert ended.stderr == ""
+
+
+def test_a_closed_pipe_does_not_end_a_training(tmp_path):
+    settings = "--hidden 8 --steps 6 --validate-every 1 --device cpu"
+    training = f"train bfs {settings} --out {tmp_path}/run"
+    reading = f"{sys.executable} -m algorist {training} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(
+        ["bash", "-c", reading],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout.splitlines()[1:] == ["0"]
+    assert ended.stderr == ""
+    assert (tmp_path / "run/checkpoints/00000006").exists()
 
 
 def test_without_a_terminal_text_is_plain_even_in_the_plainest_locale():

@@ -18,15 +18,18 @@ def template(x):
 print(specialised(template, double)(20))
 """
 MINE = """
-from helpers import SHIFT, twice
+from helpers import ALSO, SHIFT, TABLE, twice
 
 def double(x):
-    return twice(x) + SHIFT
+    return twice(x) + SHIFT + 2 * ALSO + TABLE[0]
 """
 HELPERS = """
 from algorist import compiled
 
-SHIFT = 0
+import numpy as np
+
+SHIFT, ALSO = 2, -1
+TABLE = np.array([0, 3])
 
 @compiled
 def twice(x):
@@ -74,14 +77,28 @@ def test_machine_code_is_kept_beside_the_file_of_the_function(answer):
     [
         ("mine.py", "twice(x)", "twice(x) + 1", 41),
         ("helpers.py", "2 * x", "3 * x", 60),
-        ("helpers.py", "SHIFT = 0", "SHIFT = 5", 45),
+        ("helpers.py", "= 2, -1", "= 7, -1", 45),
+        ("helpers.py", "= 2, -1", "= -1, 2", 43),
+        ("helpers.py", "[0, 3]", "[3, 0]", 43),
         ("main.py", "function(x)", "-function(x)", -40),
     ],
-    ids=["the function", "a helper", "a constant", "the template"],
+    ids=["the function", "a helper", "a constant", "two constants", "a table", "the template"],
 )
 def test_a_change_is_never_answered_by_old_machine_code(answer, file, old, new, expected):
     assert answer() == 40
     assert answer(file, old, new) == expected
+
+
+def test_what_is_typed_at_a_prompt_is_compiled_too():
+    typed = MAIN.replace("from mine import double", "def double(x):\n    return 2 * x\n")
+    root = os.path.dirname(os.path.dirname(__file__))
+    ended = subprocess.run(
+        [sys.executable],
+        input=typed.encode(),
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+    )
+    assert ended.stdout == b"40\n"
 
 
 def test_python_may_call_a_helper_before_and_after_compiled_code_does():

@@ -89,7 +89,7 @@ def target(page, link):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of the site, built as `make docs` does it."""
-    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'algorist[docs]'")
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install -e '.[docs]'")
     folder = tmp_path_factory.mktemp("site").resolve()
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)

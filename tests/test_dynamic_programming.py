@@ -165,6 +165,7 @@ BAD_INPUTS = [
     ("lcs_length", {"string": [0, 0], "key": [0, 1]}, r"string: got \[0, 0\]"),
     ("lcs_length", {"x": [[1], [1, 2]], "y": [1]}, "x: got"),
     ("optimal_bst", {"p": 0.5, "q": [0.1, 0.1]}, "p: got 0.5, expected an array"),
+    ("optimal_bst", {"p": np.array(0.5), "q": [0.1, 0.1]}, "p: got"),
     ("optimal_bst", {"p": [[0.5], []], "q": [0.1, 0.1]}, "p: got"),
     ("optimal_bst", {"p": [0.5], "q": [0.1, -0.1]}, "q: got -0.1"),
     ("optimal_bst", {"p": [-0.5], "q": [0.1, 0.1]}, "p: got -0.5"),

@@ -24,6 +24,7 @@ from algorist.model.computing import Computing
 from algorist.training import checkpoint
 from algorist.training.each import Each
 from algorist.training.feed import Feed
+from algorist.training.loading import members
 from algorist.training.run import Run
 from algorist.training.slots import Slots
 from algorist.training.trainer import Trainer
@@ -331,11 +332,16 @@ def test_runs_and_files_with_the_names_of_algorithms_are_one_model_too(tmp_path,
     shutil.copytree(alone / "bfs", tmp_path / "bfs")
     file = tmp_path / "minimum.safetensors"
     assert main(["export", str(alone / "minimum"), str(file)]) == 0
+    shutil.copytree(alone / "bfs", tmp_path / "bfs.old")
     (tmp_path / "notes.txt").touch()
     capsys.readouterr()
     words = ["--samples", "1", "--device", "cpu", "--json"]
     assert main(["eval", str(tmp_path), *words]) == 0
     assert [row["algorithm"] for row in json.loads(capsys.readouterr().out)] == ["bfs", "minimum"]
+    assert members(tmp_path) == {"bfs": str(tmp_path / "bfs"), "minimum": str(file)}
+    shutil.copytree(alone / "minimum", tmp_path / "minimum")
+    assert main(["eval", str(tmp_path), *words]) == 2
+    assert f"got {tmp_path / 'minimum'} and {file}, expected one" in capsys.readouterr().err
 
 
 def test_those_that_have_not_begun_or_are_not_validated_are_told(tmp_path, capsys):

@@ -17,8 +17,9 @@ from algorist.model.computing import Computing
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.training import checkpoint
-from algorist.training.engine import CapturedEngine, Engine, fitted, rounded_up
+from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.feed import Feed
+from algorist.training.fitting import fitted, rounded_up
 from algorist.training.packing import packed
 from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer
@@ -43,12 +44,6 @@ def windows(config):
             yield algorithm, feed.portion(step).window
 
 
-def tensors(window):
-    found = []
-    window.map(lambda tensor: found.append(tensor) or tensor)
-    return [tensor for tensor in found if tensor.numel()]
-
-
 # Packing
 
 
@@ -57,8 +52,8 @@ def test_a_packed_window_holds_the_same_in_one_run_of_bytes(config):
     for _, window in windows(config):
         got = packed(window)
         start, size = got.content.data_ptr(), got.content.nbytes
-        assert len(tensors(got.window)) == len(tensors(window)) > 5
-        for copy, tensor in zip(tensors(got.window), tensors(window), strict=True):
+        assert len(small.tensors(got.window)) == len(small.tensors(window)) > 5
+        for copy, tensor in zip(small.tensors(got.window), small.tensors(window), strict=True):
             assert copy.dtype == tensor.dtype
             assert torch.equal(copy, tensor)
             assert (copy.data_ptr() - start) % 256 == 0
@@ -288,7 +283,7 @@ def test_waiting_for_data_is_counted_while_the_device_is_idle(
     trainer.spent.begin()
     monkeypatch.setattr(trainer.engine, "idle", lambda: lessons.now >= busy_until)
     assert trainer._awaited(lessons) == "lesson"
-    assert trainer.starved == pytest.approx(starved, abs=1e-6)
+    assert trainer.spent["waiting"] == pytest.approx(starved, abs=1e-6)
 
 
 # Computing

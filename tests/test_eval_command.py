@@ -10,6 +10,7 @@ import algorist
 from algorist.cli import main
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
+from algorist.report import scores
 
 pytestmark = pytest.mark.usefixtures("piped")
 
@@ -20,9 +21,9 @@ def test_eval_prints_what_evaluate_says_beside_the_paper(capsys, trained):
     assert heading.split()[:3] == ["algorithm", "n", "samples"]
     learner = algorist.load(trained)
     batch = official.split("bfs", "test").take(np.arange(3))
-    scores = np.array([100 * e.score for e in evaluate(learner, "bfs", batch)])
-    error = scores.std(ddof=1) / np.sqrt(2)
-    expected = f"{scores.mean():.2f} ± {error:.2f}"
+    expected = np.array([100 * e.score for e in evaluate(learner, "bfs", batch)])
+    error = expected.std(ddof=1) / np.sqrt(2)
+    expected = f"{expected.mean():.2f} ± {error:.2f}"
     assert row.split()[:4] == ["bfs", "64", "3", "pi"]
     assert row.count(expected) == 2  # of the output and, since there is one only, of their mean
     assert row.rstrip().endswith("99.73 ± 0.04")
@@ -35,6 +36,21 @@ def test_eval_says_that_samples_are_fewer_only_if_they_are_and_tests_nothing_twi
         shown = capsys.readouterr().out
         assert ("samples: only the first 3 of each official test" in shown) == is_said
         assert sum(line.startswith("bfs ") for line in shown.splitlines()) == 1
+
+
+def test_what_was_tested_before_an_interrupt_is_shown(capsys, monkeypatch, trained):
+    whole = scores.measured
+
+    def measured(*arguments, **options):
+        yield from whole(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scores, "measured", measured)
+    words = ["eval", str(trained), "--samples", "1", "--device", "cpu"]
+    assert main(words) == 130
+    assert capsys.readouterr().out.splitlines()[1].startswith("bfs ")
+    assert main([*words, "--json"]) == 130
+    assert [row["algorithm"] for row in json.loads(capsys.readouterr().out)] == ["bfs"]
 
 
 def test_a_model_without_a_name_is_not_the_usual_one(capsys, monkeypatch, trained):

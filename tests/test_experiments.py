@@ -40,10 +40,10 @@ SHORT = ["--steps", "4", "--validate-every", "2", "--samples", "2"]
 PLAN = Plan()
 
 
-def reproduce(folder, *words, seeds=2, algorithms="activity_selector,bfs"):
+def reproduce(folder, *words, seeds=2, algorithms="activity_selector,bfs", small=SMALL):
     places = ["--out", str(folder / "results"), "--runs", str(folder / "runs")]
     chosen = ["--algorithms", algorithms, "--seeds", str(seeds)]
-    return main(["reproduce", *words, *places, *chosen, *SMALL, *SHORT])
+    return main(["reproduce", *words, *places, *chosen, *small, *SHORT])
 
 
 def rows_of(folder, experiment="specialists"):
@@ -404,8 +404,11 @@ def test_a_run_that_has_diverged_is_not_tried_again(capsys, tmp_path, monkeypatc
     assert "to train it again, remove" in again
 
 
-def test_memory_nets_that_were_trained_on_small_problems_are_tested_on_large_ones(tmp_path):
-    assert reproduce(tmp_path, "baselines", seeds=1, algorithms="bfs") == 0
+def test_memory_nets_that_were_trained_on_small_problems_are_tested_on_large_ones(tmp_path, capsys):
+    assert reproduce(tmp_path, "baselines", seeds=1, algorithms="bfs") == 2
+    assert "--sizes: the fixed training set has its own" in capsys.readouterr().err
+    small = ["--hidden", "8", "--batch-size", "2", "--device", "cpu"]
+    assert reproduce(tmp_path, "baselines", seeds=1, algorithms="bfs", small=small) == 0
     assert [row.part for row in rows_of(tmp_path, "baselines")] == [
         "memnet/bfs",
         "mpnn/bfs",

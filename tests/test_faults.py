@@ -8,6 +8,7 @@ import pytest
 import algorist
 from algorist import algorithm, compiled, edge, graph, node, record, sampler
 from algorist.algorithms import declaring
+from algorist.algorithms.scaling import Scale
 
 HERE = Path(__file__)
 CHAIN = (
@@ -140,6 +141,26 @@ def test_declarations_that_cannot_work_are_refused():
     for inputs, lacked in ((["key"], "'pos': node.scalar"), (["pos", "key", "adj"], "'A': edge")):
         with pytest.raises(ValueError, match=f"algorithm h: its inputs lack {lacked}"):
             declared(h, inputs, out=node.mask)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"static_hint": "out"}, "unknown hint 'out': known: none"),
+        ({"scale": Scale((("kez",),))}, "unknown input 'kez': did you mean 'key'"),
+        ({"scale": Scale((("key",),), degrees={"key": 1})}, "unknown hint or output 'key'"),
+        ({"train_options": {"p": 0.5}}, "unknown option 'p': known: case"),
+        ({"inputs": {"pos": edge.scalar, "key": node.scalar}}, "lack 'pos': node.scalar"),
+    ],
+)
+def test_names_that_a_declaration_does_not_have_are_refused(given, message):
+    def f(out, trace):
+        pass
+
+    inputs = {"pos": node.scalar, "key": node.scalar}
+    kept = {"inputs": inputs, "hints": {}, "outputs": {"out": node.mask}, "sampler": cases}
+    with pytest.raises(ValueError, match=f"algorithm f: .*{message}"):
+        algorithm("faulty", **{**kept, **given})(f)
 
 
 @compiled

@@ -240,6 +240,22 @@ def test_a_truncated_file_is_refused(tmp_path):
         load(path)
 
 
+def test_damaged_weights_are_refused(tmp_path):
+    path = tmp_path / "a.safetensors"
+    learner("bfs").save(path)
+    path.write_bytes(path.read_bytes()[:-100] + 100 * b"\xff")
+    with pytest.raises(ValueError, match="is not finite everywhere: the file is damaged"):
+        load(path)
+
+
+def test_others_may_read_what_is_saved(tmp_path):
+    learner("bfs").save(tmp_path / "a.safetensors")
+    (tmp_path / "b").touch()
+    assert (tmp_path / "a.safetensors").stat().st_mode == (tmp_path / "b").stat().st_mode
+    with pytest.raises(OSError, match=r"nowhere/a\.safetensors: cannot be written \(No such file"):
+        learner("bfs").save(tmp_path / "nowhere" / "a.safetensors")
+
+
 @pytest.mark.parametrize("metadata", [None, {"other": "1"}, {"algorist": "[]"}])
 def test_a_file_of_something_else_is_refused(tmp_path, metadata):
     path = tmp_path / "a.safetensors"

@@ -245,6 +245,7 @@ def rolled_by_fused_kernels(precision="tf32", device=DEVICE, **model):
     [
         ({"hidden": 24}, "powers of two, got 24"),
         ({"triplet_features": 6}, "powers of two, got 6"),
+        ({"triplet_features": 256}, "at most 128 features of triplets, got 256"),
         ({"hidden": 8}, "from 16 to 128, got 8"),
         ({"hidden": 256}, "from 16 to 128, got 256"),
         ({"processor": "gat"}, "know no gat; or choose plain"),

@@ -61,7 +61,10 @@ def test_gradients_reach_every_parameter(processor, algorithm):
     losses_and_gradients(net, algorithm, whole([small.problems(algorithm)]))
     gradients = {name: parameter.grad for name, parameter in net.named_parameters()}
     assert_all_finite(gradients)
-    assert max(gradient.abs().max() for gradient in gradients.values()) > 0
+    # There are no features of the graph, and what is added to all scores changes no choice.
+    idle = ("processor.graph.weight", "processor.triplet_graph.weight", ".score.bias")
+    for name, gradient in gradients.items():
+        assert gradient.any() or name.endswith(idle), name
 
 
 @pytest.mark.parametrize("processor", ["triplet_gmpnn", "gatv2"])

@@ -16,6 +16,7 @@ from algorist.cli import main
 from algorist.model.learner import Convention, Learner
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
+from algorist.plugins import shell
 from algorist.spec import Spec
 
 ROOT = Path(__file__).parent.parent
@@ -145,6 +146,10 @@ def test_plugins_work_in_the_commands_and_keep_their_machine_code_beside_them(tm
     assert "number theory" in run("--plugin", mine, "list", "--no-steps")
     there = shutil.copytree(tmp_path, tmp_path / "elsewhere", copy_function=shutil.copy2)
     assert run("sample", "euclid", "--plugin", str(there / "mine.py"), "--n", "3") == shown
+
+
+def test_commands_that_are_told_name_the_plugins(euclid):
+    assert shell("resume", "my run") == f"algorist --plugin {EXAMPLE} resume 'my run'"
 
 
 def test_features_may_have_the_names_of_methods(tmp_path):

@@ -5,7 +5,19 @@ import pytest
 
 from algorist.algorithms import random
 
-SEEDS = [0, 1, 46, 2**32 - 1, [1, 2], [3, 4, 5, 6], list(range(700))]
+SEEDS = [
+    0,
+    1,
+    46,
+    2**32 - 1,
+    [0],
+    [5],
+    (2**32 - 1,),
+    np.array([5]),
+    [1, 2],
+    [3, 4, 5, 6],
+    list(range(700)),
+]
 
 
 @pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: str(seed)[:12])

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,7 +85,19 @@ def test_the_command_agrees_with_python(solved, learner, name):
     inputs = {key: x[0] for key, x in algorist.get(name).sample(7, 1, 5).inputs.items()}
     expected = plain(learner.run(name, compare=True, **inputs), steps=True)
     found = solved(name, "--random", "7", "--seed", "5", "--steps")
+    drawn = found.pop("inputs")
     assert found == json.loads(json.dumps(expected))
+    Path("drawn.json").write_text(json.dumps(drawn))
+    assert solved(name, "--inputs", "drawn.json", "--steps") == found
+
+
+def test_a_random_problem_is_shown(run):
+    shown = run("binary_search", "--random", "4")[1].splitlines()[2:4]
+    assert shown == ["Numbers: 0.5449 0.5488 0.6028 0.7152", "Look for: 0.4237"]
+    assert (
+        run("lcs_length", "--random", "6", "--seed", "3")[1].splitlines()[2] == "First string: cab"
+    )
+    assert "Numbers" not in run("heapsort", "5", "2")[1]
 
 
 @pytest.mark.usefixtures("at_hand")
@@ -232,6 +245,22 @@ def test_commas_are_decimal_points_only_where_others_separate():
     for text in ("1;2,345,6", "1;2.345,6"):
         with pytest.raises(ValueError, match=r"f, line 1: got '.*', expected a finite number"):
             files.numbers("f", text)
+
+
+def test_a_list_in_json_is_a_matrix_if_it_is_square_and_has_no_names():
+    edges = [["a", "b", 2], ["b", "c", 1], ["c", "a", 5]]
+    expected = {"a": {"b": 2.0}, "b": {"c": 1.0}, "c": {"a": 5.0}}
+    assert files.graph("f", json.dumps(edges), directed=True, usually=False) == expected
+    pairs = files.graph("f", "[[0, 1], [1, 2], [2, 0]]", directed=None, usually=True)
+    assert pairs == {"0": {"1": 1.0}, "1": {"2": 1.0}, "2": {"0": 1.0}}
+    assert files.graph("f", "[[0, 3], [3, 0]]", directed=None, usually=True) == [[0, 3], [3, 0]]
+    with pytest.raises(ValueError, match="got a matrix, which says itself"):
+        files.graph("f", "[[0, 3], [3, 0]]", directed=False, usually=True)
+
+
+def test_a_lone_node_may_come_before_the_first_separator():
+    found = files.graph("f", "home\nhome, shop, 2\nshop, park, 3", directed=True, usually=False)
+    assert found == {"home": {"shop": 2.0}, "shop": {"park": 3.0}, "park": {}}
 
 
 def test_only_the_first_line_may_be_a_heading():

@@ -1,13 +1,16 @@
 """Runs: folders with all that they promise, which go on wherever they stopped."""
 
+import errno
 import hashlib
 import json
 import shutil
+import time
 
 import pytest
 import small
 from processes import running, wait_until
 
+from algorist.atomic import held
 from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.feed import Feed
@@ -69,6 +72,7 @@ def test_a_run_with_a_damaged_checkpoint_goes_on_from_the_one_before(tmp_path):
     with pytest.warns(UserWarning, match=r"00000006 has a damaged tensors-0\.safetensors"):
         run = Run.resume(tmp_path / "other")
     assert run.trainer.step == 4
+    assert checkpoint.steps(tmp_path / "other" / "checkpoints") == [4]  # and is the older next
     assert run.train()
     one, other = (checkpoint.newest(tmp_path / name / "checkpoints") for name in ("one", "other"))
     small.assert_identical(other.tensors, one.tensors)
@@ -112,10 +116,13 @@ def test_metrics_that_are_none_are_refused_by_line(tmp_path):
 def test_settings_of_a_run_cannot_be_changed_behind_its_back(tmp_path):
     run = Run.start(tmp_path, small.training("bfs", steps=4))
     file = tmp_path / "config.json"
-    file.write_text(file.read_text().replace('"batch_size": 4', '"batch_size": 8'))
-    with pytest.raises(ValueError, match=r"got data\.batch_size = 8, but .* begun with 4: put it"):
-        Run.resume(tmp_path)
-    run._save_config()
+    for section, name in (("data", "batch_size"), ("schedule", "validate_every")):
+        before = getattr(getattr(run.trainer.config, section), name)
+        file.write_text(file.read_text().replace(f'"{name}": {before}', f'"{name}": 8'))
+        message = rf"got {section}\.{name} = 8, but .* begun with {before}: put it"
+        with pytest.raises(ValueError, match=message):
+            Run.resume(tmp_path)
+        run._save_config()
     Run.resume(tmp_path)
 
 
@@ -147,6 +154,68 @@ def test_one_process_at_a_time_trains_a_run(tmp_path):
     resumed = Run.resume(tmp_path)  # nobody holds what a killed process has left
     resumed.train(should_stop=lambda: True)
     assert not (tmp_path / ".training").exists()
+
+
+def test_a_run_that_another_has_gone_on_with_is_not_trained(tmp_path):
+    config = small.training("bfs", steps=6, schedule=SCHEDULE)
+    Run.start(tmp_path, config).train(should_stop=lambda: True)
+    one, other = Run.resume(tmp_path), Run.resume(tmp_path)
+    assert one.train()
+    metrics = one.metrics.read_text()
+    with pytest.raises(ValueError, match="another process has trained it from step 1 to 6; resume"):
+        other.train()
+    assert one.metrics.read_text() == metrics
+    assert one.train()  # there is nothing left to do
+
+
+def test_of_two_that_start_a_run_at_once_one_does(tmp_path, monkeypatch):
+    first, second = (small.training("bfs", seeds=(seed,)) for seed in (0, 1))
+
+    def late(*arguments, **options):
+        monkeypatch.undo()
+        Run.start(tmp_path, first)
+        return Trainer(*arguments, **options)
+
+    monkeypatch.setattr("algorist.training.run.Trainer", late)
+    with pytest.raises(ValueError, match="there is a run already; resume it"):
+        Run.start(tmp_path, second)
+    assert Run.resume(tmp_path).trainer.config == first
+
+
+def test_each_sitting_counts_its_own_time(tmp_path):
+    start = time.perf_counter()
+    run = Run.start(tmp_path, small.training("bfs", steps=6, schedule=SCHEDULE))
+    run.train(should_stop=lambda: run.trainer.step == 3)
+    run.train()
+    assert 0 < trained_seconds(tmp_path) <= time.perf_counter() - start + 0.1
+
+
+def test_nobody_holds_a_file_that_its_last_holder_is_removing(tmp_path, monkeypatch):
+    fcntl, file = pytest.importorskip("fcntl"), tmp_path / "claim"
+    lock, locked = fcntl.lockf, []
+
+    def late(opened, how):
+        if not locked:
+            file.unlink()
+        locked.append(opened.fileno())
+        lock(opened, how)
+
+    monkeypatch.setattr(fcntl, "lockf", late)
+    with held(file):
+        assert len(locked) == 2
+        assert file.exists()
+    assert not file.exists()
+
+
+def test_a_file_that_cannot_be_locked_is_not_said_to_be_held(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(opened, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    with pytest.raises(OSError, match="No locks available"), held(tmp_path / "claim"):
+        pass
 
 
 def test_a_folder_holds_one_run(tmp_path):

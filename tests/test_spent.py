@@ -82,7 +82,6 @@ def test_a_trainer_counts_what_is_not_learning():
     times = trainer.spent.to_json()
     assert 0 < times["validation_s"] < times["since_s"]
     assert times["captures_s"] == 0
-    assert trainer.starved == trainer.spent["waiting"]
 
 
 def test_captures_are_counted(monkeypatch):

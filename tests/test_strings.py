@@ -99,6 +99,7 @@ def test_bad_options_are_refused(name, n, options, message):
         ({"pattern": "a"}, "text: got nothing"),
         ({"text": "vowels", "pattern": "owe"}, "text, pattern: got the letters 'elosvw'"),
         ({"text": [0.5, 1], "pattern": [1]}, "text: got"),
+        ({"text": [10**400, 1], "pattern": [1]}, "text: got"),
         ({"string": [1, 1, 1], "key": [0, 1, 2]}, "string: got"),
         ({"string": [0, 0, 1], "key": [0, 1, 4]}, "key: got"),
     ],

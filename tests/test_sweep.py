@@ -125,6 +125,9 @@ def test_what_makes_no_difference_is_trained_once():
         (["bfs", "--set", "hidden=8", "--set", "hidden=16"], "expected each once"),
         (["bfs", "--set", "hidden=8", "--hidden", "8"], "--set: hidden is also given"),
         (["bfs", "--set", "layer_norm=maybe"], "expected a value yes or no"),
+        (["bfs", "--set", "processor-from=a/b,a_b"], "both be called 'processor_from=a_b'"),
+        (["bfs", "--recipe", "clrs2022", "--sizes", "4"], "--sizes: the fixed training set has"),
+        (["bfs", "--family", ""], "unknown family ''"),
         (["bfs", "--at-once", "0"], "--at-once: got 0"),
         (["bfs", "--retries", "-1"], "--retries: got -1"),
         (["bfs", "--ray", "127.0.0.1:1", "--cores", "0"], "--cores: got 0"),
@@ -238,10 +241,11 @@ def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(cap
     assert json.loads((tmp_path / "failures.json").read_text()) == {}
 
 
-def test_damaged_notes_of_failures_are_told_with_the_way_out(capsys, tmp_path):
-    (tmp_path / "failures.json").write_text("{")
+@pytest.mark.parametrize("notes", ["{", "[]"])
+def test_damaged_notes_of_failures_are_told_with_the_way_out(capsys, tmp_path, notes):
+    (tmp_path / "failures.json").write_text(notes)
     assert sweep(tmp_path) == 2
-    assert f"{tmp_path / 'failures.json'}: got no JSON; remove it" in capsys.readouterr().err
+    assert f"{tmp_path / 'failures.json'}: got no JSON object; remove it" in capsys.readouterr().err
 
 
 def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):
@@ -353,7 +357,7 @@ def test_seeds_in_lockstep_are_one_run_that_can_be_stopped_packed_and_taken_else
 @pytest.fixture
 def cluster(monkeypatch):
     """Two nodes of a real Ray, with room for one run each."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'algorist[ray]'")
+    pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[ray]'")
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
@@ -381,7 +385,14 @@ def test_two_nodes_of_ray_of_which_one_loses_a_worker_do_as_local_processes(
     assert "all is done" in capsys.readouterr().out
 
 
+def test_a_cluster_without_a_machine_for_a_run_is_told(capsys, tmp_path, cluster):
+    assert sweep(tmp_path, "--ray", cluster.address, "--cores", "2") == 2
+    assert "machines of 1 cores, 0 GPUs and 1 cores, 0 GPUs, expected 2" in capsys.readouterr().err
+    assert sweep(tmp_path, "--ray", cluster.address, "--device", "gpu") == 2
+    assert "--device: got 'gpu', expected one of auto, cpu, cuda" in capsys.readouterr().err
+
+
 def test_a_cluster_that_is_not_there_is_told(capsys, tmp_path):
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'algorist[ray]'")
+    pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[ray]'")
     assert sweep(tmp_path, "--ray", "127.0.0.1:1") == 2
     assert "--ray: cannot reach 127.0.0.1:1" in capsys.readouterr().err

@@ -146,7 +146,7 @@ def test_sigterm_is_waited_for_too_and_a_second_signal_is_not():
 def test_the_wandb_option_is_checked_before_a_run_begins(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert train(tmp_path / "run", "bfs", "--wandb", "project") == 2
-    assert "pip install 'algorist[wandb]'" in capsys.readouterr().err
+    assert "pip install -c constraints.txt -e '.[wandb]'" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

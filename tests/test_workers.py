@@ -4,9 +4,10 @@ import pytest
 import small
 import torch
 
-from algorist.training.engine import Engine, Place, fitted
+from algorist.training.engine import Engine
 from algorist.training.feed import Feed
-from algorist.training.lessons import Syllabus
+from algorist.training.fitting import fitted
+from algorist.training.lessons import Place, Syllabus
 from algorist.training.packing import Layout, packed
 from algorist.training.trainer import Trainer
 from algorist.training.workers import _AHEAD, Crew, Workers
@@ -70,6 +71,27 @@ def test_a_crew_can_leave_a_syllabus_and_begin_another():
                     got.packed.window.end_weights, expected[place].packed.window.end_weights
                 )
             lessons.close()
+        assert crew.is_whole
+    finally:
+        crew.close()
+
+
+class OddError(Exception):
+    """One that another process cannot read."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+
+def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
+    def fail(feed, step):
+        raise OddError("this", "that")
+
+    monkeypatch.setattr(Feed, "portion", fail)
+    crew = Crew(2)
+    try:
+        with pytest.raises(RuntimeError, match="OddError: this and that"):
+            next(Workers(crew, syllabus(), alone=False))
         assert crew.is_whole
     finally:
         crew.close()

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import config, njit
 from numba.core.registry import CPUDispatcher
 
@@ -55,7 +56,10 @@ def specialised(template: Callable, function: Callable) -> Any:
     digest = _digest(template, function)
     copied.__qualname__ = f"{template.__name__}.{digest}.{function.__qualname__}"
     copied.__module__ = function.__module__
-    return njit(cache=True, **_OPTIONS)(copied)
+    try:
+        return njit(cache=True, **_OPTIONS)(copied)
+    except RuntimeError:  # it was typed at a prompt: there is no file to keep it beside
+        return njit(**_OPTIONS)(copied)
 
 
 def is_kept(function: Any) -> bool:
@@ -63,7 +67,8 @@ def is_kept(function: Any) -> bool:
     if config.DISABLE_JIT:
         return True
     # Numba offers no other way to ask; its index is empty where the source has changed since.
-    return bool(function.signatures or function._cache._cache_file._load_index())
+    on_disk = getattr(function._cache, "_cache_file", None)
+    return bool(function.signatures or (on_disk and on_disk._load_index()))
 
 
 @compiled
@@ -89,8 +94,7 @@ def _digest(template: Callable, function: Callable) -> str:
     for one in reached(template, function):
         if one.__code__.co_filename != function.__code__.co_filename:
             parts.add(_file_digest(one.__code__.co_filename))
-        values = (v for v in _referred(one) if isinstance(v, int | float | str | tuple))
-        parts.update(map(repr, values))
+        parts.update(filter(None, (_constant(name, value) for name, value in _referred(one))))
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:12]
 
 
@@ -98,19 +102,27 @@ def reached(*functions: Any) -> list[Any]:
     """The functions, the compiled helpers that they call, and the helpers of these."""
     found = list(functions)
     for one in found:  # grows on the way
-        helpers = (v.py_func for v in _referred(one) if hasattr(v, "py_func"))
+        helpers = (v.py_func for _, v in _referred(one) if hasattr(v, "py_func"))
         found += [helper for helper in dict.fromkeys(helpers) if helper not in found]
     return found
 
 
-def _referred(function: Any) -> Iterator[Any]:
-    """The global values that a function may refer to, also as attributes of a module."""
+def _constant(name: str, value: Any) -> str | None:
+    """What compiled code takes from a global name; None if that is no value."""
+    if isinstance(value, np.ndarray):
+        return f"{name}={value.dtype}{value.shape}{value.tobytes().hex()}"
+    return f"{name}={value!r}" if isinstance(value, int | float | str | tuple) else None
+
+
+def _referred(function: Any) -> Iterator[tuple[str, Any]]:
+    """The global names that a function may refer to, also in a module, and their values."""
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
-        yield value
+        yield name, value
         if isinstance(value, types.ModuleType):
-            yield from (vars(value)[name] for name in names & vars(value).keys())
+            inner = names & vars(value).keys()
+            yield from ((f"{name}.{one}", vars(value)[one]) for one in inner)
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
-from algorist.spec import Spec, Type
+from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Algorithm:
     _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if "pos" not in self.spec:
+        if Feature("pos", Stage.INPUT, Location.NODE, Kind.SCALAR) not in self.spec.inputs:
             raise ValueError(f"algorithm {self.name}: its inputs lack 'pos': node.scalar")
         if "adj" in self.spec and "A" not in self.spec:
             raise ValueError(
@@ -90,10 +91,21 @@ class Algorithm:
                 f"algorithm {self.name}: got the parameters ({', '.join(parameters)}), "
                 "expected 'trace' as the last"
             )
-        for name in (*self.touches, *self.sampler.features):
-            if name not in self.spec:
-                known = [feature.name for feature in self.spec]
-                raise ValueError(f"algorithm {self.name}: {unknown('feature', name, known)}")
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Complain about names of what there is not."""
+        spec, scale = self.spec, self.scale or Scale(groups=())
+        self._expect("feature", (*self.touches, *self.sampler.features), _names(spec))
+        self._expect("hint", filter(None, [self.static_hint]), _names(spec.hints))
+        self._expect("input", chain(*scale.groups), _names(spec.inputs))
+        self._expect("hint or output", scale.degrees, _names((*spec.hints, *spec.outputs)))
+        self._expect("option", self.train_options, self.sampler.options)
+
+    def _expect(self, what: str, names: Iterable[str], known: Collection[str]) -> None:
+        for name in names:
+            if name not in known:
+                raise ValueError(f"algorithm {self.name}: {unknown(what, name, known)}")
 
     @property
     def description(self) -> str:
@@ -245,6 +257,10 @@ def _too_large(name: str, nodes: int, count: int, what: str) -> str:
         f"{name}: got {count} x {nodes} nodes, whose {what} do not fit into "
         f"{memory() / 1e9:.0f} GB of memory, expected smaller or fewer problems"
     )
+
+
+def _names(features: Iterable[Feature]) -> list[str]:
+    return [feature.name for feature in features]
 
 
 def algorithm(

@@ -6,7 +6,7 @@ Tables over pairs of nodes are filled in sweeps: a step is one sweep over all th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -249,10 +249,14 @@ def probabilities(arrays: Mapping[str, np.ndarray]) -> None:
         )
 
 
+def _is_list(given: Any) -> TypeGuard[Collection]:
+    return isinstance(given, Collection) and getattr(given, "ndim", 1) == 1
+
+
 def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
     """Let users give `p` without the 0 that makes it as long as `q`."""
     p, q = given.get("p"), given.get("q")
-    if not isinstance(p, Collection) or not isinstance(q, Collection) or len(p) == len(q):
+    if not _is_list(p) or not _is_list(q) or len(p) == len(q):
         return given
     if len(p) != len(q) - 1:
         raise ValueError(

@@ -18,7 +18,12 @@ def seed_words(seed: int | list[int]) -> np.ndarray:
     words = np.atleast_1d(np.asarray(seed))
     if words.dtype.kind not in "iu" or not len(words) or words.min() < 0 or words.max() >= 2**32:
         raise ValueError(f"seed: got {seed!r}, expected whole numbers from 0 to 2**32 - 1")
-    return words.astype(np.uint32)
+    words = words.astype(np.uint32)
+    if len(words) == 1 and isinstance(seed, list | tuple):
+        # Of several words, the place of each is added to it: so these are as good as that one is
+        # alone, which `RandomState` takes for several, and not for a number.
+        return np.append(words, words - np.uint32(1))
+    return words
 
 
 @compiled

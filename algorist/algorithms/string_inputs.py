@@ -119,6 +119,6 @@ def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
 def _are_classes(word: Any) -> bool:
     try:
         numbers = np.array(word, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return numbers.ndim == 1 and len(numbers) > 0 and bool(np.isin(numbers, range(LETTERS)).all())

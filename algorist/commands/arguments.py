@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import algorist
-from algorist.errors import shell, unknown
+from algorist.errors import unknown
+from algorist.plugins import shell
 from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, SAVED
 
@@ -43,7 +45,7 @@ def add_tasks(parser: ArgumentParser, text: str = "the tasks") -> None:
 def tasks(arguments: Namespace) -> list[str]:
     """What the options of `add_tasks` name, each once."""
     named = list(arguments.algorithms)
-    named += of_family(arguments.family) if arguments.family else []
+    named += of_family(arguments.family) if arguments.family is not None else []
     named += algorist.algorithms() if arguments.all else []
     return list(dict.fromkeys(named))
 
@@ -219,6 +221,7 @@ def expect_place_of_file(option: str, file: str | None) -> None:
         raise ValueError(f"{option}: got {file}, which is a folder, expected a file")
     if not Path(file).parent.is_dir():
         raise ValueError(f"{option}: there is no folder {Path(file).parent}")
+    _expect_writable(option, Path(file).parent)
 
 
 def expect_place_of_learner(option: str, file: str) -> None:
@@ -241,9 +244,16 @@ def expect_place_of_folder(option: str, folder: str | None) -> None:
         return
     if not folder:
         raise ValueError(f"{option}: got '', expected a folder")
-    for path in (Path(folder), *Path(folder).parents):
-        if path.exists() and not path.is_dir():
+    there = [path for path in (Path(folder), *Path(folder).parents) if path.exists()]
+    for path in there:
+        if not path.is_dir():
             raise ValueError(f"{option}: got {path}, which is a file, expected a folder")
+    _expect_writable(option, there[0])
+
+
+def _expect_writable(option: str, folder: Path) -> None:
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{option}: got a place in {folder}, where nothing can be written")
 
 
 def _device(name: str) -> str:

@@ -13,8 +13,9 @@ from types import FrameType
 from typing import Any
 
 from algorist.commands.arguments import computing
-from algorist.errors import counted, shell
+from algorist.errors import counted
 from algorist.model.computing import Computing
+from algorist.plugins import shell
 from algorist.report.progress import STOPPING, Progress
 from algorist.report.terminal import Terminal, complain
 from algorist.training.loading import BEST
@@ -30,8 +31,17 @@ FAILED = 1
 def add_logs(parser: ArgumentParser) -> None:
     """Declare where else metrics may go."""
     parser.add_argument(
-        "--wandb", metavar="PROJECT", help="also log to this project of Weights & Biases"
+        "--wandb",
+        type=_project,
+        metavar="PROJECT",
+        help="also log to this project of Weights & Biases",
     )
+
+
+def _project(name: str) -> str:
+    if not name:
+        raise ArgumentTypeError("got no name, expected that of a project")
+    return name
 
 
 def add_stop(parser: ArgumentParser) -> None:

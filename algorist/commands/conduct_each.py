@@ -15,7 +15,8 @@ import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import FAILED, Interrupt, open_logs
 from algorist.data.preparing import prepared
-from algorist.errors import counted, shell
+from algorist.errors import counted
+from algorist.plugins import shell
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal, complain

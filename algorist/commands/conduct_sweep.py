@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from rich.table import Table
 
 import algorist
 from algorist.commands.arguments import computing
@@ -27,11 +26,11 @@ from algorist.experiments.results import Results
 from algorist.experiments.sweep import Failures, Sweep
 from algorist.experiments.work import Job, data_prepared, jobs
 from algorist.plugins import loaded_plugins
-from algorist.report.numbers import scored
-from algorist.report.sweeping import ProgressOfSweep
+from algorist.report.sweeping import ProgressOfSweep, sweep_table
 from algorist.report.terminal import Terminal, complain
 
 _CORES, _CORES_WITH_GPU = 1, 4
+_DEVICES_OF_CLUSTERS = ("auto", "cpu", "cuda")
 
 
 def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Terminal) -> int:
@@ -40,7 +39,7 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
     results.expect_recipes_of(parts)
     _say_what_is_repeated(parts, terminal)
     if not left:
-        _show(results, parts, terminal)
+        terminal.print(sweep_table(results, parts, terminal.plus_minus))
         terminal.print(f"all is done, see {results.file}")
         return 0
     failures = Failures(Path(arguments.out) / "failures.json")
@@ -49,7 +48,7 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
         replies = _replies(left, means, results, failures, interrupt.is_due, arguments, terminal)
     done = sum(reply.state == DONE for reply in replies.values())
     if done == len(left):
-        _show(results, parts, terminal)
+        terminal.print(sweep_table(results, parts, terminal.plus_minus))
     terminal.print(f"{done} of {counted(len(left), 'run')} done, see {results.file}")
     if done < len(left):
         terminal.print("to go on: the same command again")
@@ -144,7 +143,7 @@ def _assignment(job: Job, means: _Means, arguments: Namespace) -> Assignment:
 
 def _means(arguments: Namespace, count: int) -> _Means:
     """By what so many runs are done, here or on a cluster."""
-    cluster = Cluster(arguments.ray) if arguments.ray is not None else None
+    cluster = _cluster(arguments)
     how = _computing(arguments, cluster)
     on_gpu = how["device"].startswith("cuda")
     each = arguments.cores or (_CORES_WITH_GPU if on_gpu else _CORES)
@@ -165,16 +164,25 @@ def _devices(device: str) -> list[str]:
     return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
 
 
+def _cluster(arguments: Namespace) -> Cluster | None:
+    """The machines that are to do the runs, if it is not this one."""
+    if arguments.ray is None:
+        return None
+    if arguments.device not in _DEVICES_OF_CLUSTERS:
+        raise ValueError(
+            f"--device: got {arguments.device!r}, expected one of "
+            f"{', '.join(_DEVICES_OF_CLUSTERS)}: which GPU is for the cluster to say"
+        )
+    return Cluster(arguments.ray)
+
+
 def _computing(arguments: Namespace, cluster: Cluster | None) -> dict[str, Any]:
     """How runs are computed: on a cluster, `auto` is what its machines have, not this one."""
-    given = Namespace(**vars(arguments))
-    if cluster is not None:
-        given.device = "cpu"
-    how = asdict(computing(given))
-    if cluster is not None:
-        own = "cuda" if cluster.has_gpus else "cpu"
-        how["device"] = own if arguments.device == "auto" else arguments.device
-    return how
+    if cluster is None:
+        return asdict(computing(arguments))
+    here = asdict(computing(Namespace(**{**vars(arguments), "device": "cpu"})))
+    own = "cuda" if cluster.has_gpus else "cpu"
+    return {**here, "device": own if arguments.device == "auto" else arguments.device}
 
 
 def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:
@@ -183,20 +191,3 @@ def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:
             terminal.print(
                 f"{part.name.part}: trained in the same way as {part.source.part}, and only there"
             )
-
-
-def _show(results: Results, parts: Sequence[Part], terminal: Terminal) -> None:
-    """The scores of all parts, over their seeds."""
-    table = Table("part", "algorithm", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("seeds", "test"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    scores: dict[tuple[str, str], list[float]] = {}
-    for row in results.rows:
-        scores.setdefault((row.part, row.algorithm), []).append(row.score / 100)
-    for part in parts:
-        for algorithm in part.config.algorithms:
-            own = scores.get((part.source.part, algorithm), [])
-            error = algorist.get(algorithm).spec.scored_by_error
-            shown = scored(own, terminal.plus_minus, error=error)
-            table.add_row(part.name.part, algorithm, str(len(own)), shown)
-    terminal.print(table)

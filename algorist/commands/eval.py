@@ -99,15 +99,17 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     if hints and any(learner.net.config.hints == "none" for learner in learners.values()):
         raise ValueError("--hints, --over-time: this learner predicts no hints")
     rows = []
-    for row in scores.measured(learners, draw, hints=hints):
-        rows.append(row)
-        if arguments.results:  # one by one: the next test may take an hour
-            name, learner = names[row.algorithm], learners[row.algorithm]
-            kept = keep_scores(arguments.results, name, learner, [row], algorist.__version__)
-    if arguments.json:
-        print(json.dumps([row.plain() for row in rows], indent=2))
-    else:
-        _show(rows, arguments, terminal, is_test)
+    try:
+        for row in scores.measured(learners, draw, hints=hints):
+            rows.append(row)
+            if arguments.results:  # one by one: the next test may take an hour
+                name, learner = names[row.algorithm], learners[row.algorithm]
+                kept = keep_scores(arguments.results, name, learner, [row], algorist.__version__)
+    finally:  # also if it is interrupted: what was tested is shown
+        if rows and arguments.json:
+            print(json.dumps([row.plain() for row in rows], indent=2))
+        elif rows:
+            _show(rows, arguments, terminal, is_test)
     written = [kept] if arguments.results else []
     if arguments.html:
         text = page(model, learners[rows[0].algorithm], rows)

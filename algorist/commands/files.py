@@ -80,12 +80,13 @@ def rows_of(path: str, text: str) -> Iterator[Row]:
 
     Where semicolons or tabs separate, a comma is a decimal point.
     """
-    lines = text.splitlines()
-    first = next((line for line in lines if line.strip() and not line.startswith(_COMMENT)), "")
-    separator = next((s for s in _SEPARATORS if s in first), None)
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith(_COMMENT):
-            continue
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.startswith(_COMMENT)
+    ]
+    separator = next((s for _, line in lines for s in _SEPARATORS if s in line), None)
+    for number, line in lines:
         if separator is None:
             yield number, line.split()
             continue
@@ -199,8 +200,13 @@ def graph(path: str, text: str, *, directed: bool | None, usually: bool) -> Any:
         return found
     value = json_of(path, text)
     if isinstance(value, list):
+        if not _is_square(value):
+            return _joined(path, _edges_in_list(path, value), default)
         if directed is not None:
-            raise ValueError(f"{path}: got a matrix, which says itself which way its edges go")
+            raise ValueError(
+                f"{path}: got a matrix, which says itself which way its edges go, expected nothing "
+                "else that does"
+            )
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"{path}: got {shortened(value)}, expected edges, neighbours or a matrix")
@@ -217,6 +223,13 @@ def graph(path: str, text: str, *, directed: bool | None, usually: bool) -> Any:
         raise ValueError(f"{path}: got {shortened(nodes)} for nodes, expected a list")
     alone = [(path, [_name(path, node)]) for node in nodes]
     return _joined(path, [*alone, *_edges_in_list(path, listed)], default)
+
+
+def _is_square(rows: Sequence[Any]) -> bool:
+    """Whether rows are those of a matrix, and no edges."""
+    return all(isinstance(row, list) and len(row) == len(rows) for row in rows) and not any(
+        isinstance(cell, str) for row in rows for cell in row
+    )
 
 
 Edge = tuple[str, list[Any]]

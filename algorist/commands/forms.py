@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -102,6 +103,20 @@ def written(algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
     }
 
 
+def lines(algorithm: Algorithm, problem: Inputs) -> list[str]:
+    """The same, a line for each field."""
+    texts = written(algorithm, problem)
+    return [
+        f"{field.label.partition(':')[0]}: {'; '.join(texts[field.name].splitlines())}"
+        for field in fields(algorithm)
+    ]
+
+
+def listed(problem: Inputs) -> dict[str, Any]:
+    """A drawn problem as JSON has it, to the last digit: `--inputs` takes it again."""
+    return {name: np.asarray(value).tolist() for name, value in problem.items()}
+
+
 Writer = Callable[[Algorithm, Inputs], str]
 
 
@@ -110,7 +125,7 @@ def _number(value: float) -> str:
 
 
 def _as_json(algorithm: Algorithm, problem: Inputs) -> str:
-    return json.dumps({name: np.asarray(value).tolist() for name, value in problem.items()})
+    return json.dumps(listed(problem))
 
 
 def _numbers(algorithm: Algorithm, problem: Inputs) -> str:

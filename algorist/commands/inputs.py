@@ -50,7 +50,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--graph",
         metavar="FILE",
-        help="lines of from,to or from,to,weight; or JSON: neighbours, edges, or a matrix",
+        help="lines of from,to or from,to,weight; or JSON: a matrix, [[from, to, weight], ...], "
+        '{"edges": [...], "directed": true} or {from: [to, ...]} or {from: {to: weight}}',
     )
     group.add_argument("--source", metavar="NODE", help="where to start in the graph")
     either = group.add_mutually_exclusive_group()

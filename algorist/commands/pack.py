@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
 from algorist.commands.arguments import expect_place_of_folder
-from algorist.errors import shell
+from algorist.plugins import shell
 from algorist.report.terminal import Terminal
 
 

@@ -70,6 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """List the experiments, or do what is left of one."""
     from algorist.commands.conduct_experiment import conduct_experiment, pack_experiment
+    from algorist.commands.settings import check_sizes
 
     for option in ("out", "runs", "pack"):
         expect_place_of_folder(f"--{option}", getattr(arguments, option))
@@ -79,6 +80,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     plan = _plan(arguments)
     if arguments.name is None:
         return _list(plan, arguments, terminal)
+    check_sizes(arguments, (part.config for part in plan.of(arguments.name)))
     if arguments.pack is not None:
         return pack_experiment(plan, arguments, terminal)
     return conduct_experiment(plan, arguments, terminal)

@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 import algorist
-from algorist.commands import Command, inputs
+from algorist.commands import Command, forms, inputs
 from algorist.commands.arguments import add_computing, add_model, loaded_for
 from algorist.report.terminal import Terminal
 
@@ -33,10 +33,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     problem = inputs.problem(algorithm, arguments)
     learners = loaded_for([algorithm.name], arguments.model, arguments)
     solution = solve(learners[algorithm.name], algorithm.name, problem, compare=True)
+    is_drawn = arguments.random is not None
     if arguments.json:
-        print(json.dumps(plain(solution, steps=arguments.steps), indent=2))
+        described = plain(solution, steps=arguments.steps)
+        own = {"inputs": forms.listed(problem)} if is_drawn else {}
+        print(json.dumps({**described, **own}, indent=2))
     else:
-        show_solution(terminal, algorithm, solution, steps=arguments.steps)
+        drawn = forms.lines(algorithm, problem) if is_drawn else []
+        show_solution(terminal, algorithm, solution, steps=arguments.steps, problem=drawn)
 
 
 command = Command(

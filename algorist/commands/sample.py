@@ -16,7 +16,6 @@ from algorist.commands.arguments import add_options, expect_place_of_file, optio
 from algorist.errors import counted, unknown
 from algorist.report.terminal import Terminal
 from algorist.report.trace import show_trace
-from algorist.spec import Stage
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -59,10 +58,8 @@ def save(batch: Batch, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix != ".npz":
         path = path.with_name(path.name + ".npz")
-    arrays: dict[str, Any] = {
-        f"{stage}/{name}": array for stage in Stage for name, array in batch.at(stage).items()
-    }
-    np.savez_compressed(path, lengths=batch.lengths, **arrays)
+    arrays: dict[str, Any] = batch.arrays()
+    np.savez_compressed(path, **arrays)
     return path
 
 

@@ -122,11 +122,20 @@ def add_without(parser: ArgumentParser) -> None:
 
 def configured(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
     """What the arguments ask for: a recipe, less some improvements, with some settings changed."""
-    config = without(recipe(arguments.recipe, algorithms), *arguments.without)
-    config = with_settings(replace(config, seeds=tuple(seeds)), arguments)
-    if "data.sizes" in arguments and not config.data.online:
-        raise ValueError("--sizes: the fixed training set has its own, expected --online too")
-    return config
+    config = changed(recipe(arguments.recipe, algorithms), arguments)
+    check_sizes(arguments, [config])
+    return replace(config, seeds=tuple(seeds))
+
+
+def changed(config: Config, arguments: Namespace) -> Config:
+    """A configuration less some improvements, with some settings changed."""
+    return with_settings(without(config, *arguments.without), arguments)
+
+
+def check_sizes(arguments: Namespace, configs: Iterable[Config]) -> None:
+    """Complain about sizes that none of some trainings would heed."""
+    if "data.sizes" in arguments and not any(config.data.online for config in configs):
+        raise ValueError("--sizes: the fixed training set has its own, only --online has others")
 
 
 def add_settings(

@@ -140,23 +140,28 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
 def sweep_parts(arguments: Namespace) -> list[Part]:
     """The grid that the arguments span."""
+    from algorist.commands.settings import check_sizes
     from algorist.commands.train import named_tasks
     from algorist.experiments.grid import grid
 
     named = named_tasks(arguments)
     tasks = {_TOGETHER: named} if arguments.together else {name: [name] for name in named}
-    return grid(each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
+    parts = grid(each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
+    check_sizes(arguments, (part.config for part in parts))
+    return parts
 
 
 def _variants(arguments: Namespace) -> dict[str, Change]:
     """What is changed in the recipes, by the values of the settings that vary."""
     axes = [_axis(text, arguments) for text in arguments.set]
     each_once("--set", [name for name, _ in axes])
-    variants = {}
+    variants: dict[str, Change] = {}
     for values in product(*(texts for _, texts in axes)):
         chosen = dict(zip([name for name, _ in axes], values, strict=True))
-        title = " ".join(f"{name}={value}" for name, value in chosen.items())
-        variants[title.replace("/", "_")] = _change(arguments, chosen)
+        title = " ".join(f"{name}={value}" for name, value in chosen.items()).replace("/", "_")
+        if title in variants:
+            raise ValueError(f"--set: got two values whose runs would both be called {title!r}")
+        variants[title] = _change(arguments, chosen)
     return variants
 
 
@@ -179,15 +184,12 @@ def _axis(text: str, arguments: Namespace) -> tuple[str, list[str]]:
 
 def _change(arguments: Namespace, chosen: dict[str, str]) -> Change:
     """Changes a recipe as all parts and then as those with some values are."""
-    from algorist.commands.settings import setting, with_settings
-    from algorist.training.recipes import without
+    from algorist.commands.settings import changed, setting
 
     settings = [setting(name) for name in chosen]
     values = {own.place: own.read(chosen[own.name]) for own in settings}
-
-    return lambda config: with_settings(
-        with_settings(without(config, *arguments.without), arguments), Namespace(**values)
-    )
+    given = Namespace(**{**vars(arguments), **values})
+    return lambda config: changed(config, given)
 
 
 command = Command(

@@ -13,6 +13,7 @@ from algorist.commands import Command, forms, inputs
 from algorist.commands.arguments import add_computing, add_model, expect_place_of_file, loaded_for
 from algorist.errors import counted
 from algorist.report.terminal import Terminal
+from algorist.weights import SAVED
 
 if TYPE_CHECKING:
     from algorist.viewer.app import App
@@ -55,7 +56,7 @@ def _app(arguments: Namespace, *algorithms: str) -> App:
     from algorist.viewer.app import App
 
     learners = loaded_for(algorithms, arguments.model, arguments)
-    return App(learners, forms, Path(arguments.model).stem)
+    return App(learners, forms, Path(arguments.model).name.removesuffix(SAVED))
 
 
 def _check_no_problem(arguments: Namespace) -> None:

@@ -5,6 +5,7 @@
 - `transforms`: random positions, static hints as inputs, permutation outputs
 - `chunks`: trajectories cut to batches of a fixed number of steps
 - `cache`: batches on disk, complete and unharmed
+- `preparing`: other processes that compile and draw what will be needed
 """
 
 from algorist.data import cache, chunks, official, stream, transforms

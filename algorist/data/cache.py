@@ -16,10 +16,9 @@ import numpy as np
 
 from algorist.atomic import replacing
 from algorist.batch import Batch
-from algorist.spec import Spec, Stage
+from algorist.spec import Spec
 
 _SEAL_BYTES = 32
-_LENGTHS = "lengths"
 
 
 class Damaged(Exception):
@@ -36,8 +35,7 @@ def folder() -> Path:
 
 def save(path: Path, batch: Batch) -> None:
     """Write a batch. Readers and other writers of the same file see all of it or nothing."""
-    arrays = {f"{stage}/{name}": a for stage in Stage for name, a in batch.at(stage).items()}
-    content = _archive({**arrays, _LENGTHS: batch.lengths})
+    content = _archive(batch.arrays())
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(content)
@@ -51,11 +49,7 @@ def load(path: Path, spec: Spec) -> Batch:
     if seal != content[-_SEAL_BYTES:]:
         raise Damaged(path)
     with np.load(io.BytesIO(content)) as archive:
-        inputs, hints, outputs = (
-            {feature.name: archive[f"{stage}/{feature.name}"] for feature in spec.at(stage)}
-            for stage in Stage
-        )
-        return Batch(spec, inputs, hints, outputs, archive[_LENGTHS])
+        return Batch.from_arrays(spec, archive)
 
 
 def _archive(arrays: dict[str, np.ndarray]) -> memoryview:

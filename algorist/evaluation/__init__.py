@@ -1,1 +1,1 @@
-"""Evaluation: what a learner answers, and how good that is."""
+"""Evaluation: how good the answers of a learner are."""

@@ -1,1 +1,1 @@
-"""The paper's experiments: what is trained for them, how far that is, and what came of it."""
+"""The paper's experiments and sweeps: what is trained for them, where, and what came of it."""

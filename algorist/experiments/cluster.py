@@ -7,6 +7,7 @@ does it on a single machine. Runs are written to storage that all machines share
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from threading import Event, Lock
 from typing import Any
 
@@ -56,7 +57,8 @@ class Cluster:
             self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         except (OSError, ValueError, RuntimeError) as error:
             raise ValueError(f"--ray: cannot reach {address} ({error})") from error
-        self._resources: dict[str, float] = self._ray.cluster_resources()
+        nodes = self._ray.nodes()
+        self._machines: list[Mapping[str, float]] = [n["Resources"] for n in nodes if n["Alive"]]
         self.places = 0
         self._at_work: set[Any] = set()
         self._lock, self._stopping = Lock(), False
@@ -64,16 +66,18 @@ class Cluster:
     @property
     def has_gpus(self) -> bool:
         """Whether some machine has GPUs."""
-        return bool(self._resources.get("GPU"))
+        return any(machine.get("GPU") for machine in self._machines)
 
     def reserve(self, cores: int, gpus: float, at_once: int | None) -> None:
         """Let each run have so many cores and GPUs, as many at once as have room."""
-        room = _room(self._resources, cores, gpus)
+        needed = {"CPU": cores, "GPU": gpus}
+        room = sum(_room(machine, needed) for machine in self._machines)
         if not room:
+            self.close()
+            got = " and ".join(map(_size, self._machines))
             raise ValueError(
-                f"--ray: {self._address} has no room for a run: got "
-                f"{self._resources.get('CPU', 0):g} cores and {self._resources.get('GPU', 0):g} "
-                f"GPUs, expected {cores} and {gpus:g}"
+                f"--ray: {self._address} has no room for a run: got machines of {got}, "
+                f"expected {_size(needed)} on one of them"
             )
         self.places = at_once or room
         self._actor = self._ray.remote(num_cpus=cores, num_gpus=gpus, max_concurrency=2)(Host)
@@ -117,9 +121,10 @@ def _expect_listener(address: str) -> None:
         socket.create_connection((host, int(port)), _PATIENCE).close()
 
 
-def _room(resources: dict[str, float], cores: int, gpus: float) -> int:
-    """For how many runs there is room."""
-    rooms = [resources.get("CPU", 0) / cores]
-    if gpus:
-        rooms.append(resources.get("GPU", 0) / gpus)
-    return int(min(rooms))
+def _room(resources: Mapping[str, float], needed: Mapping[str, float]) -> int:
+    """For how many runs there is room on a machine."""
+    return min(int(resources.get(name, 0) / each) for name, each in needed.items() if each)
+
+
+def _size(resources: Mapping[str, float]) -> str:
+    return f"{resources.get('CPU', 0):g} cores, {resources.get('GPU', 0):g} GPUs"

@@ -57,6 +57,11 @@ class Row:
         """What rows are sorted by; there is one of each."""
         return self.part, self.algorithm, self.seed
 
+    @property
+    def is_of_whole_test(self) -> bool:
+        """Whether all samples of the official test were used."""
+        return is_whole_test(self.algorithm, self.samples)
+
 
 _TYPES = typing.get_type_hints(Row)
 _COLUMNS = [field.name for field in fields(Row)]
@@ -140,6 +145,11 @@ def sample_count(algorithm: str, samples: int | None) -> int:
     """How many samples of an algorithm's official test are used; None: all."""
     whole = SPLITS["test"].count * get(algorithm).eval_multiplier
     return whole if samples is None else min(samples, whole)
+
+
+def is_whole_test(algorithm: str, samples: int) -> bool:
+    """Whether there are as many samples as in an algorithm's official test."""
+    return samples >= sample_count(algorithm, None)
 
 
 def read(file: Path) -> list[Row]:

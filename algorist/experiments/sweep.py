@@ -89,9 +89,12 @@ class Failures:
     def __init__(self, file: Path):
         self.file = file
         try:
-            self._notes = json.loads(file.read_text()) if file.exists() else {}
+            notes = json.loads(file.read_text()) if file.exists() else {}
         except ValueError:
-            raise ValueError(f"{file}: got no JSON; remove it, its notes are lost") from None
+            notes = None
+        if not isinstance(notes, dict):
+            raise ValueError(f"{file}: got no JSON object; remove it, its notes are lost")
+        self._notes = notes
 
     def note(self, job: Job, reply: Reply) -> None:
         """Keep a failure, or forget one that has been overcome."""

@@ -23,7 +23,7 @@ from algorist.experiments.results import Results, Row
 from algorist.model.computing import Computing, device_name
 from algorist.model.graphs import CAPTURES
 from algorist.training.config import Config
-from algorist.training.loading import CONFIG, is_run
+from algorist.training.loading import CONFIG, config_in, is_run
 from algorist.training.logs import TensorBoard
 from algorist.training.run import Run, pack, trained_seconds
 from algorist.training.slots import Slot
@@ -124,7 +124,7 @@ def data_prepared(left: Iterable[Job]) -> AbstractContextManager:
 def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:
     """The runs of a part that are trained as it is to be."""
     for file in sorted(_folder(folder, part).glob(f"*/{CONFIG}")):
-        config = Config.from_json(file.read_text())
+        config = config_in(file.parent, file.read_text())
         if recipe_of(config) == part.recipe:
             yield file.parent, config
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from algorist.errors import unknown
+from algorist.extras import how_to_install
 from algorist.model.decoding import Decoded, Layout, width
 from algorist.model.kinds import Form, connecting, raw_width, row
 from algorist.model.processors import MessagePassing
@@ -31,20 +32,24 @@ PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
 """How fused kernels round the operands of matrix products, and their names for it."""
 
 
-_MOST_CHANNELS, _MOST_NODES = 128, 256
+_MOST_CHANNELS, _MOST_FEATURES, _MOST_NODES = 128, 128, 256
 """For more, what a kernel holds at once does not fit into a multiprocessor of an H200."""
 
 
 def obstacle_to_fusing(net: Net, algorithm: str, n: int) -> str | None:
     """What stands in the way of fused kernels for `n` nodes, and how to remove it."""
     if importlib.util.find_spec("triton") is None:
-        return "need Triton: pip install 'algorist[gpu]'"
+        return f"need Triton: {how_to_install('gpu')}"
     processor = net.processor
     if not isinstance(processor, MessagePassing) or processor.rules_out_non_edges:
         return f"know no {net.config.processor}"
-    odd = [x for x in (net.config.hidden, net.config.triplet_features) if x & (x - 1)]
+    odd = [x for x in (net.config.hidden, processor.triplet_features) if x & (x - 1)]
     if odd:
         return f"need widths that are powers of two, got {odd[0]}"
+    if processor.triplet_features > _MOST_FEATURES:
+        return (
+            f"take at most {_MOST_FEATURES} features of triplets, got {processor.triplet_features}"
+        )
     if not 16 <= net.config.hidden <= _MOST_CHANNELS:
         return f"need a hidden size from 16 to {_MOST_CHANNELS}, got {net.config.hidden}"
     if n > _MOST_NODES:

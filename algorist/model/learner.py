@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from algorist.algorithms import get
+from algorist.atomic import replacing
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
 from algorist.errors import UnregisteredError
@@ -178,10 +179,12 @@ class Learner:
             name: t.detach().to("cpu", kind).contiguous()
             for name, t in self.net.state_dict().items()
         }
+        content = save(tensors, {"algorist": json.dumps(description)})
         try:
-            save_file(tensors, str(path), {"algorist": json.dumps(description)})
-        except SafetensorError as error:
-            raise OSError(f"{path}: cannot be written ({error})") from error
+            with replacing(Path(path)) as temporary:
+                temporary.write_bytes(content)
+        except OSError as error:
+            raise OSError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
@@ -201,6 +204,9 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
         raise error.needed_by(path) from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(f"{path}: the saved learner is not whole ({error})") from error
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"{path}: {name} is not finite everywhere: the file is damaged")
     learner.net.to(device).eval()
     return learner
 

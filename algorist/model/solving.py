@@ -103,9 +103,9 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     spec = net.spec(algorithm)
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
     of_pairs = [f for f in net.encoded(spec) if row(f).form.lands == Location.EDGE]
-    kept = sum(map(raw_width, of_pairs)) + net.config.triplet_features  # twice, until outputs are
+    kept = sum(map(raw_width, of_pairs)) + net.processor.triplet_features
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
-    return 4 * n * n * (step + 2 * PIECE * kept)
+    return 4 * n * n * (step + 2 * PIECE * kept)  # twice: outputs are read off all at once
 
 
 def _room(net: Net) -> float:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from algorist.algorithms import Algorithm
 from algorist.algorithms.meanings import meaning
+from algorist.report.terminal import bare_table
 from algorist.spec import Feature
 
 SIZES = (16, 64)
@@ -52,7 +53,7 @@ def _features(algorithm: Algorithm, features: Iterable[Feature]) -> dict[str, An
 
 def catalogue(rows: Sequence[Mapping[str, Any]]) -> Table:
     """A table of described algorithms, by family; those with `steps` show them."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = bare_table()
     table.add_column("algorithm", no_wrap=True, overflow="crop")
     for heading in ("family", "inputs", "hints", "outputs"):
         table.add_column(heading, overflow="fold")

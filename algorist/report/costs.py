@@ -19,7 +19,7 @@ STEP_HEADINGS = (
     "samples\na second",
     "first\nstep s",
     "once\nmore s",
-    "peak\nMB",
+    "memory\nMB",
 )
 
 
@@ -36,7 +36,7 @@ def step_cells(cost: StepCost) -> list[str]:
         f"{cost.samples_per_second:.0f}",
         f"{cost.first_s:.2f}",
         f"{cost.again_s:.2f}",
-        f"{cost.peak_mb:.0f}",
+        f"{cost.memory_mb:.0f}",
     ]
 
 
@@ -64,7 +64,7 @@ TRAINING_HEADINGS = (
     "wait for\ndata %",
     "valida-\ntion %",
     "minutes\nin all",
-    "peak\nMB",
+    "memory\nMB",
 )
 
 
@@ -81,7 +81,7 @@ def training_cells(cost: TrainingCost) -> list[str]:
         f"{100 * cost.waiting_share:.1f}",
         f"{100 * cost.validation_share:.1f}",
         f"{cost.projected_minutes:.1f}",
-        f"{cost.peak_mb:.0f}",
+        f"{cost.memory_mb:.0f}",
     ]
 
 
@@ -105,7 +105,7 @@ def training_sums(at_once: int, costs: Sequence[TrainingCost]) -> list[str]:
         f"{cycle:.2f}",
         *(f"{share:.1f}" for share in shares),
         f"{minutes_together(costs, at_once):.1f}",
-        f"{max(cost.peak_mb for cost in costs):.0f}",
+        f"{max(cost.memory_mb for cost in costs):.0f}",
     ]
 
 
@@ -116,7 +116,7 @@ EVALUATION_HEADINGS = (
     "steps of\nalgorithm",
     "data\ns",
     "scoring\ns",
-    "peak\nMB",
+    "memory\nMB",
 )
 
 
@@ -129,12 +129,12 @@ def evaluation_cells(cost: EvaluationCost) -> list[str]:
         str(cost.steps),
         f"{cost.data_s:.2f}",
         f"{cost.score_s:.2f}",
-        f"{cost.peak_mb:.0f}",
+        f"{cost.memory_mb:.0f}",
     ]
 
 
 def evaluation_sums(costs: Iterable[EvaluationCost]) -> list[str]:
     """Several evaluations, one after the other."""
-    numbers = [(cost.data_s, cost.score_s, cost.peak_mb) for cost in costs]
+    numbers = [(cost.data_s, cost.score_s, cost.memory_mb) for cost in costs]
     data, scoring, peaks = zip(*numbers, strict=True)
     return ["", "", "", "", f"{sum(data):.2f}", f"{sum(scoring):.2f}", f"{max(peaks):.0f}"]

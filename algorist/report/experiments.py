@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from rich.table import Table
 
+from algorist.report.terminal import bare_table
+
 
 class Standing(NamedTuple):
     """How far an experiment has come."""
@@ -25,7 +27,7 @@ class Standing(NamedTuple):
 
 def experiment_table(standings: Iterable[Standing]) -> Table:
     """A row for each experiment."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = bare_table()
     table.add_column("experiment", no_wrap=True)
     table.add_column("what is trained")
     for heading in ("parts", "done", "begun", "results", "others"):

@@ -116,9 +116,7 @@ class Progress(LiveDisplay):
         parts: list[RenderableType] = [Columns([_bar(self._trainer, 60)]), watch.facts()]
         if watch.report is not None and len(watch.losses) > 1:
             parts.insert(0, self._tasks(watch.report))
-        if self._stopping():
-            parts.append(STOPPING)
-        return Group(*parts)
+        return Group(*parts, *outlook(0, self._stopping()))
 
     def _tasks(self, report: Report) -> Table:
         """A row for each task."""
@@ -185,12 +183,15 @@ class ProgressOfEach(LiveDisplay):
         for name, watch in running:
             table.add_row(name, _bar(watch.trainer, 20), watch.facts())
         waiting = len(self._names) - len(self._ended) - len(running)
-        parts: list[RenderableType] = [table]
-        if waiting > 0:
-            parts.append(f"{waiting} to come")
-        if self._stopping():
-            parts.append(STOPPING)
-        return Group(*parts)
+        return Group(table, *outlook(waiting, self._stopping()))
+
+
+def outlook(waiting: int, stopping: bool) -> Iterator[str]:
+    """What is said below runs: how many are still to come, and that all are about to stop."""
+    if waiting > 0:
+        yield f"{waiting} to come"
+    if stopping:
+        yield STOPPING
 
 
 def _bar(trainer: Trainer, width: int) -> ProgressBar:

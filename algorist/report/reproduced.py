@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, Name, Plan
-from algorist.experiments.results import SHIPPED, Row, file_of, is_results, read, sample_count
+from algorist.experiments.results import SHIPPED, Row, file_of, is_results, read
 from algorist.report.means import Scores, Value, family_of, over_seeds
 from algorist.report.published import NETS, SEEDS, published
 
@@ -74,7 +74,7 @@ class Reproduced:
         rows = [row for name in EXPERIMENTS for row in read(file_of(folder, name))]
         self.rows = [row for row in rows if any_settings or self._is_full(row)]
         self.left_out = [row for row in rows if not self._is_full(row)]
-        self.shipped = [r for r in read(file_of(folder, SHIPPED)) if _is_tested_in_full(r)]
+        self.shipped = [r for r in read(file_of(folder, SHIPPED)) if r.is_of_whole_test]
         self._parts = {Name(row.experiment, row.part) for row in self.rows}
         self._scores: dict[tuple[Name, str], dict[int, float]] = {}
         for row in self.rows:
@@ -84,7 +84,7 @@ class Reproduced:
     def _is_full(self, row: Row) -> bool:
         """Whether a result is of the paper's settings, and of the whole test."""
         part = self.plan.parts.get(Name(row.experiment, row.part))
-        return part is not None and row.recipe == part.recipe and _is_tested_in_full(row)
+        return part is not None and row.recipe == part.recipe and row.is_of_whole_test
 
     def has(self, part: Name) -> bool:
         """Whether there are results of a part."""
@@ -151,10 +151,6 @@ class Reproduced:
         if self.any_settings:
             return f"{OTHER_SETTINGS}: {shown}"
         return f"left out, since they are not of the paper's settings: {shown}"
-
-
-def _is_tested_in_full(row: Row) -> bool:
-    return row.samples == sample_count(row.algorithm, None)
 
 
 def missing(nets: Iterable[Net]) -> list[str]:

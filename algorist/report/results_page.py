@@ -23,14 +23,15 @@ def write_report(results: Reproduced, folder: Path) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     # Their files are read by themselves, too.
     marks = [results.remark()] if results.is_mixed else []
-    made = [replace(table, notes=[*marks, *table.notes]) for table in tables(results)]
+    plain = list(tables(results))
+    made = [replace(table, notes=[*marks, *table.notes]) for table in plain]
     for table in made:
         table.write(folder / "tables")
     drawn = list(pictures(results))
     sections = [_table_section(table) for table in made]
     sections += [_picture_section(each, folder / "figures", results.is_mixed) for each in drawn]
     replace_text(folder / INDEX, _page(results, made, drawn, sections))
-    return not any(table.notes for table in made) and not any(each.notes for each in drawn)
+    return not any(table.notes for table in plain) and not any(each.notes for each in drawn)
 
 
 def _page(

@@ -13,11 +13,11 @@ from rich.table import Table
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
-from algorist.experiments.results import sample_count
+from algorist.experiments.results import is_whole_test
 from algorist.model.learner import Learner
 from algorist.report.numbers import averaged, percent
 from algorist.report.published import published
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, bare_table
 from algorist.spec import Kind, Spec
 
 PAPER = "triplet_gmpnn"
@@ -49,7 +49,7 @@ class Scored:
     @property
     def is_whole(self) -> bool:
         """Whether there are as many samples as in the official test."""
-        return self.samples >= sample_count(self.algorithm, None)
+        return is_whole_test(self.algorithm, self.samples)
 
     @property
     def correct(self) -> list[float]:
@@ -182,7 +182,7 @@ def _cell(row: Scored, name: str, values: Sequence[float], sign: str, digits: in
 
 
 def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = bare_table()
     for heading in headings:
         table.add_column(heading, no_wrap=True)
     return table

@@ -22,6 +22,7 @@ from algorist.report.means import Value, mean_of_all
 from algorist.report.reproduced import Reproduced, papers
 from algorist.report.scores import Scored
 from algorist.report.tables import Table
+from algorist.report.terminal import bare_table
 from algorist.training.config import Config
 
 GENERALIST, _SPECIALISTS = "generalist", "specialists"
@@ -44,7 +45,7 @@ def described(name: str, file: Path, learner: Learner) -> dict[str, Any]:
 
 def learner_table(learners: Sequence[Mapping[str, Any]]) -> rich.table.Table:
     """A row for each replica of each described learner."""
-    table = rich.table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = bare_table()
     for heading in ("model", "algorithms"):
         table.add_column(heading, no_wrap=True)
     for heading in ("weights", "MB", "seed", "best step", "validation %"):

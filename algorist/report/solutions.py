@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from algorist.algorithms import Algorithm
 from algorist.errors import counted
 from algorist.report.notation import Values
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
 
 if TYPE_CHECKING:
     from algorist.model.solution import Comparison, Mistake, Solution
 
-_GAP = 2
 _NONE = "none"
 
 
@@ -61,13 +59,24 @@ def compared(solution: Solution) -> Comparison:
 
 
 def show_solution(
-    terminal: Terminal, algorithm: Algorithm, solution: Solution, *, steps: bool
+    terminal: Terminal,
+    algorithm: Algorithm,
+    solution: Solution,
+    *,
+    steps: bool,
+    problem: Sequence[str] = (),
 ) -> None:
-    """Print the answer beside the true one, whether it is right, and where it first went wrong."""
+    """Print the answer beside the true one, whether it is right, and where it first went wrong.
+
+    Before them come the lines of a problem that nobody has seen yet.
+    """
     comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}\n")
+    terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}")
+    for line in problem:
+        terminal.print(line)
+    terminal.print()
     if steps and solution.hints:
         _show_steps(terminal, algorithm, solution)
     elif steps:
@@ -94,7 +103,7 @@ def _show_answers(terminal: Terminal, algorithm: Algorithm, solution: Solution) 
         answer_texts(solution.answer, solution),
         answer_texts(compared(solution).answer, solution),
     )
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table = bare_table()
     keys = list(dict.fromkeys([*ours, *theirs]))
     outputs = [feature.name for feature in algorithm.spec.outputs]
     headings = ("output" if keys == outputs else "node", "net", "algorithm")
@@ -173,7 +182,8 @@ def _agreement(comparison: Comparison) -> str:
     if mistake is None:
         return "All hints are right."
     return (
-        f"Hints are {100 * comparison.share:.1f} % right. First mistake: {mistake_text(mistake)}."
+        f"Hints are {math.floor(1000 * comparison.share) / 10} % right. "
+        f"First mistake: {mistake_text(mistake)}."
     )
 
 

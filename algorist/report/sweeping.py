@@ -1,4 +1,4 @@
-"""How a sweep gets on: what its runs have written down so far, wherever they are computed."""
+"""How a sweep gets on: what its runs have written down so far, wherever they are; and its end."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from algorist.algorithms import get
+from algorist.experiments.plan import Part
+from algorist.experiments.results import Results
 from algorist.experiments.work import Job
 from algorist.report.numbers import scored
-from algorist.report.progress import STOPPING, LiveDisplay
-from algorist.report.terminal import Terminal
+from algorist.report.progress import LiveDisplay, outlook
+from algorist.report.terminal import Terminal, bare_table
 from algorist.training.loading import METRICS
 from algorist.training.run import read_metrics
 
@@ -72,10 +75,21 @@ class ProgressOfSweep(LiveDisplay):
                 error = job.part.config.scored_by_error
                 facts += f"  validation {scored(score, sign, error=error)}"
             table.add_row(job.title, ProgressBar(steps, step, width=20), facts)
-        parts: list[RenderableType] = [table]
         waiting = self._total - self._ended - len(self._running)
-        if waiting > 0:
-            parts.append(f"{waiting} to come")
-        if self._stopping():
-            parts.append(STOPPING)
-        return Group(*parts)
+        return Group(table, *outlook(waiting, self._stopping()))
+
+
+def sweep_table(results: Results, parts: Sequence[Part], sign: str) -> Table:
+    """The scores of all parts, over their seeds."""
+    table = bare_table("part", "algorithm")
+    for heading in ("seeds", "test"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    scores: dict[tuple[str, str], list[float]] = {}
+    for row in results.rows:
+        scores.setdefault((row.part, row.algorithm), []).append(row.score / 100)
+    for part in parts:
+        for algorithm in part.config.algorithms:
+            own = scores.get((part.source.part, algorithm), [])
+            error = get(algorithm).spec.scored_by_error
+            table.add_row(part.name.part, algorithm, str(len(own)), scored(own, sign, error=error))
+    return table

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, NoReturn
+from typing import IO, Any
 
 from rich.console import Console
+from rich.table import Table
 
 PIPE_WIDTH = 120
 """Columns where there is no terminal to ask."""
@@ -15,6 +16,22 @@ PIPE_WIDTH = 120
 def complain(text: str) -> None:
     """Say what is wrong, on one line of the standard error."""
     print(f"algorist: error: {text}", file=sys.stderr)
+
+
+def silence(file: IO[str]) -> None:
+    """Let a file that nobody reads any more take what is still written, and lose it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+
+
+GAP = 2
+"""Columns between two of a table."""
+
+
+def bare_table(*headings: str, show_header: bool = True) -> Table:
+    """A table without lines."""
+    return Table(
+        *headings, box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=show_header
+    )
 
 
 class Terminal(Console):
@@ -45,6 +62,7 @@ class Terminal(Console):
         """The sign before an error, where it can be written."""
         return "±" if self.encoding.startswith("utf") else "+-"
 
-    def on_broken_pipe(self) -> NoReturn:
-        """Let the caller decide: a reader that has seen enough (`| head`) is no error."""
-        raise BrokenPipeError
+    def on_broken_pipe(self) -> None:
+        """Go on in silence: a reader that has seen enough (`| head`) does not end the work."""
+        self.quiet = True
+        silence(self.file)

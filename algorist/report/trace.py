@@ -11,12 +11,11 @@ from rich.text import Text
 
 from algorist.batch import Batch
 from algorist.report.notation import Values
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import GAP, Terminal, bare_table
 from algorist.spec import Kind, Location, Stage
 
 CHANGED = "bold yellow"
 _MARK = "*"
-_GAP = 2
 _STEP = "step"
 _CHANGES_WIDTH = 40
 
@@ -66,7 +65,7 @@ def show_steps(terminal: Terminal, hints: Sequence[Values], rows: Sequence[int])
 
 def _show_stage(terminal: Terminal, batch: Batch, stage: Stage, sample: int) -> None:
     """Inputs or outputs: a line each, graphs as matrices where there is room."""
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
+    table = bare_table(show_header=False)
     for name, array in batch.at(stage).items():
         values = Values.of(batch.spec[name], array[sample : sample + 1])
         table.add_row(Text(f"{stage} {name}", "bold"), _value(values, terminal.width - 20))
@@ -90,7 +89,7 @@ def _value(values: Values, width: int) -> Text:
 
 
 def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
-    count, room = values.numbers[0].size, terminal.width - len(_STEP) - _GAP
+    count, room = values.numbers[0].size, terminal.width - len(_STEP) - GAP
     if values.feature.location == Location.EDGE or count * 2 > room:
         return _changes_column(values, rows)
     cell = values.width
@@ -135,16 +134,16 @@ def _side_by_side(columns: Sequence[_Column], width: int) -> list[list[_Column]]
     groups: list[list[_Column]] = []
     room = 0
     for column in columns:
-        room -= column.width + _GAP
+        room -= column.width + GAP
         if room < 0 or not groups:
             groups.append([])
-            room = width - len(_STEP) - _GAP - column.width - _GAP
+            room = width - len(_STEP) - GAP - column.width - GAP
         groups[-1].append(column)
     return groups
 
 
 def _table(columns: Sequence[_Column], rows: Sequence[int]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table = bare_table()
     table.add_column(_STEP, justify="right", no_wrap=True, overflow="crop")
     for column in columns:
         table.add_column(Text(column.heading), no_wrap=True, overflow="crop")

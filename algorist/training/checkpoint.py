@@ -89,6 +89,13 @@ def newest(folder: Path) -> Checkpoint:
     raise ValueError(f"{folder}: there is no checkpoint to resume from; start anew")
 
 
+def drop_after(folder: Path, step: int) -> None:
+    """Remove the checkpoints of later steps, which a run that goes on after one will take again."""
+    for path in written(folder):
+        if int(path.name) > step:
+            shutil.rmtree(path)
+
+
 def is_in(folder: Path) -> bool:
     """Whether a checkpoint lies in this very folder."""
     return (folder / _STATE).exists()
@@ -134,6 +141,11 @@ def _shards(tensors: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
 def written(folder: Path) -> list[Path]:
     """All checkpoints in a folder, newest first: none is half written, but some may be damaged."""
     return sorted((p for p in folder.glob("[0-9]*") if p.is_dir()), reverse=True)
+
+
+def steps(folder: Path) -> list[int]:
+    """The steps of all checkpoints in a folder, newest first."""
+    return [int(path.name) for path in written(folder)]
 
 
 def _digest(content: bytes) -> str:

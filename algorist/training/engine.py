@@ -6,7 +6,7 @@ captures the very same step as a CUDA graph, once for each shape of windows, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import cycle
 from typing import NamedTuple
@@ -15,17 +15,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algorist.data.chunks import Cursor
 from algorist.kernels.fused.streams import on
 from algorist.model import objective
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.net import Net
 from algorist.model.scan import Carry
-from algorist.model.window import Window, tight
+from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.feed import Portion
+from algorist.training.fitting import fitted, snug
+from algorist.training.lessons import Lesson, Place, lesson
 from algorist.training.optimiser import Optimiser
-from algorist.training.packing import Packed, Shape, packed
+from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.spent import Spent
 
@@ -33,63 +34,6 @@ PerSeed = list[float]
 
 _BERTHS = 8
 """How many lessons may be on their way to a GPU: whoever captures another step waits for them."""
-
-
-class Place(NamedTuple):
-    """Whose turn it is: an algorithm at one size. Each has chunks of its own."""
-
-    algorithm: str
-    size: int
-
-
-class Lesson(NamedTuple):
-    """A window, ready to be learnt from."""
-
-    place: Place
-    packed: Packed
-    cursors: Sequence[Cursor] = ()
-
-    @property
-    def shape(self) -> tuple[Place, Shape]:
-        """What a captured step serves: a place, and windows of one shape."""
-        return self.place, self.packed.layout.shape
-
-
-def lesson(portion: Portion, fit: Callable[[Window], Window]) -> Lesson:
-    """All that can be done before a portion's turn comes, on any thread."""
-    place = Place(portion.algorithm, portion.size)
-    return Lesson(place, packed(fit(portion.window)), portion.cursors)
-
-
-def snug(window: Window) -> Window:
-    """Whole trajectories in as few lanes as they fit into, where that saves an eighth or more."""
-    if window.is_first is not None:  # chunks have no room to spare
-        return window
-    return tight(window, lambda needed: rounded_up(needed, 3))
-
-
-def fitted(window: Window) -> Window:
-    """A window in one of few shapes, so that few graphs serve all windows.
-
-    Whole trajectories are given up to an eighth more steps, and as few lanes as they fit into: 1,
-    2, 3, 4, 6, ... Chunks all have the same number of steps and lanes; their ends become once,
-    twice, three, four, six, ... times as many as there are lanes.
-    """
-    lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
-    if window.is_first is None:
-        longer = window.padded(rounded_up(window.steps, 4), ends)
-        return tight(longer, lambda needed: rounded_up(needed, 2))
-    return window.padded(window.steps, lanes * rounded_up(-(-ends // lanes), 2))
-
-
-def rounded_up(number: int, digits: int) -> int:
-    """The next number that has only so many binary digits before zeros.
-
-    >>> [rounded_up(number, 2) for number in (1, 3, 5, 7, 13, 100)]
-    [1, 3, 6, 8, 16, 128]
-    """
-    unit = 1 << max(number.bit_length() - digits, 0)
-    return -(-number // unit) * unit
 
 
 class Engine:
@@ -311,9 +255,9 @@ class CapturedEngine(Engine):
             parameter.grad = gradients.get(name)
 
     def _apply_gradients(self) -> None:
+        self._set_gradients(self._gradients)  # an attempt before may have left others
         self.optimiser.update()
         torch._foreach_zero_(list(self._gradients.values()))
-        self._set_gradients(self._gradients)
 
 
 class _Step(NamedTuple):

@@ -1,4 +1,4 @@
-"""Lessons to come: what must be known to prepare them, here or in another process."""
+"""Lessons, and those to come: what must be known to prepare them, here or in another process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,35 @@ from typing import NamedTuple
 from algorist.data.chunks import Cursor
 from algorist.model.window import Window
 from algorist.training.config import Config
-from algorist.training.engine import Lesson, lesson
 from algorist.training.feed import Feed, Portion
+from algorist.training.packing import Packed, Shape, packed
 from algorist.training.parallel import ALL, Share
+
+
+class Place(NamedTuple):
+    """Whose turn it is: an algorithm at one size. Each has chunks of its own."""
+
+    algorithm: str
+    size: int
+
+
+class Lesson(NamedTuple):
+    """A window, ready to be learnt from."""
+
+    place: Place
+    packed: Packed
+    cursors: Sequence[Cursor] = ()
+
+    @property
+    def shape(self) -> tuple[Place, Shape]:
+        """What a captured step serves: a place, and windows of one shape."""
+        return self.place, self.packed.layout.shape
+
+
+def lesson(portion: Portion, fit: Callable[[Window], Window]) -> Lesson:
+    """All that can be done before a portion's turn comes, on any thread."""
+    place = Place(portion.algorithm, portion.size)
+    return Lesson(place, packed(fit(portion.window)), portion.cursors)
 
 
 class Turn(NamedTuple):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from algorist.algorithms import algorithms
-from algorist.errors import UnregisteredError, shell
+from algorist.errors import UnregisteredError
 from algorist.model.learner import Learner, read
+from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
@@ -79,8 +81,15 @@ def members(source: Path | str) -> dict[str, str]:
 def _saved_in(folder: Path) -> dict[str, str]:
     """The runs and files in a folder that have the names of algorithms."""
     there = sorted(folder.iterdir()) if folder.is_dir() else []
-    saved = [path for path in there if is_run(path) or path.suffix == SAVED]
-    return {path.stem: str(path) for path in saved if path.stem in algorithms()}
+    found: dict[str, str] = {}
+    for path in there:
+        name = path.name.removesuffix(SAVED)
+        if name not in algorithms() or not (is_run(path) or path.suffix == SAVED):
+            continue
+        if name in found:
+            raise ValueError(f"{folder}: got {found[name]} and {path}, expected one for {name}")
+        found[name] = str(path)
+    return found
 
 
 def not_begun(source: Path | str) -> list[str]:
@@ -109,6 +118,16 @@ def expect_no_run(folder: Path) -> None:
         )
 
 
+def expect_run(folder: Path) -> None:
+    """Complain about a folder that holds no run, or several."""
+    if is_each(folder):
+        _expect_one(folder)
+    if not is_run(folder):
+        raise ValueError(
+            f"{folder}: there is no run here (no {CONFIG}); start one (algorist train)"
+        )
+
+
 def _expect_one(source: Path | str) -> None:
     """Complain about a name of several learners where one is needed."""
     several = members(source)
@@ -119,12 +138,7 @@ def _expect_one(source: Path | str) -> None:
 
 def newest(folder: Path) -> Checkpoint:
     """The newest whole checkpoint of the run in a folder, or what was packed into it."""
-    if is_each(folder):
-        _expect_one(folder)
-    if not is_run(folder):
-        raise ValueError(
-            f"{folder}: there is no run here (no {CONFIG}); start one (algorist train)"
-        )
+    expect_run(folder)
     checkpoints = folder / CHECKPOINTS
     if checkpoint.written(checkpoints) or not checkpoint.is_in(folder):
         return restored(checkpoint.newest(checkpoints))
@@ -170,7 +184,7 @@ def best_learner(
         "steps": step,
         "replicas": [
             # Before the first validation there is no score, and JSON knows no infinity.
-            {"seed": seed, "step": best, "validation": score if best else None}
+            {"seed": seed, "step": best, "validation": score if isfinite(score) else None}
             for seed, best, score in replicas
         ],
     }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import torch
 
@@ -21,8 +22,8 @@ from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
-from algorist.training.engine import Lesson, Place
 from algorist.training.feed import Feed, Portion
+from algorist.training.lessons import Lesson, Place
 from algorist.training.packing import Shape
 from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
@@ -65,7 +66,7 @@ class StepCost:
     """The first step: kernels are compiled, graphs captured."""
     again_s: float
     """The first step of another net: graphs are captured, kernels are there."""
-    peak_mb: float
+    memory_mb: float
     """On a GPU all that is reserved for this net, on a CPU the most that the process ever had."""
     kernels: list[Kernel] = field(default_factory=list)
     """By time, if they were asked for."""
@@ -102,7 +103,7 @@ def step_cost(
         samples_per_second=config.data.batch_size * replicas / seconds,
         first_s=first,
         again_s=again,
-        peak_mb=clocks.kept_mb(device),
+        memory_mb=clocks.kept_mb(device),
         kernels=_kernels(step, device) if profile else [],
     )
 
@@ -172,7 +173,8 @@ class TrainingCost:
     steps: int
     projected_minutes: float
     """All so many steps, with what makes them ready."""
-    peak_mb: float
+    memory_mb: float
+    """On a GPU all that is reserved at the end, on a CPU the most that the process ever had."""
 
 
 def training_cost(
@@ -188,52 +190,31 @@ def training_cost(
     In a slot, others train at the same time: then all times and the memory are those with them.
     """
     check_cycles(config, warm_up, cycles)
-    device = torch.device(computing.device)
-    with CAPTURES:
-        clocks.tidy(device)
-    start = time.perf_counter()
-    trainer = _Watched(config, computing, slot=slot)
-    with closing(trainer.run()) as run:
-        for _ in range(warm_up):
-            next(run)
-        trainer.validate()
-        ready = time.perf_counter() - start
-        early, trainer.times = trainer.times, _Times()
-        starved = trainer.starved
-        elapsed = clocks.seconds(lambda: [next(run) for _ in range(cycles)], device)
-        starved = trainer.starved - starved
-    late = trainer.times
-    elapsed -= sum(late.captures.values())
-    learning = (elapsed - sum(late.validations)) / cycles
-    if not late.validations:
-        trainer.validate()
-    validation = statistics.fmean(late.validations)
-    steps, every = config.schedule.steps, config.schedule.validate_every
-    cycle = learning + validation / every
-    captures = early.captures | late.captures
+    seen = _seen(config, computing, slot, warm_up, cycles)
+    captures = seen.early.captures | seen.late.captures
     (slowest, _), slowest_s = max(captures.items(), key=lambda capture: capture[1])
-    late_s = sum(late.captures.values())
+    late_s, validation = sum(seen.late.captures.values()), statistics.fmean(seen.late.validations)
+    steps, every = config.schedule.steps, config.schedule.validate_every
+    cycle = seen.learning_s / cycles + validation / every
     samples = len(config.algorithms) * len(config.seeds) * config.data.batch_size
-    with CAPTURES:
-        kept = clocks.kept_mb(device)
     return TrainingCost(
         algorithms=config.algorithms,
         replicas=len(config.seeds),
         cycles=cycles,
-        ready_s=ready,
+        ready_s=seen.ready_s,
         captures=len(captures),
         slowest_capture=slowest,
         slowest_capture_s=slowest_s,
-        late_captures=len(late.captures),
+        late_captures=len(seen.late.captures),
         late_s=late_s,
         cycle_ms=1000 * cycle,
         validation_s=validation,
         validation_share=validation / every / cycle,
-        waiting_share=starved / elapsed,
+        waiting_share=seen.waiting_share,
         samples_per_second=samples / cycle,
         steps=steps,
-        projected_minutes=(ready + late_s + steps * cycle) / 60,
-        peak_mb=kept,
+        projected_minutes=(seen.ready_s + late_s + steps * cycle) / 60,
+        memory_mb=seen.memory_mb,
     )
 
 
@@ -304,6 +285,47 @@ class _Watched(Trainer):
         return report
 
 
+class _Seen(NamedTuple):
+    """What was measured while a net was trained."""
+
+    ready_s: float
+    early: _Times
+    """In the warm-up."""
+    late: _Times
+    learning_s: float
+    """All cycles after the warm-up, without captures and validations."""
+    waiting_share: float
+    memory_mb: float
+
+
+def _seen(
+    config: Config, computing: Computing, slot: Slot | None, warm_up: int, cycles: int
+) -> _Seen:
+    """Train a fresh net for some cycles, after the warm-up."""
+    device = torch.device(computing.device)
+    with CAPTURES:
+        clocks.tidy(device)
+    start = time.perf_counter()
+    trainer = _Watched(config, computing, slot=slot)
+    with closing(trainer.run()) as run:
+        for _ in range(warm_up):
+            next(run)
+        trainer.validate()
+        ready = time.perf_counter() - start
+        early, trainer.times = trainer.times, _Times()
+        waited = trainer.spent["waiting"]
+        elapsed = clocks.seconds(lambda: [next(run) for _ in range(cycles)], device)
+        waited = trainer.spent["waiting"] - waited
+    late = trainer.times
+    elapsed -= sum(late.captures.values())
+    learning = elapsed - sum(late.validations)
+    if not late.validations:
+        trainer.validate()
+    with CAPTURES:
+        memory = clocks.kept_mb(device)
+    return _Seen(ready, early, late, learning, waited / elapsed, memory)
+
+
 @dataclass(frozen=True)
 class EvaluationCost:
     """What it costs to score a learner on one set of problems."""
@@ -318,7 +340,8 @@ class EvaluationCost:
     """Reading the problems, or drawing them if they are not on disk."""
     score_s: float
     """The learner's answers, their scores, and which of them are right."""
-    peak_mb: float
+    memory_mb: float
+    """The most at any time; on a CPU that the process ever had."""
 
 
 def evaluation_cost(
@@ -339,5 +362,5 @@ def evaluation_cost(
         replicas=learner.net.replicas,
         data_s=drawn,
         score_s=scored,
-        peak_mb=clocks.peak_mb(device),
+        memory_mb=clocks.peak_mb(device),
     )

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from algorist.atomic import held, replace_text, replacing, whole_lines
+from algorist.atomic import held, replace_text, whole_lines
 from algorist.data.preparing import prepared
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
@@ -23,6 +23,7 @@ from algorist.training.loading import (
     TIMES,
     config_in,
     expect_no_run,
+    expect_run,
     newest,
 )
 from algorist.training.parallel import ALONE, Peers
@@ -51,6 +52,8 @@ class Run:
 
     def __init__(self, folder: Path, trainer: Trainer):
         self.folder, self.trainer = folder, trainer
+        self._saved = trainer.step
+        """The step of the newest checkpoint that this run has written or was read from."""
 
     @classmethod
     def start(
@@ -66,9 +69,13 @@ class Run:
         expect_no_run(folder)
         with _prepared(config, slot, peers):
             run = cls(folder, Trainer(config, computing, slot=slot, peers=peers))
-        run.save()
-        # Last, so that a folder with this file can be resumed and one without it started anew.
-        run._save_config()
+        folder.mkdir(parents=True, exist_ok=True)
+        with _claimed(folder, peers):
+            if peers.is_first:
+                expect_no_run(folder)  # which another process may have begun in the meantime
+            run.save()
+            # Last, so that a folder with this file can be resumed and one without it started anew.
+            run._save_config()
         return run
 
     @classmethod
@@ -87,21 +94,22 @@ class Run:
         its weights goes over so many steps from now on.
         """
         folder = Path(folder)
-        saved = newest(folder)
-        with _claimed(folder, peers):  # nobody else goes on with it
-            pass
-        config = config_in(folder, saved.state["config"])
-        _expect_unchanged(folder / CONFIG, config)
-        with _prepared(config, slot, peers):
-            trainer = Trainer.resume(saved, computing, slot, peers)
-        run = cls(folder, trainer)
-        run._forget_after(trainer.step)
+        expect_run(folder)
         given = {"steps": steps, "average": average}
         changes = {name: number for name, number in given.items() if number is not None}
-        if changes:
-            trainer.reschedule(**changes)
-            run.save()
-            run._save_config()
+        with _claimed(folder, peers):
+            saved = newest(folder)
+            config = config_in(folder, saved.state["config"])
+            _expect_unchanged(folder / CONFIG, config)
+            with _prepared(config, slot, peers):
+                trainer = Trainer.resume(saved, computing, slot, peers)
+            if changes:
+                trainer.reschedule(**changes)
+            run = cls(folder, trainer)
+            run._forget_after(trainer.step)
+            if changes:
+                run.save()
+                run._save_config()
         return run
 
     def train(
@@ -113,6 +121,7 @@ class Run:
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
         with _claimed(self.folder, self.trainer.peers):
+            self._expect_no_other()
             self._train(list(logs), observe, should_stop)
         return self.trainer.step == self.trainer.config.schedule.steps
 
@@ -123,6 +132,8 @@ class Run:
         should_stop: Callable[[], bool],
     ) -> None:
         trainer = self.trainer
+        if trainer.spent.since:  # in a sitting before
+            trainer.spent.start_anew()
         every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
@@ -142,6 +153,15 @@ class Run:
             self.save()
         self._note_times(first)
 
+    def _expect_no_other(self) -> None:
+        """Complain if another process has gone on with the run since it was read."""
+        there = checkpoint.steps(self.folder / CHECKPOINTS)
+        if self.trainer.peers.is_first and there and there[0] != self._saved:
+            raise ValueError(
+                f"{self.folder}: another process has trained it from step {self._saved} to "
+                f"{there[0]}; resume it again"
+            )
+
     def save(self) -> None:
         """Write a checkpoint and the best model so far."""
         with self.trainer.spent.on("saving"):
@@ -150,8 +170,8 @@ class Run:
             if not self.trainer.peers.is_first:
                 return
             checkpoint.write(self.folder / CHECKPOINTS, now)
-            with replacing(self.folder / BEST) as temporary:
-                self.trainer.best_learner().save(temporary)
+            self._saved = now.step
+            self.trainer.best_learner().save(self.folder / BEST)
 
     def _save_config(self) -> None:
         if self.trainer.peers.is_first:
@@ -178,8 +198,11 @@ class Run:
             replace_text(file, "".join([*before, _line(now)]))
 
     def _forget_after(self, step: int) -> None:
-        """Drop reports of steps that will be taken again."""
-        if self.trainer.peers.is_first and self.metrics.exists():
+        """Drop what is left of steps that will be taken again."""
+        if not self.trainer.peers.is_first:
+            return
+        checkpoint.drop_after(self.folder / CHECKPOINTS, step)
+        if self.metrics.exists():
             kept = [report for report in read_metrics(self.metrics) if report.step <= step]
             replace_text(self.metrics, "".join(_line(asdict(report)) for report in kept))
 
@@ -199,7 +222,9 @@ def _claimed(folder: Path, peers: Peers) -> Iterator[None]:
 def _expect_unchanged(file: Path, config: Config) -> None:
     """Complain if somebody has changed settings that a run goes by from its beginning."""
     written = config_in(file.parent, file.read_text())
-    written = replace(written, schedule=config.schedule)  # which may be behind its checkpoint
+    # What can be given anew may be behind its checkpoint.
+    later = {"steps": config.schedule.steps, "average": config.schedule.average}
+    written = replace(written, schedule=replace(written.schedule, **later))
     before, now = _flat(config), _flat(written)
     changed = [name for name in before if before[name] != now[name]]
     if changed:

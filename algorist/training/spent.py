@@ -18,6 +18,10 @@ class Spent:
     """Seconds since a training began to learn, by what else they were spent on."""
 
     def __init__(self) -> None:
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Count from now on."""
         self._made, self._begun = time.perf_counter(), 0.0
         self._seconds = dict.fromkeys(_PURPOSES, 0.0)
 

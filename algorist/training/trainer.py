@@ -17,18 +17,20 @@ from torch import Tensor
 from algorist.data import official
 from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
+from algorist.errors import counted
 from algorist.evaluation.evaluate import Examination
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner
 from algorist.model.net import Net
 from algorist.model.scan import Carry
+from algorist.plugins import shell
 from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
-from algorist.training.engine import CapturedEngine, Engine, Lesson, PerSeed, Place
+from algorist.training.engine import CapturedEngine, Engine, PerSeed
 from algorist.training.feed import Feed
-from algorist.training.lessons import Syllabus
+from algorist.training.lessons import Lesson, Place, Syllabus
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
@@ -98,16 +100,16 @@ class Trainer:
         self.step = 0
         self._cursors: dict[Place, Sequence[Cursor]] = {}
         self._summed_steps = 0
-        self.best_scores: PerSeed = [-math.inf] * len(config.seeds)
-        self.best_steps = [0] * len(config.seeds)
-        self.best = {name: p.detach().clone() for name, p in self.net.named_parameters()}
-        self.average = self._new_average()
-        self._validation: _Validation | None = None
+        self._begin_judging()
 
-    def _new_average(self) -> Average | None:
-        """The mean of the weights from now on, if one is wanted."""
-        steps = self.config.schedule.average
-        return Average(self.learner, steps) if steps else None
+    def _begin_judging(self) -> None:
+        """Judge the weights from now on, or their mean, if one is wanted; none is the best yet."""
+        steps, seeds = self.config.schedule.average, len(self.config.seeds)
+        self.average = Average(self.learner, steps) if steps else None
+        self.best_scores: PerSeed = [-math.inf] * seeds
+        self.best_steps = [self.step] * seeds
+        self.best = {name: p.detach().clone() for name, p in self.judged.net.named_parameters()}
+        self._validation: _Validation | None = None
 
     @property
     def judged(self) -> Learner:
@@ -119,11 +121,6 @@ class Trainer:
         """Where the net is trained."""
         return self.net.device
 
-    @property
-    def starved(self) -> float:
-        """The seconds in which the device had nothing to do, since data was not there yet."""
-        return self.spent["waiting"]
-
     def _own_graphs(self) -> Graphs:
         return self._slot.graphs() if self._slot else Graphs(self.device)
 
@@ -133,7 +130,8 @@ class Trainer:
         if given.replicas not in (1, own.replicas):
             raise ValueError(
                 f"processor_from: {source} has {given.replicas} replicas, "
-                f"expected 1 or as many as there are seeds, {own.replicas}"
+                f"expected 1 or as many as there are seeds, {own.replicas}; one alone: "
+                f"{shell('export', source, 'FILE', '--seed', 'N')}"
             )
         if _kind_of_processor(given) != _kind_of_processor(own):
             here = asdict(own.config)
@@ -274,16 +272,23 @@ class Trainer:
     def reschedule(self, **changes: int) -> None:
         """Train for so many `steps` in all, or `average` over others from now on.
 
-        Nothing before the last step depends on how many there are.
+        Nothing before the last step depends on how many there are. Of a new mean the best is to be
+        kept, whatever scored better without it.
         """
         before, schedule = self.config.schedule, replace(self.config.schedule, **changes)
         if "steps" in changes and schedule.steps <= self.step:
             raise ValueError(
                 f"steps: got {schedule.steps}, expected more than the {self.step} that are done"
             )
+        has_new_mean = schedule.average != before.average
+        if has_new_mean and schedule.steps <= self.step:
+            raise ValueError(
+                f"average: got {schedule.average}, but all {counted(self.step, 'step')} are done, "
+                "expected more steps too"
+            )
         self.config = replace(self.config, schedule=schedule)
-        if schedule.average != before.average:
-            self.average, self._validation = self._new_average(), None
+        if has_new_mean:
+            self._begin_judging()
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import os
+import pickle
 import select
 import signal
 from collections.abc import Iterator, Sequence
@@ -24,8 +25,7 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.training.engine import Lesson, Place
-from algorist.training.lessons import Syllabus
+from algorist.training.lessons import Lesson, Place, Syllabus
 from algorist.training.packing import Layout, Packed, shape_of
 
 Message = tuple[int, tuple[Place, Layout] | None, Sequence[Cursor]]
@@ -212,7 +212,7 @@ class _Worker:
             except (BrokenPipeError, ConnectionResetError):
                 raise
             except Exception as error:
-                pipe.send(error)
+                pipe.send(_sendable(error))
 
     def _messages(self, syllabus: Syllabus) -> Iterator[Message]:
         """What tells of each lesson of this worker. Its bytes are put into the room."""
@@ -232,3 +232,11 @@ class _Worker:
             layout.write(window, self._content(layout.size))
             self._taken += 1
             yield numbers[shape], new, portion.cursors
+
+
+def _sendable(error: Exception) -> Exception:
+    """An error as another process can read it: it itself, or what it says."""
+    try:
+        return pickle.loads(pickle.dumps(error))
+    except Exception:  # such are errors with arguments of their own
+        return RuntimeError(f"{type(error).__name__}: {error}")

@@ -28,9 +28,9 @@ def _resources(samples: int, n: int, h: int) -> dict[str, int]:
     multiprocessor, unless there are few of them: then more weights are fetched ahead.
     """
     cut = tiles(n)
-    alone = h <= 128 and samples * cut.blocks(n) <= ALONE
+    alone = samples * cut.blocks(n) <= ALONE
     return {
-        "H": h, "C": min(h, max(16, 4096 // h)), "R": cut.receivers, "N": cut.senders,
+        "H": h, "C": min(h, 4096 // h), "R": cut.receivers, "N": cut.senders,
         "num_warps": cut.receivers * cut.senders // 16, "num_stages": 3 if alone else 2,
     }  # fmt: skip
 

@@ -3,8 +3,6 @@
 import { element } from "./dom.js";
 import { counted } from "./trace.js";
 
-const MAY_BREAK = "\u200b";
-
 export function summary(trace, go) {
   const { answer, share, mistake, algorithm, family, description } = trace.data;
   const hints =
@@ -13,7 +11,7 @@ export function summary(trace, go) {
     element(
       "div",
       { class: "about" },
-      element("h1", { "data-name": algorithm }, algorithm.replaceAll("_", `_${MAY_BREAK}`)),
+      element("h1", { "data-name": algorithm }, ...breakable(algorithm)),
       element("p", { class: "family" }, `${family.replaceAll("_", " ")} · ${size(trace)}`),
       element("p", { class: "description" }, description),
     ),
@@ -88,4 +86,10 @@ function bothAnswers({ net, algorithm, right }) {
       ),
     ),
   );
+}
+
+// A name whose lines may end after each _; what is copied is the name alone.
+function breakable(name) {
+  const [first, ...others] = name.split("_");
+  return [first, ...others.flatMap((part) => ["_", element("wbr"), part])];
 }

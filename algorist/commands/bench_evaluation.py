@@ -1,0 +1,85 @@
+"""`algorist bench evaluation`: tests on the benchmark's fixed sets."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import algorist
+from algorist.commands.arguments import MODEL, computing, known, loaded, names
+from algorist.commands.bench_rows import Table, one_by_one, sums
+from algorist.data import official
+from algorist.errors import positive
+from algorist.report.terminal import Terminal
+
+if TYPE_CHECKING:
+    from algorist.model.learner import Learner
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what can be given."""
+    from algorist.commands.settings import add_recipe, add_settings
+
+    parser.add_argument(
+        "model",
+        nargs="?",
+        metavar="MODEL",
+        help=f"{MODEL} (default: a fresh net)",
+    )
+    parser.add_argument(
+        "--algorithms", type=names, metavar="A,B", help="only these (default: all that it knows)"
+    )
+    parser.add_argument(
+        "--split",
+        choices=list(official.SPLITS),
+        default="test",
+        help="one of the benchmark's fixed sets (default: test)",
+    )
+    parser.add_argument("--samples", type=int, metavar="K", help="only the first K samples")
+    parser.add_argument("--replicas", type=int, metavar="N", help="of a fresh net (default: 1)")
+    add_recipe(parser)
+    add_settings(parser, ("model", "convention"))
+
+
+def run(arguments: Namespace, terminal: Terminal) -> int:
+    """A row for each algorithm."""
+    from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
+    from algorist.report.scores import first_samples
+    from algorist.training.measuring import evaluation_cost
+
+    if arguments.samples is not None:
+        positive("samples", arguments.samples)
+    draw = first_samples(arguments.split, arguments.samples)
+    learner = _given(arguments) if arguments.model is not None else _fresh(arguments)
+    measures = [
+        (name, partial(evaluation_cost, learner, name, draw))
+        for name in known(arguments.algorithms or (), learner.algorithms)
+    ]
+    totals = partial(sums, ("data_s", "score_s"))
+    table = Table(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, totals)
+    return one_by_one(measures, table, arguments, terminal)
+
+
+def _given(arguments: Namespace) -> Learner:
+    """The saved learner, which cannot be told what it is made of."""
+    from algorist.training.recipes import USUAL_RECIPE
+
+    settings = [place.split(".")[1] for place in vars(arguments) if "." in place]
+    fresh: dict[str, Any] = {"replicas": None, "recipe": USUAL_RECIPE, "without": []}
+    settings += [name for name, usual in fresh.items() if getattr(arguments, name) != usual]
+    for name in settings:
+        flag = name.replace("_", "-")
+        raise ValueError(f"--{flag}: only a fresh net has it, expected no MODEL")
+    return loaded(arguments.model, arguments)
+
+
+def _fresh(arguments: Namespace) -> Learner:
+    from algorist.commands.settings import configured
+    from algorist.training.loading import new_learner
+
+    count = 1 if arguments.replicas is None else positive("replicas", arguments.replicas)
+    config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
+    learner = new_learner(config)
+    computing(arguments).apply(learner.net)
+    return learner

@@ -1,0 +1,90 @@
+"""`algorist bench training`: trainings, with data and validation."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from algorist.commands.arguments import add_at_once, add_tasks, computing
+from algorist.commands.bench_rows import Named, Table, measured, sums
+from algorist.report.terminal import Terminal
+
+if TYPE_CHECKING:
+    from algorist.training.config import Config
+    from algorist.training.measuring import TrainingCost
+    from algorist.training.slots import Slots
+
+_HELP = {
+    "cycles": "measure so many: in each, every task is read once",
+    "warm-up": "cycles before those, in which most shapes are captured",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what can be given."""
+    from algorist.commands.settings import add_settings
+    from algorist.commands.train import add_start
+
+    add_tasks(parser)
+    parser.add_argument(
+        "--each", action="store_true", help="a net for each task, one after the other"
+    )
+    add_at_once(parser, "with --each; default: 1")
+    for name, default in (("cycles", 300), ("warm-up", 10)):
+        parser.add_argument(
+            f"--{name}",
+            type=int,
+            default=default,
+            metavar="N",
+            help=f"{_HELP[name]} (default: {default})",
+        )
+    add_start(parser)
+    add_settings(parser)
+
+
+def run(arguments: Namespace, terminal: Terminal) -> int:
+    """A row for all tasks together, or for each of them."""
+    from algorist.commands.settings import configured
+    from algorist.commands.train import named_tasks
+    from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
+    from algorist.training.measuring import check_cycles, minutes_together
+    from algorist.training.slots import Slots, number_of_slots
+
+    if arguments.at_once is not None and not arguments.each:
+        raise ValueError("--at-once: it is for several nets, expected --each too")
+    chosen, how = named_tasks(arguments), computing(arguments)
+    groups = [[name] for name in chosen] if arguments.each else [chosen]
+    configs = [configured(arguments, group, arguments.seeds) for group in groups]
+    check_cycles(configs[0], arguments.warm_up, arguments.cycles)
+    at_once = 1 if arguments.at_once is None else arguments.at_once
+    count = min(number_of_slots(at_once, how), len(configs))
+
+    def totals(costs: list[TrainingCost]) -> dict[str, float]:
+        together = {"at_once": count, "projected_minutes": minutes_together(costs, count)}
+        return sums(("ready_s", "late_s", "cycle_ms"), costs) | together
+
+    table = Table(TRAINING_HEADINGS, training_cells, partial(training_sums, count), totals)
+    names = [_title(config.algorithms) for config in configs]
+    with Slots(count, how) as slots:
+        outcomes = _trained(names, configs, slots, arguments)
+        return measured(names, outcomes, table, arguments, terminal)
+
+
+def _trained(
+    names: Sequence[str], configs: Sequence[Config], slots: Slots, arguments: Namespace
+) -> Named:
+    """Measure trainings, as many at once as there are slots."""
+    from algorist.training.measuring import training_cost
+
+    times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
+    how = computing(arguments)
+    tasks = [partial(training_cost, config, how, **times) for config in configs]
+    with Terminal(stderr=True).status("measuring"):
+        for outcome in slots.outcomes(tasks):
+            yield names[outcome.place], outcome
+
+
+def _title(algorithms: Sequence[str]) -> str:
+    return algorithms[0] if len(algorithms) == 1 else f"{len(algorithms)} algorithms"
