@@ -264,7 +264,7 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
     sittings = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
     seconds = sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings)
     assert len(sittings) == 2
-    assert rows_of(tmp_path)[-1].seconds == pytest.approx(seconds, abs=0.06)
+    assert rows_of(tmp_path)[-1].seconds == pytest.approx(seconds, abs=0.001)
     assert known(rows_of(tmp_path)) == known(rows_of(done))
 
 

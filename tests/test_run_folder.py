@@ -187,7 +187,7 @@ def test_each_sitting_counts_its_own_time(tmp_path):
     run = Run.start(tmp_path, small.training("bfs", steps=6, schedule=SCHEDULE))
     run.train(should_stop=lambda: run.trainer.step == 3)
     run.train()
-    assert 0 < trained_seconds(tmp_path) <= time.perf_counter() - start + 0.1
+    assert 0 < trained_seconds(tmp_path) <= time.perf_counter() - start + 0.01
 
 
 def test_nobody_holds_a_file_that_its_last_holder_is_removing(tmp_path, monkeypatch):

@@ -264,7 +264,7 @@ def trained_seconds(folder: Path) -> float:
     """How long the run in a folder has been trained, in all sittings that came to an end."""
     file = folder / TIMES
     sittings = map(json.loads, whole_lines(file) if file.exists() else [])
-    return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 1)
+    return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 3)
 
 
 def _prepared(config: Config, slot: Slot | None, peers: Peers) -> AbstractContextManager:
