@@ -1,6 +1,7 @@
 """`algorist view`: it serves, or writes one file, and refuses the rest in a line."""
 
 import http.client
+import io
 import json
 import re
 import socket
@@ -15,6 +16,7 @@ import algorist
 from algorist.cli import _parser, main
 from algorist.commands import view
 from algorist.model.learner import Convention, Learner
+from algorist.viewer.app import FIRST
 from algorist.viewer.server import Server
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -75,10 +77,15 @@ def test_the_file_needs_nothing_else(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("heapsort 1 2", "heapsort: got it without --export, which it is for"),
-        ("--undirected", "--directed, --undirected: got it without --export"),
-        ("--seed 5", "--seed: got it without --export, which it is for"),
-        ("--random 5", "--random: got it without --export, which it is for"),
+        ("--undirected", "--directed, --undirected: got no algorithm, expected its name"),
+        ("--random 5", "--random: got no algorithm, expected its name and a problem"),
+        ("heapsort --seed 5", "--seed: got it without --random, which it is for"),
+        ("heapsort --graph no.csv", "--graph: got 'no.csv', expected a file that exists"),
+        ("heapsort --target 5", "--target: heapsort takes none, expected for example"),
+        ("heapsort 1 x", "VALUE: got 'x', expected a finite number"),
+        ("heapsorts 1", "unknown algorithm 'heapsorts': did you mean 'heapsort'?"),
+        ("bfs", "unknown algorithm 'bfs'"),
+        ("heapsort --random 65", "n: got 65, expected a whole number from 1 to 64"),
         ("--export a.html", "--export: got no algorithm, expected its name and a problem"),
         ("heapsort --export a.html", "heapsort: got no problem, expected for example"),
         ("heapsort 1 x --export a.html", "VALUE: got 'x', expected a finite number"),
@@ -122,11 +129,12 @@ def test_the_usual_port_gives_way(run, monkeypatch):
     assert f":{view.PORT}/" not in out
 
 
-def test_it_serves_until_it_is_interrupted(run, monkeypatch):
-    answers, opened = [], []
+@pytest.fixture
+def visited(monkeypatch):
+    """What the list of algorithms was, when the server was asked for it; then came Ctrl-C."""
+    answers = []
 
     def visited(self):
-        """Serve a visitor, then Ctrl-C."""
         thread = threading.Thread(target=super(Server, self).serve_forever, args=(0.02,))
         thread.start()
         connection = http.client.HTTPConnection("127.0.0.1", self.server_port, timeout=PATIENCE)
@@ -137,12 +145,59 @@ def test_it_serves_until_it_is_interrupted(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Server, "serve_forever", visited)
+    return answers
+
+
+def test_it_serves_until_it_is_interrupted(run, monkeypatch, visited):
+    opened = []
     monkeypatch.setattr(view.webbrowser, "open", opened.append)
     code, out, err = run("--port", "0")
     (address,) = re.findall(r"watch at (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)", out)
     assert (code, err, opened) == (0, "", [address])
-    assert answers[0]["model"] == "small"
-    assert [a["name"] for a in answers[0]["algorithms"]] == ["dijkstra", "heapsort"]
+    assert visited[0]["model"] == "small"
+    assert visited[0]["first"] == FIRST
+    assert [a["name"] for a in visited[0]["algorithms"]] == ["dijkstra", "heapsort"]
+
+
+ROADS = "home,sea,3\n"
+ALL = '{"key": [3, 1, 2]}'
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("heapsort", {"algorithm": "heapsort"}),
+        ("heapsort 5 2 9 1", {"algorithm": "heapsort", "fields": {"numbers": "5 2 9 1"}}),
+        (
+            "heapsort --random 5 --seed 2",
+            {"algorithm": "heapsort", "random": {"n": 5, "seed": 2}},
+        ),
+        (
+            "dijkstra --graph roads.csv --source sea",
+            {
+                "algorithm": "dijkstra",
+                "fields": {"graph": ROADS, "directed": "as usual", "source": "sea"},
+            },
+        ),
+        (
+            "dijkstra --undirected --graph - --source home",
+            {
+                "algorithm": "dijkstra",
+                "fields": {"graph": ROADS, "directed": "undirected", "source": "home"},
+            },
+        ),
+        (
+            "heapsort --inputs all.json",
+            {"algorithm": "heapsort", "fields": {"numbers": "", "inputs": ALL}},
+        ),
+    ],
+)
+def test_the_page_may_begin_with_a_problem(run, monkeypatch, visited, tmp_path, words, first):
+    (tmp_path / "roads.csv").write_text(ROADS)
+    (tmp_path / "all.json").write_text(ALL)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ROADS.encode())))
+    assert run(*words.split(), "--no-browser", "--port", "0")[::2] == (0, "")
+    assert visited[0]["first"] == {**FIRST, **first}
 
 
 @pytest.mark.parametrize("file", ["README.md", "docs/viewer.md"])
@@ -152,7 +207,7 @@ def test_commands_in_the_documentation_are_understood(file):
     assert commands
     for command in commands:
         arguments = _parser(command.split()).parse_args(command.split())
-        assert bool(arguments.export) == bool(arguments.values)
+        assert arguments.values or not arguments.export
 
 
 def test_the_help_has_examples(capsys):

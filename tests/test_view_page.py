@@ -3,6 +3,7 @@
 import re
 import shutil
 import threading
+from contextlib import contextmanager
 
 import pytest
 import small
@@ -13,7 +14,7 @@ from algorist.algorithms.array_inputs import keys
 from algorist.commands import forms
 from algorist.commands.arguments import of_family
 from algorist.model.learner import Convention, Learner
-from algorist.viewer.app import App
+from algorist.viewer.app import FIRST, App
 from algorist.viewer.pages import page as made_page
 from algorist.viewer.server import Server
 
@@ -34,20 +35,33 @@ ROADS = "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4"
 
 
 @pytest.fixture(scope="module")
-def app():
+def learners():
     learner = Learner.new(algorist.algorithms(), small.model(), Convention())
     small.lively(learner.net)
-    return App(learner.by_algorithm(), forms, "small")
+    return learner.by_algorithm()
+
+
+@pytest.fixture(scope="module")
+def app(learners):
+    return App(learners, forms, "small")
 
 
 @pytest.fixture(scope="module")
 def address(app):
+    with served(app) as address:
+        yield address
+
+
+@contextmanager
+def served(app):
     with Server(app) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield server.address
-        server.shutdown()
-        thread.join()
+        try:
+            yield server.address
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -508,6 +522,26 @@ def test_an_unknown_algorithm_in_the_address_is_the_usual_one(opened, address):
     page = opened(f"{address}#stage")
     assert page.url.endswith("#dijkstra")
     assert page.is_visible("h1[data-name=dijkstra]")
+
+
+def test_the_page_begins_with_the_problem_that_it_was_given(opened, learners):
+    app = App(learners, forms, "small")
+    fields = {"graph": ROADS, "directed": "as usual", "source": "sea"}
+    app.begin_with({"algorithm": "bellman_ford", "fields": fields})
+    with served(app) as address:
+        page = opened(address)
+        for _ in range(2):
+            assert page.is_visible("h1[data-name=bellman_ford]")
+            assert {name: page.input_value(f"#field-{name}") for name in fields} == fields
+            told = page.locator("#side-algorithm .node title").first.text_content()
+            assert told.startswith("node home\n")
+            page.reload()
+            ready(page)
+        choose(page, "heapsort")
+        page.reload()
+        ready(page)
+        assert page.is_visible("h1[data-name=heapsort]")
+        assert page.input_value("#n") == str(FIRST["random"]["n"])
 
 
 def test_a_server_that_did_not_answer_can_be_asked_again(opened, address):

@@ -7,6 +7,7 @@ same way, so that what is refused is refused in the same words. No field can nam
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from algorist.algorithms import Algorithm
 from algorist.commands import inputs
-from algorist.commands.files import Pasted
+from algorist.commands.files import Pasted, text_of
 from algorist.commands.inputs import Inputs
 from algorist.errors import unknown
 
@@ -71,9 +72,9 @@ def _with_example(field: Field, example: str) -> Field:
 
 
 def read(algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
-    """The problem that a filled form gives."""
+    """The problem that a filled form gives; `inputs` may be filled in even without a field."""
     given = inputs.nothing()
-    known = [field.name for field in fields(algorithm)]
+    known = {"inputs", *(field.name for field in fields(algorithm))}
     for name, text in texts.items():
         if name not in known:
             raise ValueError(f"{algorithm.name}: {unknown('field', name, known)}")
@@ -88,6 +89,34 @@ def read(algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
         else:
             setattr(given, name, text.strip())
     return inputs.problem(algorithm, given)
+
+
+def asked(algorithm: Algorithm, given: Namespace) -> dict[str, Any]:
+    """What the page asks its server for the problem of a command line, if there is one."""
+    named = inputs.given(given)
+    for name in named:
+        if name in _FIELDS and _FIELDS[name].lines > 1:
+            path = getattr(given, name)
+            setattr(given, name, Pasted(path, text_of(inputs.called(name), path)))
+    if not named:
+        return {"algorithm": algorithm.name}
+    inputs.problem(algorithm, given)  # refuses what makes no sense in the words of the command line
+    if given.random is not None:
+        random = {"n": given.random, "seed": given.seed or 0}
+        return {"algorithm": algorithm.name, "random": random}
+    form = {field.name: field.choices[0] if field.choices else "" for field in fields(algorithm)}
+    first = next(iter(form))  # where VALUEs are typed
+    texts = {first if name == "values" else name: _typed(getattr(given, name)) for name in named}
+    return {"algorithm": algorithm.name, "fields": {**form, **texts}}
+
+
+def _typed(value: Any) -> str:
+    """What to type into a field instead of an argument."""
+    if isinstance(value, bool):
+        return "directed" if value else "undirected"
+    if isinstance(value, list):
+        return " ".join(value)
+    return value.text if isinstance(value, Pasted) else value
 
 
 def drawn(algorithm: Algorithm, n: int, seed: int) -> Inputs:

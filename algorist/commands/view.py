@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import algorist
+from algorist.algorithms import Algorithm
 from algorist.commands import Command, forms, inputs
 from algorist.commands.arguments import add_computing, add_model, expect_place_of_file, loaded_for
 from algorist.errors import counted
@@ -25,7 +26,7 @@ PORT = 8421
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.usage = (
-        "algorist view [OPTION ...]\n"
+        "algorist view [ALGORITHM [VALUE ...]] [OPTION ...]\n"
         "       algorist view ALGORITHM [VALUE ...] --export FILE.html [OPTION ...]"
     )
     add_model(parser)
@@ -45,8 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Serve the page until Ctrl-C, or write it to a file."""
     if arguments.export is None:
-        _check_no_problem(arguments)
-        _serve(_app(arguments), arguments, terminal)
+        _serve(arguments, terminal)
     else:
         _export(arguments, terminal)
 
@@ -59,11 +59,13 @@ def _app(arguments: Namespace, *algorithms: str) -> App:
     return App(learners, forms, Path(arguments.model).name.removesuffix(SAVED))
 
 
-def _check_no_problem(arguments: Namespace) -> None:
-    """The served page has a form for problems."""
-    for name in inputs.given(arguments):
-        what = arguments.values[0] if name == "values" else inputs.called(name)
-        raise ValueError(f"{what}: got it without --export, which it is for")
+def _algorithm(arguments: Namespace, option: str) -> Algorithm:
+    """The first of all words, without which an option makes no sense; the rest is the problem."""
+    if not arguments.values:
+        what = inputs.called(option)
+        raise ValueError(f"{what}: got no algorithm, expected its name and a problem")
+    name, *arguments.values = arguments.values
+    return algorist.get(name)
 
 
 def _export(arguments: Namespace, terminal: Terminal) -> None:
@@ -74,10 +76,7 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     if not arguments.browser:
         raise ValueError("--no-browser: got it with --export, which opens none")
     expect_place_of_file("--export", arguments.export)
-    if not arguments.values:
-        raise ValueError("--export: got no algorithm, expected its name and a problem")
-    name, *arguments.values = arguments.values
-    algorithm = algorist.get(name)
+    algorithm = _algorithm(arguments, "export")
     problem = inputs.problem(algorithm, arguments)
     trace = _app(arguments, algorithm.name).trace(algorithm, problem)
     path = Path(arguments.export)
@@ -86,7 +85,12 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     terminal.print(f"{steps} of {algorithm.name}, written to {path}")
 
 
-def _serve(app: App, arguments: Namespace, terminal: Terminal) -> None:
+def _serve(arguments: Namespace, terminal: Terminal) -> None:
+    given = inputs.given(arguments)
+    first = forms.asked(_algorithm(arguments, given[0]), arguments) if given else None
+    app = _app(arguments)
+    if first:
+        app.begin_with(first)
     with _listening(app, arguments.port) as server:
         terminal.print(f"watch at {server.address} (Ctrl-C ends it)")
         if arguments.browser:
@@ -115,6 +119,7 @@ command = Command(
     help="watch net and algorithm side by side, step by step, in a browser",
     examples="""\
 algorist view
+algorist view heapsort 5 2 9 1
 algorist view --port 9000 --no-browser
 algorist view heapsort 5 2 9 1 --export heapsort.html
 algorist view dijkstra --graph roads.csv --source A --export roads.html

@@ -19,6 +19,8 @@ MOST_NODES = 64
 """Pictures of more are hard to read, and nets take long for them."""
 MOST_VALUES = 2_000_000
 """Of all hints at all steps together: a browser has to hold and draw them."""
+FIRST = {"algorithm": "dijkstra", "random": {"n": 9, "seed": 4}}
+"""What the page begins with, unless somebody says what else."""
 
 Inputs = Mapping[str, Any]
 
@@ -44,14 +46,22 @@ class App:
 
     def __init__(self, learners: Mapping[str, Learner], forms: Forms, model: str):
         self._learners, self._forms, self._model = learners, forms, model
+        self._first: Inputs = FIRST
         self._one_at_a_time = threading.Lock()
 
+    def begin_with(self, asked: Inputs) -> None:
+        """Let the page begin with an algorithm, and with a problem of it if there is one."""
+        first = {**FIRST, **asked}
+        self.solve(first)
+        self._first = first
+
     def algorithms(self) -> dict[str, Any]:
-        """What the learners know, by family, and the form of each."""
+        """What the learners know, by family, and the form of each; and what to begin with."""
         known = sorted(map(get, self._learners), key=lambda a: (a.family, a.name))
         return {
             "model": self._model,
             "most_nodes": MOST_NODES,
+            "first": self._first,
             "algorithms": [
                 {
                     "name": algorithm.name,
@@ -64,16 +74,16 @@ class App:
         }
 
     def solve(self, asked: Any) -> dict[str, Any]:
-        """The trace of a problem: `algorithm`, and either `fields` or `random` with n and seed."""
+        """The trace of a problem: `algorithm`, and `fields` or else `random` with n and seed."""
         if not isinstance(asked, Mapping):
             raise ValueError(f"got {shortened(asked)}, expected an object")
         name = asked.get("algorithm")
         if not isinstance(name, str) or name not in self._learners:
             raise ValueError(unknown("algorithm", shortened(name).strip("'"), self._learners))
         algorithm = get(name)
-        if "random" not in asked:
-            return self.trace(algorithm, self._forms.read(algorithm, _texts(asked.get("fields"))))
-        n, seed = _draw(asked["random"])
+        if "fields" in asked:
+            return self.trace(algorithm, self._forms.read(algorithm, _texts(asked["fields"])))
+        n, seed = _draw(asked.get("random"))
         problem = self._forms.drawn(algorithm, n, seed)
         return {
             **self.trace(algorithm, problem),

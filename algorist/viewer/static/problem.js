@@ -2,8 +2,6 @@
 
 import { byId, element } from "./dom.js";
 
-const FIRST = { algorithm: "dijkstra", n: 9, seed: 4 };
-
 export class Problem {
   constructor(solve) {
     this.solve = solve;
@@ -11,8 +9,8 @@ export class Problem {
     this.choice = element("select", { id: "algorithm" });
     this.choice.addEventListener("change", () => this.chosen());
     const look = { type: "number", inputmode: "numeric" };
-    this.n = element("input", { ...look, id: "n", min: 1, value: FIRST.n });
-    this.seed = element("input", { ...look, id: "seed", min: 0, value: FIRST.seed });
+    this.n = element("input", { ...look, id: "n", min: 1 });
+    this.seed = element("input", { ...look, id: "seed", min: 0 });
     this.fields = element("div", { class: "fields", oninput: () => (this.edited = true) });
     this.parts = [
       element("label", { class: "choice" }, element("span", {}, "Algorithm"), this.choice),
@@ -52,17 +50,28 @@ export class Problem {
     const found = await ask("api/algorithms");
     this.known = new Map(found.algorithms.map((algorithm) => [algorithm.name, algorithm]));
     this.n.max = found.most_nodes;
+    this.n.value = found.first.random.n;
+    this.seed.value = found.first.random.seed;
     const families = Map.groupBy(found.algorithms, (algorithm) => algorithm.family);
     const groups = [...families].map(([family, members]) => {
       const options = members.map(({ name }) => element("option", { value: name }, name));
       return element("optgroup", { label: family.replaceAll("_", " ") }, options);
     });
     this.choice.replaceChildren(...groups);
-    const wanted = [location.hash.slice(1), FIRST.algorithm].find((name) => this.known.has(name));
-    if (wanted) this.choice.value = wanted;
     addEventListener("hashchange", () => this.followed());
-    this.chosen();
+    this.begin(found.first);
     return found.model;
+  }
+
+  // The address has the last word about the algorithm, so that a page that is loaded again stays.
+  begin({ algorithm, fields }) {
+    const wanted = [location.hash.slice(1), algorithm].find((name) => this.known.has(name));
+    if (wanted) this.choice.value = wanted;
+    if (fields && wanted === algorithm) {
+      this.form();
+      this.fill(fields);
+      this.ask({ fields });
+    } else this.chosen();
   }
 
   followed() {
@@ -73,9 +82,13 @@ export class Problem {
   }
 
   chosen() {
+    this.form();
+    this.drawn();
+  }
+
+  form() {
     history.replaceState(null, "", `#${this.choice.value}`);
     this.fields.replaceChildren(...this.known.get(this.choice.value).fields.map(field));
-    this.drawn();
   }
 
   drawn(event) {
