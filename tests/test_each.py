@@ -321,11 +321,26 @@ def test_the_nets_of_all_runs_are_tested_and_run_as_one(tmp_path, capsys):
     for words, message in (
         (["run", "dfs", "--random", "4", "--model"], "unknown algorithm for this learner 'dfs'"),
         (["eval", "dfs", "--model"], "unknown algorithm for this learner 'dfs'"),
-        (["eval", "--html", "x.html", "--model"], "--html: got several learners"),
-        (["report"], f"several here, expected one, such as {tmp_path / NAMES[0]}"),
     ):
         assert main([*words, str(tmp_path)]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_all_runs_are_reported_on_one_page(tmp_path, alone, capsys):
+    assert train_each(tmp_path) == 0
+    words = ["--samples", "2", "--device", "cpu"]
+    page, scores = tmp_path / "page.html", tmp_path / "scores.html"
+    assert main(["report", str(tmp_path), *words, "--out", str(page)]) == 0
+    assert main(["eval", str(tmp_path), *words, "--html", str(scores)]) == 0
+    whole, plain = page.read_text(), scores.read_text()
+    assert f"{', '.join(NAMES)}, a net each" in whole
+    for name in NAMES:
+        assert f"<h2>{name}</h2>\n<p>seed 0: best after " in whole
+        assert f"<tr><th>{name}</th><td>64</td><td>2</td>" in whole
+        assert f"<tr><th>{name}</th><td>64</td><td>2</td>" in plain
+    assert whole.count("training loss") == len(NAMES)
+    assert "training loss" not in plain
+    assert whole.count("<dt>hidden</dt><dd>8</dd>") == plain.count("<dt>hidden</dt><dd>8</dd>") == 1
 
 
 def test_runs_and_files_with_the_names_of_algorithms_are_one_model_too(tmp_path, alone, capsys):
@@ -381,7 +396,7 @@ def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
     assert "--at-once: it is for several runs" in capsys.readouterr().err
     assert train_each(new, "--stop-after", "0.000001s") == 0
     assert main(["report", str(new)]) == 2
-    assert f"several here, expected one, such as {new / NAMES[0]}" in capsys.readouterr().err
+    assert f"not begun: {', '.join(NAMES)}; to go on" in capsys.readouterr().err
     assert main(["eval", str(new), NAMES[1]]) == 2
     assert f"not begun: {NAMES[1]}; to go on: algorist resume {new}" in capsys.readouterr().err
     for words in (["--each"], []):

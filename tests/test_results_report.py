@@ -285,7 +285,7 @@ def test_a_report_in_the_place_of_a_file_is_refused_before_it_is_made(
     capsys, monkeypatch, tmp_path
 ):
     write_results(tmp_path, experiments=["specialists"], algorithms=["bfs"])
-    monkeypatch.setattr("algorist.report.results_page.write_report", None)
+    monkeypatch.setattr("algorist.report.collection.Collection.write", None)
     file = tmp_path / "specialists.csv"
     assert main(["report", str(tmp_path), "--out", str(file)]) == 2
     assert f"--out: got {file}, which is a file, expected a folder" in capsys.readouterr().err

@@ -42,7 +42,7 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
         terminal.print(sweep_table(results, parts, terminal.plus_minus))
         terminal.print(f"all is done, see {results.file}")
         return 0
-    failures = Failures(Path(arguments.out) / "failures.json")
+    failures = Failures(Path(arguments.out))
     means = _means(arguments, len(left))  # before signals are handled, since Ray handles some too
     with Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt:
         replies = _replies(left, means, results, failures, interrupt.is_due, arguments, terminal)

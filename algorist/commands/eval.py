@@ -77,7 +77,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
     from algorist.report import scores
-    from algorist.report.html import page
+    from algorist.report.html import Trained, page
     from algorist.report.shipped import expect_not_fewer, keep_scores
     from algorist.training.loading import members
 
@@ -89,9 +89,6 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     _check_kept(arguments, model, several, is_test)
     learners = loaded_for(named, model, arguments)
     names = {algorithm: several.get(algorithm, model) for algorithm in learners}
-    if arguments.html and len(set(names.values())) > 1:
-        one = next(iter(names.values()))
-        raise ValueError(f"--html: got several learners, {model}, expected one, such as {one}")
     if arguments.results:
         expect_not_fewer(arguments.results, names, arguments.samples)
     _say_what_is_fresh(learners)
@@ -112,7 +109,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
             _show(rows, arguments, terminal, is_test)
     written = [kept] if arguments.results else []
     if arguments.html:
-        text = page(model, learners[rows[0].algorithm], rows)
+        different = {names[algorithm]: learner for algorithm, learner in learners.items()}
+        text = page(model, [*map(Trained, different.values())], rows)
         Path(arguments.html).write_text(text, encoding="utf-8")
         written.append(arguments.html)
     for file in written:

@@ -1,8 +1,9 @@
-"""`algorist report`: a run on one page, or the paper's tables and figures from results."""
+"""`algorist report`: runs on one page, or tables and figures of a sweep or of the paper."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,33 +12,38 @@ from algorist.commands.arguments import (
     add_computing,
     expect_place_of_file,
     expect_place_of_folder,
-    loaded,
+    loaded_for,
 )
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
+    from algorist.report.collection import Collection
     from algorist.report.reproduced import Reproduced
 
 _PAGE, _FOLDER = "report.html", "report"
 _FOR_RUNS = ("samples", "device", "kernels", "precision")
 """Options about tests, which results have behind them."""
+_FOR_RESULTS = ("any_settings", "fill")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.add_argument(
-        "folder", metavar="FOLDER", help="the folder of a run, or of results (algorist reproduce)"
+        "folder",
+        metavar="FOLDER",
+        help="of a run or of one for each algorithm (algorist train), of a sweep (algorist sweep), "
+        "or of results (algorist reproduce)",
     )
     parser.add_argument(
         "--out",
         metavar="PATH",
-        help=f"the page about a run (default: {_PAGE}), or a folder (default: {_FOLDER})",
+        help=f"the page about runs (default: {_PAGE}), or else a folder (default: {_FOLDER})",
     )
     parser.add_argument(
         "--samples",
         type=int,
         metavar="K",
-        help="of a run: test only the first K samples of each algorithm",
+        help="of runs: test only the first K samples of each algorithm",
     )
     parser.add_argument(
         "--fill",
@@ -52,66 +58,91 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="of results: show those too that are not of the paper's settings, and say so",
     )
     add_computing(parser)
-    parser.set_defaults(usual={name: parser.get_default(name) for name in _FOR_RUNS})
+    names = (*_FOR_RUNS, *_FOR_RESULTS)
+    parser.set_defaults(usual={name: parser.get_default(name) for name in names})
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Report on what the folder holds."""
+    from algorist.experiments.grid import is_sweep
     from algorist.experiments.results import is_results
     from algorist.training.loading import is_each, is_run
 
     folder = Path(arguments.folder)
     if is_run(folder) or is_each(folder):
-        _report_run(folder, arguments, terminal)
+        _report_runs(folder, arguments, terminal)
     elif is_results(folder):
         _report_results(folder, arguments, terminal)
+    elif is_sweep(folder):
+        _report_sweep(folder, arguments, terminal)
     else:
         raise ValueError(
             f"{folder}: there is no run here (no config.json), and there are no results "
-            "(such as specialists.csv)"
+            "(such as specialists.csv or sweep.csv)"
         )
 
 
-def _report_run(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
-    """Test the run's best net and write the page."""
-    from algorist.report.html import page
+def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
+    """Test the best nets of the run, or of the one for each algorithm, and write the page."""
+    from algorist.report.html import Trained, page
     from algorist.report.scores import first_samples, measured
-    from algorist.training.loading import METRICS
+    from algorist.training.loading import METRICS, members
     from algorist.training.run import read_metrics
 
-    for name in ("any_settings", "fill"):
-        if getattr(arguments, name):
-            flag = name.replace("_", "-")
-            raise ValueError(f"--{flag}: it is for results, but {folder} is a run")
+    _expect_none_of(_FOR_RESULTS, arguments, "the paper's results", f"{folder} is a run")
     out = _PAGE if arguments.out is None else arguments.out
     expect_place_of_file("--out", out)
-    learner = loaded(str(folder), arguments)
-    reports = read_metrics(folder / METRICS)
+    learners, places = loaded_for((), str(folder), arguments), members(folder)
+    runs = {places.get(name, str(folder)): learner for name, learner in learners.items()}
+    trained = [
+        Trained(learner, read_metrics(Path(place) / METRICS)) for place, learner in runs.items()
+    ]
     draw = first_samples("test", arguments.samples)
-    rows = list(measured(learner.by_algorithm(), draw))
-    text = page(folder.name, learner, rows, reports)
-    Path(out).write_text(text, encoding="utf-8")
+    rows = list(measured(learners, draw))
+    Path(out).write_text(page(folder.name, trained, rows), encoding="utf-8")
     terminal.print(f"written to {out}")
 
 
-def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
+def _report_sweep(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Write tables and figures, and the page that shows them."""
-    from algorist.report.reproduced import Reproduced
-    from algorist.report.results_page import INDEX, write_report
+    from algorist.report.swept import sweep_collection
 
-    for name, usual in arguments.usual.items():
-        if getattr(arguments, name) != usual:
-            raise ValueError(f"--{name}: it is for a run, but {folder} has results")
-    out = _FOLDER if arguments.out is None else arguments.out
-    expect_place_of_folder("--out", out)
+    where = f"{folder} is a sweep"
+    _expect_none_of(_FOR_RUNS, arguments, "runs", where)
+    _expect_none_of(_FOR_RESULTS, arguments, "the paper's results", where)
+    _write(sweep_collection(folder), arguments, terminal)
+
+
+def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
+    """The same with the paper's tables and figures; or fill some of them in elsewhere."""
+    from algorist.report.paper import paper_collection
+    from algorist.report.reproduced import Reproduced
+
+    _expect_none_of(_FOR_RUNS, arguments, "runs", f"{folder} has results")
     results = Reproduced(folder, any_settings=arguments.any_settings)
     if arguments.fill:
         _fill(results, arguments, terminal)
-        return
-    if not write_report(results, Path(out)):
+    else:
+        _write(paper_collection(results), arguments, terminal)
+
+
+def _expect_none_of(names: Sequence[str], arguments: Namespace, what: str, but: str) -> None:
+    """Complain about options that are for something else."""
+    for name in names:
+        if getattr(arguments, name) != arguments.usual[name]:
+            raise ValueError(f"--{name.replace('_', '-')}: it is for {what}, but {but}")
+
+
+def _write(collection: Collection, arguments: Namespace, terminal: Terminal) -> None:
+    from algorist.report.collection import INDEX
+
+    out = _FOLDER if arguments.out is None else arguments.out
+    expect_place_of_folder("--out", out)
+    collection.write(Path(out))
+    if not collection.is_whole:
         terminal.print("some results are missing: the page says which")
-    if results.remark():
-        terminal.print(results.remark())
+    if collection.remark:
+        terminal.print(collection.remark)
     terminal.print(f"written to {Path(out) / INDEX}")
 
 
@@ -128,10 +159,11 @@ def _fill(results: Reproduced, arguments: Namespace, terminal: Terminal) -> None
 
 
 command = Command(
-    help="write a page about a run, or the paper's tables and figures from results",
+    help="write a page about runs, or tables and figures of a sweep or of the paper",
     examples="""\
 algorist report runs/bfs
 algorist report runs/bfs --out bfs.html --samples 8
+algorist report sweeps/width --out width
 algorist report results --out report
 algorist report results --fill README.md docs/models.md""",
     add_arguments=add_arguments,

@@ -153,12 +153,14 @@ def sweep_parts(arguments: Namespace) -> list[Part]:
 
 def _variants(arguments: Namespace) -> dict[str, Change]:
     """What is changed in the recipes, by the values of the settings that vary."""
+    from algorist.experiments.grid import variant_of
+
     axes = [_axis(text, arguments) for text in arguments.set]
     each_once("--set", [name for name, _ in axes])
     variants: dict[str, Change] = {}
     for values in product(*(texts for _, texts in axes)):
         chosen = dict(zip([name for name, _ in axes], values, strict=True))
-        title = " ".join(f"{name}={value}" for name, value in chosen.items()).replace("/", "_")
+        title = variant_of(chosen)
         if title in variants:
             raise ValueError(f"--set: got two values whose runs would both be called {title!r}")
         variants[title] = _change(arguments, chosen)

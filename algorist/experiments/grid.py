@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from algorist.experiments.plan import Change, Name, Part, Parts, parts_of
+from algorist.experiments.results import file_of
 from algorist.training.recipes import recipe
 
 SWEEP = "sweep"
@@ -29,3 +31,28 @@ def _cells(
             for task, algorithms in tasks.items():
                 part = "/".join(filter(None, (name, variant, task)))
                 yield part, change(recipe(name, algorithms))
+
+
+def variant_of(values: Mapping[str, str]) -> str:
+    """The name of a variant, by the values of its settings.
+
+    >>> variant_of({"hidden": "64", "sizes": "4,7"})
+    'hidden=64 sizes=4,7'
+    """
+    return " ".join(f"{name}={value}" for name, value in values.items()).replace("/", "_")
+
+
+def settings_of(part: str) -> dict[str, str]:
+    """The recipe and the values of settings that a part's name tells.
+
+    >>> settings_of("clrs2022/hidden=64 sizes=4,7/bfs")
+    {'recipe': 'clrs2022', 'hidden': '64', 'sizes': '4,7'}
+    """
+    recipe, *variant, _ = part.split("/")
+    pairs = (pair.split("=", 1) for pair in " ".join(variant).split())
+    return {"recipe": recipe, **dict(pairs)}
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether a folder holds the results of a sweep."""
+    return file_of(folder, SWEEP).exists()

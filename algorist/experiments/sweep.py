@@ -86,15 +86,19 @@ def _reply(future: Future[Reply]) -> Reply:
 class Failures:
     """The failures of a sweep, in a file that the next attempt reads and corrects."""
 
-    def __init__(self, file: Path):
-        self.file = file
+    def __init__(self, folder: Path):
+        self.file = file = folder / "failures.json"
         try:
             notes = json.loads(file.read_text()) if file.exists() else {}
         except ValueError:
             notes = None
-        if not isinstance(notes, dict):
+        if not isinstance(notes, dict) or not all(isinstance(n, dict) for n in notes.values()):
             raise ValueError(f"{file}: got no JSON object; remove it, its notes are lost")
-        self._notes = notes
+        self._notes: dict[str, dict[str, str]] = notes
+
+    def messages(self) -> dict[str, str]:
+        """Why runs have failed, by their titles."""
+        return {title: note.get("message", "failed") for title, note in self._notes.items()}
 
     def note(self, job: Job, reply: Reply) -> None:
         """Keep a failure, or forget one that has been overcome."""

@@ -21,8 +21,9 @@ from pathlib import Path
 from algorist.atomic import replace_text
 from algorist.errors import unknown
 from algorist.report import drawing
-from algorist.report.paper_figures import Picture, pictures
+from algorist.report.paper_figures import pictures
 from algorist.report.paper_tables import tables
+from algorist.report.pictures import Picture
 from algorist.report.reproduced import Reproduced
 from algorist.report.tables import Table
 

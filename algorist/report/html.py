@@ -7,7 +7,7 @@ from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from algorist.model.learner import Learner
 from algorist.report.drawing import INK, STYLE, inline
@@ -21,34 +21,54 @@ from algorist.training.trainer import Report
 _SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
 
 
-def page(
-    name: str, learner: Learner, rows: Sequence[Scored], reports: Sequence[Report] | None = None
-) -> str:
-    """The whole page; the reports are those of a run."""
+class Trained(NamedTuple):
+    """A learner, and the reports of its training if it is a run."""
+
+    learner: Learner
+    reports: Sequence[Report] | None = None
+
+    @property
+    def config(self) -> Config | None:
+        """How it was trained, if that is known."""
+        about = self.learner.about
+        return Config.from_json(about["config"]) if "config" in about else None
+
+
+def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored]) -> str:
+    """The whole page about one learner, or about several for different algorithms."""
     template = Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
-    config = Config.from_json(learner.about["config"]) if "config" in learner.about else None
+    learners = {task: each.learner for each in trained for task in each.learner.algorithms}
+    configs = [config for each in trained if (config := each.config)]
     return template.substitute(
         title=escape(name),
-        summary=escape(_summary(learner, config)),
-        curves="" if config is None or reports is None else _training(config, reports),
+        summary=escape(" · ".join(_summary(trained))),
+        curves="".join(_training(each, titled=len(trained) > 1) for each in trained),
         scores="".join(map(_score_row, rows)) + (_mean_row(rows) if len(rows) > 1 else ""),
         paper=NETS[PAPER],
         samples=_samples(rows),
-        trajectories=trajectories(learner, [row.algorithm for row in rows]),
-        configuration=_configuration(config) if config else "<p>It is not known.</p>",
+        trajectories=trajectories(learners, [row.algorithm for row in rows]),
+        configuration=_configuration(configs) if configs else "<p>It is not known.</p>",
     )
 
 
-def _summary(learner: Learner, config: Config | None) -> str:
-    """What it is for, what it is made of, how good it was in validation."""
-    tasks = learner.algorithms
+def _summary(trained: Sequence[Trained]) -> list[str]:
+    """What they are for and made of; of a single one also how good it was in validation."""
+    tasks = [task for each in trained for task in each.learner.algorithms]
     shown = ", ".join(tasks) if len(tasks) <= 3 else f"{len(tasks)} algorithms"
-    replicas = [
+    processors = sorted({each.learner.net.config.processor for each in trained})
+    if len(trained) > 1:
+        return [f"{shown}, a net each", *processors]
+    return [shown, *processors, *_best(trained[0])]
+
+
+def _best(trained: Trained) -> list[str]:
+    """When each seed was best in validation, and how good."""
+    error = trained.config is not None and trained.config.scored_by_error
+    return [
         f"seed {one['seed']}: best after {one['step']:,} steps, "
-        f"validation {_validation(one, error=config is not None and config.scored_by_error)}"
-        for one in learner.about.get("replicas", [])
+        f"validation {_validation(one, error=error)}"
+        for one in trained.learner.about.get("replicas", [])
     ]
-    return " · ".join([shown, learner.net.config.processor, *replicas])
 
 
 def _validation(replica: Mapping[str, Any], *, error: bool) -> str:
@@ -56,11 +76,21 @@ def _validation(replica: Mapping[str, Any], *, error: bool) -> str:
     return "not known" if score is None else scored([score], error=error, digits=2)
 
 
-def _training(config: Config, reports: Sequence[Report]) -> str:
+def _training(trained: Trained, *, titled: bool) -> str:
+    """The course of a run, under its name if it is one of several."""
+    config, reports = trained.config, trained.reports
+    if config is None or reports is None:
+        return ""
+    lines = []
+    if titled:
+        lines += [f"<h2>{escape(', '.join(config.algorithms))}</h2>"]
+        lines += [f"<p>{escape(' · '.join(_best(trained)))}</p>"]
     if not reports:
-        return "<p>No validation yet.</p>"
-    done = f"<p>{reports[-1].step:,} of {config.schedule.steps:,} steps are done.</p>"
-    return f"{done}\n{_curves(config, reports)}"
+        lines += ["<p>No validation yet.</p>"]
+    else:
+        lines += [f"<p>{reports[-1].step:,} of {config.schedule.steps:,} steps are done.</p>"]
+        lines += [_curves(config, reports)]
+    return "\n".join(lines) + "\n"
 
 
 def _curves(config: Config, reports: Sequence[Report]) -> str:
@@ -149,20 +179,23 @@ def _samples(rows: Iterable[Scored]) -> str:
     return "the whole official tests" if whole else "the first samples of the official tests"
 
 
-def _configuration(config: Config) -> str:
-    return "".join(_section(title, asdict(config)[title]) for title in _titles(config))
+def _configuration(configs: Sequence[Config]) -> str:
+    """All settings; where they are not the same, the values of each kind."""
+    plain = [asdict(config) for config in configs]
+    titles = [title for title, values in plain[0].items() if isinstance(values, dict)]
+    return "".join(_section(title, [each[title] for each in plain]) for title in titles)
 
 
-def _titles(config: Config) -> list[str]:
-    return [title for title, values in asdict(config).items() if isinstance(values, dict)]
-
-
-def _section(title: str, settings: dict[str, Any]) -> str:
+def _section(title: str, settings: Sequence[dict[str, Any]]) -> str:
     rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(_value(value))}</dd>"
-        for name, value in settings.items()
+        f"<dt>{escape(name)}</dt><dd>{escape(_values(each[name] for each in settings))}</dd>"
+        for name in settings[0]
     )
     return f"<section><h3>{escape(title)}</h3><dl>{rows}</dl></section>\n"
+
+
+def _values(values: Iterable[Any]) -> str:
+    return " or ".join(dict.fromkeys(map(_value, values)))
 
 
 def _value(value: Any) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
 from algorist.report import ablations
 from algorist.report.ablations import Ablation, label
 from algorist.report.drawing import COLOURS, INK, PUBLISHED
 from algorist.report.means import Value, family_of, over_algorithms
+from algorist.report.pictures import INTERVAL, Picture, bar, draw_means, finish
 from algorist.report.published import SEEDS
 from algorist.report.reproduced import Net, Reproduced, best_of, missing, papers
 
@@ -20,25 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STANDARD = "Error bars are standard errors of the mean over seeds."
-_INTERVAL = "Error bars are 95 % confidence intervals over seeds."
-_LAST = 102
-"""Where axes of scores end, in per cent."""
 _SHARES = tuple(range(10, 131, 10))
 _NOTHING = Value(0, None, 0)
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure that can be drawn, or what it lacks."""
-
-    name: str
-    """Of its files."""
-    title: str
-    caption: str
-    notes: Sequence[str]
-    """What is missing."""
-    draw: Callable[[], Figure] | None
-    """None: there is nothing to draw yet."""
 
 
 def pictures(results: Reproduced) -> Iterator[Picture]:
@@ -146,7 +129,7 @@ def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
     for number, net in enumerate(nets):
         there = [(x, net.values[a]) for x, a in enumerate(algorithms) if a in net.values]
         colour = next(colours if net.is_ours else greys)
-        _bar(
+        bar(
             axes.bar,
             [x + (number - (len(nets) - 1) / 2) * width for x, _ in there],
             [value for _, value in there],
@@ -157,41 +140,12 @@ def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
         )
     axes.set_xticks(range(len(algorithms)), algorithms, rotation=45, ha="right", fontsize=8)
     axes.set_xlim(-0.6, len(algorithms) - 0.4)
-    _finish(axes, "y", legend=True)
+    finish(axes, "y", legend=True)
     return figure
 
 
 _GREYS = ("#CCCCCC", PUBLISHED)
 """Of the first and the second published net: lighter and darker, without a hue."""
-
-
-def _bar(
-    draw: Callable[..., Any],
-    places: Sequence[float],
-    values: Sequence[Value],
-    errors: Sequence[float | None],
-    **style: Any,
-) -> None:
-    """Bars with errors, where these are known."""
-    along = "xerr" if draw.__name__ == "barh" else "yerr"
-    known = [0.0 if error is None else error for error in errors]
-    draw(
-        places,
-        [value.mean for value in values],
-        **{along: known if any(known) else None},
-        error_kw={"ecolor": INK, "elinewidth": 0.8},
-        **style,
-    )
-
-
-def _finish(axes: Any, along: str, *, legend: bool = False) -> None:
-    """What all axes of scores have in common."""
-    getattr(axes, f"set_{along}lim")(0, _LAST)
-    getattr(axes, f"set_{along}label")("test score, %")
-    axes.grid(axis=along, color=INK, alpha=0.12)
-    axes.set_axisbelow(True)
-    if legend:
-        axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 def _chunking(results: Reproduced) -> Picture:
@@ -202,9 +156,9 @@ def _chunking(results: Reproduced) -> Picture:
     return Picture(
         "chunking",
         "Chunks and whole trajectories",
-        f"Mean over all algorithms (paper, figure 4a). {_INTERVAL}",
+        f"Mean over all algorithms (paper, figure 4a). {INTERVAL}",
         missing(nets),
-        partial(_draw_means, there) if there else None,
+        partial(draw_means, there) if there else None,
     )
 
 
@@ -214,27 +168,10 @@ def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Pictu
     return Picture(
         name,
         title,
-        f"{what}. Mean over {len(nets.algorithms)} algorithms. {_INTERVAL}",
+        f"{what}. Mean over {len(nets.algorithms)} algorithms. {INTERVAL}",
         nets.notes,
-        partial(_draw_means, there) if there else None,
+        partial(draw_means, there) if there else None,
     )
-
-
-def _draw_means(means: Mapping[str, Value]) -> Figure:
-    """A bar for each mean, the first on top."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 1 + 0.35 * len(means)), layout="constrained")
-    axes = figure.subplots()
-    values = list(means.values())
-    intervals = [value.interval for value in values]
-    _bar(axes.barh, range(len(means)), values, intervals, height=0.7, color=COLOURS[0])
-    for place, value in enumerate(values):
-        axes.text(_LAST + 1, place, f"{value.mean:.1f}", va="center", fontsize=8)
-    axes.set_yticks(range(len(means)), list(means))
-    axes.invert_yaxis()
-    _finish(axes, "x")
-    return figure
 
 
 def _shares(generalist: Net, best: Net, specialists: Net) -> Picture:
@@ -309,11 +246,11 @@ def _draw_facets(nets: Ablation, algorithms: Sequence[str]) -> Figure:
         values = list(there.values())
         colours = [COLOURS[0] if step == "all" else COLOURS[1] for step in there]
         where = [places[step] for step in there]
-        _bar(axes.barh, where, values, [v.error for v in values], height=0.8, color=colours)
+        bar(axes.barh, where, values, [v.error for v in values], height=0.8, color=colours)
         axes.set_title(name, fontsize=7)
         axes.set_yticks(list(places.values()), [*map(label, places)], fontsize=6)
         axes.tick_params(axis="x", labelsize=6)
-        _finish(axes, "x")
+        finish(axes, "x")
         axes.set_xlabel("")
     grid[0, 0].invert_yaxis()
     figure.supxlabel("test score, %", fontsize=8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from itertools import islice
 
@@ -23,11 +23,11 @@ _LONGEST = 24
 """Steps that are shown, at most."""
 
 
-def trajectories(learner: Learner, tested: Iterable[str]) -> str:
+def trajectories(learners: Mapping[str, Learner], tested: Iterable[str]) -> str:
     """Sections about a few of the algorithms, each with a problem that is drawn afresh."""
     tested = list(tested)
     chosen = [name for name in _USUAL if name in tested] or tested[:_OTHERS]
-    return "".join(_section(learner, get(name)) for name in chosen)
+    return "".join(_section(learners[name], get(name)) for name in chosen)
 
 
 def _section(learner: Learner, algorithm: Algorithm) -> str:

@@ -1,0 +1,77 @@
+"""Figures that can be drawn: bars of scores, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from algorist.report.drawing import COLOURS, INK
+from algorist.report.means import Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INTERVAL = "Error bars are 95 % confidence intervals over seeds."
+_LAST = 102
+"""Where axes of scores end, in per cent."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that can be drawn, or what it lacks."""
+
+    name: str
+    """Of its files."""
+    title: str
+    caption: str
+    notes: Sequence[str]
+    """What is missing."""
+    draw: Callable[[], Figure] | None
+    """None: there is nothing to draw yet."""
+
+
+def draw_means(means: Mapping[str, Value]) -> Figure:
+    """A bar for each mean, the first on top."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 1 + 0.35 * len(means)), layout="constrained")
+    axes = figure.subplots()
+    values = list(means.values())
+    intervals = [value.interval for value in values]
+    bar(axes.barh, range(len(means)), values, intervals, height=0.7, color=COLOURS[0])
+    for place, value in enumerate(values):
+        axes.text(_LAST + 1, place, f"{value.mean:.1f}", va="center", fontsize=8)
+    axes.set_yticks(range(len(means)), list(means))
+    axes.invert_yaxis()
+    finish(axes, "x")
+    return figure
+
+
+def bar(
+    draw: Callable[..., Any],
+    places: Sequence[float],
+    values: Sequence[Value],
+    errors: Sequence[float | None],
+    **style: Any,
+) -> None:
+    """Bars with errors, where these are known."""
+    along = "xerr" if draw.__name__ == "barh" else "yerr"
+    known = [0.0 if error is None else error for error in errors]
+    draw(
+        places,
+        [value.mean for value in values],
+        **{along: known if any(known) else None},
+        error_kw={"ecolor": INK, "elinewidth": 0.8},
+        **style,
+    )
+
+
+def finish(axes: Any, along: str, *, legend: bool = False) -> None:
+    """What all axes of scores have in common."""
+    getattr(axes, f"set_{along}lim")(0, _LAST)
+    getattr(axes, f"set_{along}label")("test score, %")
+    axes.grid(axis=along, color=INK, alpha=0.12)
+    axes.set_axisbelow(True)
+    if legend:
+        axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))

@@ -1,0 +1,146 @@
+"""The results of a sweep as tables and figures: which settings are the best, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from algorist.algorithms import get
+from algorist.errors import counted
+from algorist.experiments.grid import SWEEP, settings_of
+from algorist.experiments.results import Row, file_of, read
+from algorist.experiments.sweep import Failures
+from algorist.report.collection import Collection
+from algorist.report.means import Scores, Value, over_algorithms, over_seeds
+from algorist.report.numbers import scored
+from algorist.report.pictures import INTERVAL, Picture, draw_means
+from algorist.report.tables import Cell, Table
+
+_MOST = 40
+"""Bars in a figure."""
+
+
+class _Net(NamedTuple):
+    """A net with some settings, in one of its algorithms: a row for each seed."""
+
+    settings: Mapping[str, str]
+    algorithm: str
+    rows: Sequence[Row]
+
+    @property
+    def scores(self) -> Scores:
+        return {row.seed: row.score for row in self.rows}
+
+    @property
+    def score(self) -> Value:
+        return over_seeds([row.score for row in self.rows])
+
+
+def sweep_collection(folder: Path) -> Collection:
+    """Tables and figures of the sweep in a folder."""
+    rows = read(file_of(folder, SWEEP))
+    nets = list(_nets(rows))
+    varied = _varied(nets)
+    means = _means(nets, varied)
+    failed = [f"{title}: {message}" for title, message in Failures(folder).messages().items()]
+    tables = [_by_net(nets, varied, failed)]
+    if varied:
+        tables.insert(0, _by_settings(means))
+    about = f"Made by algorist report from {counted(len(rows), 'result')}, of {_seeds(rows)}."
+    pictures = [_picture(means if varied else _by_algorithm(nets))]
+    return Collection(f"The sweep {folder.name}", about, tables, pictures, remark=_samples(rows))
+
+
+def _nets(rows: Sequence[Row]) -> Iterator[_Net]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.part, row.algorithm), []).append(row)
+    for (part, algorithm), own in found.items():
+        yield _Net(settings_of(part), algorithm, own)
+
+
+def _varied(nets: Sequence[_Net]) -> list[str]:
+    """The names of settings that are not the same in all nets."""
+    names = dict.fromkeys(name for net in nets for name in net.settings)
+    return [name for name in names if len({net.settings.get(name) for net in nets}) > 1]
+
+
+def _by_net(nets: Sequence[_Net], varied: Sequence[str], notes: Sequence[str]) -> Table:
+    """Every net, those for one algorithm together, the best first."""
+    ordered = sorted(nets, key=lambda net: (net.algorithm, -net.score.mean))
+    return Table(
+        "nets",
+        "Every net",
+        "Means over seeds, in per cent, with standard errors: scores and right answers in the "
+        "official test (n = 64), the best validation; the best first.",
+        ["algorithm", *varied, "seeds", "score", "correct", "validation", "weights", "steps"],
+        [(net.algorithm, _cells(net, varied)) for net in ordered],
+        notes=notes,
+    )
+
+
+def _cells(net: _Net, varied: Sequence[str]) -> list[Cell]:
+    error = get(net.algorithm).spec.scored_by_error
+    return [
+        *(net.settings.get(name) for name in varied),
+        len(net.rows),
+        scored([row.score / 100 for row in net.rows], error=True) if error else net.score,
+        over_seeds([row.correct for row in net.rows]),
+        None if error else over_seeds([row.validation for row in net.rows]),
+        net.rows[0].weights,
+        round(fmean(row.steps for row in net.rows)),
+    ]
+
+
+def _means(nets: Sequence[_Net], varied: Sequence[str]) -> dict[str, Value]:
+    """The mean over algorithms of each combination of settings, the best first."""
+    tasks = sorted({n.algorithm for n in nets if not get(n.algorithm).spec.scored_by_error})
+    scores: dict[str, dict[str, Scores]] = {}
+    for net in nets:
+        combination = ", ".join(f"{name} {net.settings.get(name)}" for name in varied)
+        scores.setdefault(combination, {})[net.algorithm] = net.scores
+    means = {name: over_algorithms(own, tasks) for name, own in scores.items()}
+    return _best_first({name: mean for name, mean in means.items() if mean})
+
+
+def _by_algorithm(nets: Sequence[_Net]) -> dict[str, Value]:
+    own = {n.algorithm: n.score for n in nets if not get(n.algorithm).spec.scored_by_error}
+    return _best_first(own)
+
+
+def _best_first(values: Mapping[str, Value]) -> dict[str, Value]:
+    return dict(sorted(values.items(), key=lambda item: -item[1].mean))
+
+
+def _by_settings(means: Mapping[str, Value]) -> Table:
+    return Table(
+        "settings",
+        "By settings",
+        "Mean scores over all algorithms of the sweep, in per cent, of the seeds that have them "
+        "all; the best first.",
+        ["settings", "seeds", "score"],
+        [(name, [value.seeds, value]) for name, value in means.items()],
+    )
+
+
+def _picture(values: Mapping[str, Value]) -> Picture:
+    shown = dict(list(values.items())[:_MOST])
+    caption = f"Mean scores in the official test, in per cent. {INTERVAL}"
+    if len(values) > _MOST:
+        caption += f" Only the best {_MOST} of {len(values)} are drawn."
+    return Picture(
+        "scores", "Scores", caption, notes=(), draw=partial(draw_means, shown) if shown else None
+    )
+
+
+def _seeds(rows: Sequence[Row]) -> str:
+    return counted(len({row.seed for row in rows}), "seed")
+
+
+def _samples(rows: Sequence[Row]) -> str:
+    """What must be said of tests that are not whole."""
+    parts = sum(not row.is_of_whole_test for row in rows)
+    return f"{parts} of {len(rows)} results are of the first samples of a test" if parts else ""
