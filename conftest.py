@@ -42,8 +42,12 @@ def euclid(own_registry):
     return algorist.get("euclid")
 
 
+_LOOKS = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables that tell Rich what a terminal is like."""
+
+
 @pytest.fixture
 def piped(monkeypatch):
     """Commands print as into a pipe, whatever the terminal of the tests is like."""
-    for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "ALGORIST_PLUGINS"):
+    for name in (*_LOOKS, "ALGORIST_PLUGINS"):
         monkeypatch.delenv(name, raising=False)

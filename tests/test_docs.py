@@ -336,6 +336,8 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # more only wait for cores that tests have taken
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in ("MPLCONFIGDIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
     saved = nbformat.read(NOTEBOOK, 4)
     fresh = nbformat.read(NOTEBOOK, 4)
     where = {"metadata": {"path": str(tmp_path)}}

@@ -21,6 +21,7 @@ from small import needs_gpu
 from algorist.cli import main
 from algorist.commands import conduct
 from algorist.model.computing import Computing
+from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.each import Each
 from algorist.training.feed import Feed
@@ -135,7 +136,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
     out = capsys.readouterr().out
     assert "0 of 3 runs done" in out
-    assert f"to go on: algorist resume {tmp_path}" in out
+    assert f"to go on: {shell('resume', tmp_path)}" in out
     assert not (tmp_path / NAMES[2]).exists()
     steps = [step_of(tmp_path / name) for name in NAMES[:2]]
     assert 4 <= sum(steps) <= 5
@@ -191,7 +192,7 @@ def test_ctrl_c_saves_all_runs(tmp_path):
     assert "Traceback" not in err
     for name in ("bfs", "minimum"):
         assert f"saved at step {step_of(tmp_path / name)}" in out
-    assert f"to go on: algorist resume {tmp_path}" in out
+    assert f"to go on: {shell('resume', tmp_path)}" in out
 
 
 STUCK = """
@@ -364,7 +365,7 @@ def test_those_that_have_not_begun_or_are_not_validated_are_told(tmp_path, capsy
     each.run("bfs")
     assert main(["eval", str(tmp_path), "--samples", "1", "--device", "cpu"]) == 0
     told = capsys.readouterr().err
-    assert f"not begun: dfs; to go on: algorist resume {tmp_path}\n" in told
+    assert f"not begun: dfs; to go on: {shell('resume', tmp_path)}\n" in told
     assert "not validated yet, tested as begun: bfs\n" in told
 
 
@@ -398,7 +399,7 @@ def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
     assert main(["report", str(new)]) == 2
     assert f"not begun: {', '.join(NAMES)}; to go on" in capsys.readouterr().err
     assert main(["eval", str(new), NAMES[1]]) == 2
-    assert f"not begun: {NAMES[1]}; to go on: algorist resume {new}" in capsys.readouterr().err
+    assert f"not begun: {NAMES[1]}; to go on: {shell('resume', new)}" in capsys.readouterr().err
     for words in (["--each"], []):
         assert main(["train", *NAMES, "--out", str(new), *SMALL, *words]) == 2
         assert "there is a run already; resume it" in capsys.readouterr().err

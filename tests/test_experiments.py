@@ -371,9 +371,28 @@ def test_a_packed_run_from_elsewhere_is_gone_on_with(capsys, done, tmp_path, les
     packed = str(here / "runs")
     assert reproduce(there, "specialists", "--pack", packed, algorithms="bfs") == 0
     assert f"--runs {packed}" in capsys.readouterr().out
+    assert reproduce(there, "specialists", "--pack", packed, algorithms="bfs") == 2
+    assert "is there already; remove it or name another folder" in capsys.readouterr().err
     assert reproduce(here, "specialists", algorithms="bfs") == 0
     assert lessons == ["bfs"] * 4
     assert len(rows_of(here)) == 2
+
+
+@pytest.mark.usefixtures("lessons")
+def test_a_run_that_somebody_resumed_with_other_settings_is_not_taken_for_its_own(capsys, tmp_path):
+    assert reproduce(tmp_path, "specialists", "--stop-after", "2s", algorithms="bfs") == 0
+    (folder,) = (tmp_path / "runs" / "specialists" / "bfs").iterdir()
+    assert main(["resume", str(folder), "--steps", "6", "--device", "cpu"]) == 0
+    capsys.readouterr()
+    assert reproduce(tmp_path, "specialists", algorithms="bfs") == 1
+    said = capsys.readouterr()
+    assert f"{folder}: got the recipe " in said.err
+    assert "resumed this run with other settings; move it elsewhere" in said.err
+    assert "to go on" not in said.out
+    assert not (tmp_path / "results").exists()
+    folder.rename(tmp_path / "elsewhere")
+    assert reproduce(tmp_path, "specialists", algorithms="bfs") == 0
+    assert [row.steps for row in rows_of(tmp_path)] == [4, 4]
 
 
 def test_a_run_that_algorist_pack_has_written_may_have_any_name(done, tmp_path, lessons):
@@ -489,6 +508,13 @@ def test_a_new_row_takes_the_place_of_the_old_one(tmp_path):
     assert [(r.seed, r.samples) for r in results.rows] == [(0, 32), (1, 32)]
 
 
+def _changed(results, old, new):
+    """The first row with something else in it."""
+    row = results.splitlines()[1]
+    assert old in row
+    return row.replace(old, new)
+
+
 def test_files_that_are_not_results_are_refused(tmp_path):
     file = tmp_path / "specialists.csv"
     file.write_text("a,b\n1,2\n")
@@ -504,6 +530,11 @@ def test_files_that_are_not_results_are_refused(tmp_path):
         (b"bfs,2\n", "csv, line 3: got 2 values, expected 16"),
         (b"\xff", "csv, line 3: got bytes that are no UTF-8"),
         (good.splitlines()[1] + b",more", "csv, line 3: got 17 values, expected 16"),
+        (good.splitlines()[1], "csv, line 3: got a second row of bfs, bfs, seed 0; remove one"),
+        (_changed(good, b"specialists", b"pgn"), "line 3: got a row of 'pgn', expected specialis"),
+        (_changed(good, b"33.333333333333336", b"nan"), "line 3: got nan for score, expected at"),
+        (_changed(good, b"33.333333333333336", b"100.1"), "line 3: got 100.1 for score, expected"),
+        (_changed(good, b"bfs,bfs,0,", b"bfs,bfs,-5,"), "line 3: got -5 for seed, expected 0 or"),
     ):
         file.write_bytes(good + bad)
         with pytest.raises(ValueError, match=message):

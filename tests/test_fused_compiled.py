@@ -20,9 +20,10 @@ def launched():
     return {name for file in folder.glob("*.py") for name in LAUNCH.findall(file.read_text())}
 
 
-def test_all_kernels_are_compiled():
+def test_all_kernels_are_compiled(tmp_path):
     script = Path(__file__).with_name("compiling_process.py")
     environment = {name: v for name, v in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment.setdefault("TRITON_CACHE_DIR", str(tmp_path))
     process = subprocess.run(
         [sys.executable, str(script), "floyd_warshall:triplet_gmpnn", "heapsort:triplet_gpgn"],
         capture_output=True, text=True, check=False, env=environment,

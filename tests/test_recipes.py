@@ -8,7 +8,7 @@ import pytest
 from algorist.model.learner import Convention
 from algorist.model.net import ModelConfig
 from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig, build
-from algorist.training.recipes import CUMULATIVE, IMPROVEMENTS, cumulative_ablation, recipe, without
+from algorist.training.recipes import IMPROVEMENTS, IN_TURN, recipe, without, without_more
 
 
 def settings(config):
@@ -94,13 +94,13 @@ def test_each_improvement_is_one_switch(improvement, expected):
 
 def test_every_improvement_of_the_table_is_tested_and_ablated_once():
     assert len(IMPROVEMENTS) == 11
-    assert len(set(CUMULATIVE)) == len(CUMULATIVE)
-    assert set(CUMULATIVE) <= set(IMPROVEMENTS)
+    assert len(set(IN_TURN)) == len(IN_TURN)
+    assert set(IN_TURN) <= set(IMPROVEMENTS)
 
 
 def test_the_cumulative_ablation_takes_one_more_away_each_time():
-    steps = list(cumulative_ablation(recipe("generalist", ["bfs"])))
-    assert [name for name, _ in steps] == ["all", *CUMULATIVE]
+    steps = list(without_more(recipe("generalist", ["bfs"])))
+    assert [name for name, _ in steps] == ["all", *IN_TURN]
     for (_, before), (name, after) in pairwise(steps):
         assert after == without(before, name) != before
     clipped = replace(steps[-1][1], optimiser=OptimiserConfig(clip=0.0, teacher_forcing=0.5))
@@ -108,7 +108,7 @@ def test_the_cumulative_ablation_takes_one_more_away_each_time():
 
 
 def test_the_cumulative_ablation_passes_over_what_is_not_there():
-    names = [name for name, _ in cumulative_ablation(recipe("generalist", ["bfs", "dfs"]))]
+    names = [name for name, _ in without_more(recipe("generalist", ["bfs", "dfs"]))]
     assert "gating" not in names
     assert names[:2] == ["all", "triplets"]
 

@@ -4,6 +4,7 @@ import csv
 import re
 import statistics
 from collections import defaultdict
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -249,6 +250,52 @@ def test_nets_that_lack_nothing_are_no_ablation(tmp_path):
     results = Reproduced(tmp_path)
     assert list(single_ablation(results).nets) == ["all"]
     assert list(generalist_ablation(results).nets) == ["all"]
+    drawn = {picture.name: picture for picture in pictures(results)}
+    for name in ("generalist-ablation", "specialist-ablation-single", "families"):
+        assert drawn[name].draw is None
+    assert results.families().values == {}  # one family has one algorithm: it is a specialist
+
+
+def test_means_of_uneven_seeds_are_the_same_in_all_tables(tmp_path):
+    write_results(tmp_path, experiments=["specialists", "generalist"])
+    results = Results(tmp_path, "specialists")
+    results.add(
+        [replace(row, seed=3, score=0.0) for row in results.rows if row.key[1:] == ("bfs", 0)]
+    )
+    made = {table.name: table for table in tables(Reproduced(tmp_path))}
+    (_, cells), *_ = made["generalist"].summary
+    own = cells[made["generalist"].headings[1:].index("specialists (3 to 4 seeds)")]
+    (_, others), *_ = made["algorithms"].summary
+    assert own in others
+    assert cells[-1] == cells[2].mean - own.mean
+
+
+def test_shipped_scores_of_few_samples_are_left_out_and_told(capsys, tmp_path):
+    few = row(experiment="shipped", part="generalist", samples=2, score=7.0)
+    Results(tmp_path, "shipped").add([few])
+    out = str(tmp_path / "report")
+    assert main(["report", str(tmp_path), "--out", out]) == 0
+    assert "1 of shipped, 10000 steps, 2 samples tested" in capsys.readouterr().out
+    assert read_table(tmp_path / "report" / "tables" / "shipped.csv") == {}
+    assert main(["report", str(tmp_path), "--out", out, "--any-settings"]) == 0
+    (line,) = list(read_table(tmp_path / "report" / "tables" / "shipped.csv").values())[:1]
+    assert float(line["generalist, score"]) == 7
+
+
+def test_figures_that_are_not_drawn_any_more_are_removed(tmp_path):
+    write_results(tmp_path / "full", experiments=["specialists", "generalist"])
+    write_results(tmp_path / "few", experiments=["specialists"])
+    drawn = tmp_path / "out" / "figures" / "generalist-vs-specialists.svg"
+    for folder, there in (("full", True), ("few", False)):
+        assert main(["report", str(tmp_path / folder), "--out", str(tmp_path / "out")]) == 0
+        assert drawn.exists() is there
+
+
+def test_wide_tables_and_negative_numbers_in_latex():
+    wide = Table("n", "T", "C", ["a", *"bcdefgh"], [("> 9 %", [-1.5, "x-y", *[None] * 5])])
+    tex = wide.latex()
+    assert r"$>$ 9 \% & $-$1.50 & x-y & --" in tex
+    assert tex.index(r"\resizebox{\textwidth}{!}{%") < tex.index(r"\end{tabular}}")
 
 
 def test_small_results_are_left_out_unless_asked_for_and_then_marked(capsys, tmp_path):
@@ -262,15 +309,17 @@ def test_small_results_are_left_out_unless_asked_for_and_then_marked(capsys, tmp
     assert "left out, since they are not of the paper's settings: " in capsys.readouterr().out
     table = read_table(report / "tables" / "algorithms.csv")
     assert [n for n, cells in table.items() if cells["Triplet-GMPNN, ours (1 seed)"]] == ["bfs"]
-    assert "1 of specialists, 5 steps, 32 samples tested" in (report / "index.html").read_text()
+    said = "1 of specialists, 5 steps, 32 samples tested, another recipe"
+    assert said in (report / "index.html").read_text()
 
     assert main(["report", str(results), "--out", str(report), "--any-settings"]) == 0
     table = read_table(report / "tables" / "algorithms.csv")
     shown = [n for n, cells in table.items() if cells["Triplet-GMPNN, ours (1 seed)"]]
     assert shown == ["bfs", "dfs", "dijkstra"]
     mark = "NOT the paper's settings"
-    for file in ("index.html", "tables/algorithms.md", "tables/algorithms.tex"):
+    for file in ("index.html", "tables/algorithms.md"):
         assert mark in (report / file).read_text(), file
+    assert rf"\caption{{{mark}" in (report / "tables" / "algorithms.tex").read_text()
     assert mark in (report / "figures" / "old-vs-new.svg").read_text()
 
 
@@ -326,4 +375,5 @@ def test_tables_are_written_in_all_forms():
     assert r"one & 1.00 $\pm$ 0.50 & 2 \\" in tex
     assert r"\caption{In \%.}" in tex
     assert "% two is missing" in tex
+    assert "resizebox" not in tex
     assert "<tr><th>two</th><td>–</td><td>1 / 2</td></tr>" in table.html()

@@ -1,6 +1,7 @@
 """Learners that come with the package: found by name, tested, shown, and what is said of them."""
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -167,7 +168,11 @@ def test_the_best_seed_can_be_exported(run, tmp_path):
     assert load(file).about["replicas"] == [learner.about["replicas"][1]]
 
 
-def test_the_commit_is_that_of_the_package_not_of_what_is_around_it(tmp_path):
+def test_the_commit_is_that_of_the_package_not_of_what_is_around_it(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)  # a hook's, which lead to another repository
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
     def git(*words):
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
         return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
@@ -322,7 +327,7 @@ def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp
     Results(tmp_path, SHIPPED).add([alone])
     table = shipped_scores(Reproduced(tmp_path))
     assert [cells[3] and cells[3].mean for _, cells in table.rows][4:7] == [None, 99.0, None]
-    assert table.notes[0].startswith("specialists: 29 of 30 algorithms are missing")
+    assert table.notes[0].startswith("the shipped specialists: 29 of 30 algorithms are missing")
     Results(tmp_path, SHIPPED).add([replace(rows[3], samples=2)])
     table = shipped_scores(Reproduced(tmp_path))
     assert rows[3].algorithm not in dict(table.rows)

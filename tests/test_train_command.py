@@ -12,6 +12,7 @@ from processes import PATIENCE, running
 import algorist
 from algorist.cli import main
 from algorist.commands.conduct import Interrupt
+from algorist.plugins import shell
 from algorist.training.config import Config
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -41,7 +42,7 @@ def test_a_run_prints_a_line_for_each_validation_and_keeps_its_folder(capsys, tm
 
 def test_a_second_run_in_the_same_folder_is_refused(capsys, trained):
     assert train(trained, "bfs") == 2
-    assert f"resume it (algorist resume {trained})" in capsys.readouterr().err
+    assert f"resume it ({shell('resume', trained)})" in capsys.readouterr().err
 
 
 def test_a_terminal_shows_the_run_live(capsys, monkeypatch, tmp_path):
@@ -124,7 +125,7 @@ def test_ctrl_c_finishes_the_step_saves_and_says_how_to_go_on(tmp_path):
     assert process.returncode == 130
     assert "finishing this step" in err
     assert "Traceback" not in err
-    assert f"to go on: algorist resume {folder}" in out
+    assert f"to go on: {shell('resume', folder)}" in out
     saved = max(int(path.name) for path in (folder / "checkpoints").iterdir())
     assert f"stopped and saved at step {saved}" in out
     assert main(["resume", str(folder), "--steps", str(saved + 2), "--device", "cpu"]) == 0

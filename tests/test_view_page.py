@@ -3,10 +3,12 @@
 import re
 import shutil
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
 import small
+from processes import PATIENCE
 
 import algorist
 from algorist import algorithm, edge, node, record
@@ -418,7 +420,8 @@ def held(page):
 
 def until(page, found):
     """What is found, after a while."""
-    for _ in range(500):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         if value := found():
             return value
         page.wait_for_timeout(10)

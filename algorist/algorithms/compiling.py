@@ -13,6 +13,8 @@ import numpy as np
 from numba import config, njit
 from numba.core.registry import CPUDispatcher
 
+from algorist.machine_code import kept
+
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -56,10 +58,7 @@ def specialised(template: Callable, function: Callable) -> Any:
     digest = _digest(template, function)
     copied.__qualname__ = f"{template.__name__}.{digest}.{function.__qualname__}"
     copied.__module__ = function.__module__
-    try:
-        return njit(cache=True, **_OPTIONS)(copied)
-    except RuntimeError:  # it was typed at a prompt: there is no file to keep it beside
-        return njit(**_OPTIONS)(copied)
+    return kept(copied, **_OPTIONS)
 
 
 def is_kept(function: Any) -> bool:

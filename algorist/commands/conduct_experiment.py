@@ -19,7 +19,9 @@ from algorist.report.experiments import Standing
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
+from algorist.training.loading import is_run
 from algorist.training.parallel import expect_alone
+from algorist.training.run import pack
 from algorist.training.slots import Slot
 
 
@@ -58,7 +60,7 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
     conducted = conduct_in_slots(list(by_title), {}, data_prepared(left), work, arguments, terminal)
     done = f"{len(conducted.done)} of {counted(len(left), 'run')} done"
     terminal.print(f"{done}, see {results.file}" if conducted.done else done)
-    if len(conducted.done) < len(left):
+    if conducted.can_go_on:
         terminal.print("to go on: the same command again")
     conducted.complain()
     return conducted.exit_code
@@ -120,9 +122,13 @@ def pack_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> int
 def pack_jobs(left: Iterable[Job], folder: str, command: Sequence[str], terminal: Terminal) -> int:
     """Write the runs of some jobs in few bytes, for a command to go on with them elsewhere."""
     begun = [job for job in left if job.has_begun]
-    for job in begun:
-        written = job.pack(Path(folder))
-        terminal.print(f"{job.title}: written to {written}")
+    targets = {job: job.packed_in(Path(folder)) for job in begun}
+    for target in targets.values():
+        if is_run(target):
+            raise ValueError(f"--pack: {target} is there already; remove it or name another folder")
+    for job, target in targets.items():
+        pack(job.folder, target)
+        terminal.print(f"{job.title}: written to {target}")
     if begun:
         go_on = shell(*command, "--runs", folder)
         terminal.print(f"to go on elsewhere: {go_on}, with the same settings")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from algorist.commands import Command
 from algorist.commands.arguments import add_at_once, add_computing, expect_place_of_folder, names
-from algorist.errors import positive
+from algorist.errors import counted, positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def _list(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     terminal.print(experiment_table(standings))
     if any(each.others for each in standings):
         terminal.print("\nothers: results of other settings, which are kept apart")
-    terminal.print(f"\nto go on with one: algorist reproduce NAME --seeds {arguments.seeds}")
+    terminal.print(f"\ndone: parts with all results of {counted(arguments.seeds, 'seed')}")
+    terminal.print(f"to go on with one: algorist reproduce NAME --seeds {arguments.seeds}")
     return 0
 
 

@@ -13,7 +13,7 @@ from algorist.algorithms import get
 from algorist.errors import unknown
 from algorist.experiments.identity import recipe_of
 from algorist.training.config import Config
-from algorist.training.recipes import IMPROVEMENTS, cumulative_ablation, recipe, without
+from algorist.training.recipes import recipe, without, without_each, without_more
 
 FAMILIES = {
     "divide_and_conquer": "Divide and conquer",
@@ -62,9 +62,7 @@ ALGORITHMS = (
 BASELINES = {"memnet": "memnet_masked", "mpnn": "mpnn", "pgn": "pgn"}
 """The nets of the earlier paper, and their processors."""
 ALL = "all"
-"""The part with all improvements, and the one with all algorithms."""
-SINGLE, CUMULATIVE = "single", "cumulative"
-"""The two ways to take improvements away: each by itself, or one more each time."""
+"""The part with all algorithms."""
 _AVERAGED_STEPS = 400
 """Over about so many steps weights are averaged, where they are."""
 
@@ -88,7 +86,7 @@ def _specialists(algorithms: Sequence[str]) -> Parts:
 def _baselines(algorithms: Sequence[str]) -> Parts:
     for net, processor in BASELINES.items():
         for name in algorithms:
-            yield f"{net}/{name}", _with_processor(recipe("clrs2022", [name]), processor)
+            yield baseline_part(net, name), _with_processor(recipe("clrs2022", [name]), processor)
 
 
 def _pgn(algorithms: Sequence[str]) -> Parts:
@@ -119,25 +117,26 @@ def _all_at_once_in_full(algorithms: Sequence[str]) -> Parts:
 
 
 def _generalist_ablation(algorithms: Sequence[str]) -> Parts:
-    yield from cumulative_ablation(_generalist(algorithms))
+    yield from without_more(_generalist(algorithms))
 
 
 def _specialist_ablation(algorithms: Sequence[str]) -> Parts:
     for name in algorithms:
-        for step, config in one_at_a_time(_specialist(name)):
-            yield f"{SINGLE}/{step}/{name}", config
+        for lost, config in without_each(_specialist(name)):
+            yield part_without(lost, name), config
     for name in algorithms:
-        for step, config in cumulative_ablation(_specialist(name)):
-            yield f"{CUMULATIVE}/{step}/{name}", config
+        for lost, config in without_more(_specialist(name)):
+            yield part_without(lost, name, more=True), config
 
 
-def one_at_a_time(config: Config) -> Parts:
-    """The configuration itself, then without each of the improvements that it has."""
-    yield ALL, config
-    for name in IMPROVEMENTS:
-        changed = without(config, name)
-        if changed != config:
-            yield name, changed
+def baseline_part(net: str, algorithm: str) -> str:
+    """The name of the part with one of the baselines for an algorithm."""
+    return f"{net}/{algorithm}"
+
+
+def part_without(improvement: str, algorithm: str, *, more: bool = False) -> str:
+    """The name of the part with a specialist that lacks an improvement, or also those before it."""
+    return f"{'cumulative' if more else 'single'}/{improvement}/{algorithm}"
 
 
 def _families(algorithms: Sequence[str]) -> Parts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import typing
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -63,6 +64,8 @@ class Row:
         return is_whole_test(self.algorithm, self.samples)
 
 
+_HIGHEST = 100.0
+"""The best score, in per cent; errors are negative."""
 _TYPES = typing.get_type_hints(Row)
 _COLUMNS = [field.name for field in fields(Row)]
 
@@ -163,7 +166,12 @@ def read(file: Path) -> list[Row]:
             raise ValueError(
                 f"got the columns {', '.join(columns)}, expected {', '.join(_COLUMNS)}"
             )
-        return [_row(cells) for cells in reader if cells]
+        rows: dict[Key, Row] = {}
+        for cells in filter(None, reader):
+            row = _row(cells)
+            _check(row, file.stem, rows)
+            rows[row.key] = row
+        return list(rows.values())
     except (csv.Error, ValueError) as error:
         raise ValueError(f"{file}, line {reader.line_num}: {error}") from None
 
@@ -183,6 +191,21 @@ def _row(cells: list[str]) -> Row:
     if len(cells) != len(_COLUMNS):
         raise ValueError(f"got {counted(len(cells), 'value')}, expected {len(_COLUMNS)}")
     return Row(**{name: _value(name, cell) for name, cell in zip(_COLUMNS, cells, strict=True)})
+
+
+def _check(row: Row, experiment: str, before: Iterable[Key]) -> None:
+    """Complain about a row that no net can have, that of another experiment, and a second one."""
+    if row.experiment != experiment:
+        raise ValueError(f"got a row of {shortened(row.experiment)}, expected {experiment}")
+    for name in ("score", "correct"):
+        if not getattr(row, name) <= _HIGHEST or not math.isfinite(getattr(row, name)):
+            raise ValueError(f"got {getattr(row, name)} for {name}, expected at most {_HIGHEST}")
+    if row.seed < 0:
+        raise ValueError(f"got {row.seed} for seed, expected 0 or more")
+    if row.key in before:
+        raise ValueError(
+            f"got a second row of {row.part}, {row.algorithm}, seed {row.seed}; remove one of them"
+        )
 
 
 def _value(name: str, cell: str) -> Any:

@@ -25,7 +25,7 @@ from algorist.model.graphs import CAPTURES
 from algorist.training.config import Config
 from algorist.training.loading import CONFIG, config_in, is_run
 from algorist.training.logs import TensorBoard
-from algorist.training.run import Run, pack, trained_seconds
+from algorist.training.run import Run, trained_seconds
 from algorist.training.slots import Slot
 from algorist.training.trainer import DivergedError, Report, Trainer
 
@@ -54,6 +54,7 @@ class Job:
         """The run, started or resumed."""
         self._expect_no_divergence()
         if self.has_begun:
+            self._expect_own()
             return Run.resume(self.folder, computing, slot=slot)
         return Run.start(self.folder, replace(self.part.config, seeds=self.seeds), computing, slot)
 
@@ -72,6 +73,16 @@ class Job:
             self._diverged(error)
             raise
 
+    def _expect_own(self) -> None:
+        """Complain about a run in the folder that is trained in another way by now."""
+        config = config_in(self.folder, (self.folder / CONFIG).read_text())
+        if recipe_of(config) != self.part.recipe or config.seeds != self.seeds:
+            raise ValueError(
+                f"{self.folder}: got the recipe {recipe_of(config)} with {_seeds(config.seeds)}, "
+                f"expected {self.part.recipe} with {_seeds(self.seeds)}: somebody has resumed this "
+                "run with other settings; move it elsewhere"
+            )
+
     def _expect_no_divergence(self) -> None:
         note = self.folder / _DIVERGED
         if note.exists():
@@ -83,11 +94,9 @@ class Job:
         """Note that there is no point in going on."""
         replace_text(self.folder / _DIVERGED, f"{error}\n")
 
-    def pack(self, folder: Path) -> Path:
-        """Write the run in few bytes to the same place below another folder; returns it."""
-        target = _folder(folder, self.part) / self.folder.name
-        pack(self.folder, target)
-        return target
+    def packed_in(self, folder: Path) -> Path:
+        """The same place below another folder of runs."""
+        return _folder(folder, self.part) / self.folder.name
 
 
 def jobs(

@@ -6,18 +6,19 @@ has few entries that are not zero: adding up those costs a fraction of two dense
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.plain import NOT_A_NEIGHBOUR
+from algorist.machine_code import kept
 
-_compiled = njit(nogil=True, cache=True, fastmath={"contract"})
-_compiled_sum = njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+_compiled = partial(kept, nogil=True, fastmath={"contract"})
+_compiled_sum = partial(kept, nogil=True, fastmath={"contract", "reassoc"})
 """For sums over channels, which the processor adds up several at a time."""
 
 

@@ -6,36 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from algorist.experiments.plan import ALGORITHMS, ALL, CUMULATIVE, SINGLE, Name
+from algorist.experiments.plan import ALGORITHMS, part_without
 from algorist.report.means import Value, over_algorithms
 from algorist.report.reproduced import Net, Reproduced, listed
+from algorist.training.recipes import IMPROVEMENTS, NOTHING
 
-STEPS = {
-    ALL: "all improvements",
-    "gating": "gating",
-    "triplets": "triplet reasoning",
-    "permutations": "Sinkhorn permutations",
-    "random_positions": "random positions",
-    "static_hints": "static hints as inputs",
-    "soft_hints": "soft hints",
-    "augmentation": "augmented data",
-    "initialisation": "initialisation of scalar hints",
-    "clipping": "gradient clipping",
-    "no_teacher_forcing": "no teacher forcing",
-}
-"""Improvements in words."""
+_WORDS = {NOTHING: "all improvements", **{name: own.words for name, own in IMPROVEMENTS.items()}}
+"""What can be taken away, in words."""
 
 
-def label(step: str) -> str:
+def label(lost: str) -> str:
     """What a net is called that lacks an improvement, or none."""
-    return STEPS[step] if step == ALL else f"- {STEPS[step]}"
+    return _WORDS[lost] if lost == NOTHING else f"- {_WORDS[lost]}"
 
 
 @dataclass(frozen=True)
 class Ablation:
     """Nets that lack improvements, and the algorithms in which they can be compared."""
 
-    steps: Sequence[str]
+    losses: Sequence[str]
     """What was taken away, in this order."""
     nets: dict[str, Net]
     """By what was taken away last; those without any results are not among them."""
@@ -43,49 +32,47 @@ class Ablation:
     """Those that all nets have been tested in."""
     notes: Sequence[str]
 
-    def mean(self, step: str) -> Value | None:
+    @property
+    def can_be_compared(self) -> bool:
+        """Whether there are nets that lack something."""
+        return any(lost != NOTHING for lost in self.nets)
+
+    def mean(self, lost: str) -> Value | None:
         """The mean over the algorithms that all nets have."""
-        if step not in self.nets:
+        if lost not in self.nets:
             return None
-        return over_algorithms(self.nets[step].scores, self.algorithms)
+        return over_algorithms(self.nets[lost].scores, self.algorithms)
 
 
 def generalist_ablation(results: Reproduced) -> Ablation:
     """The generalist with one improvement less each time."""
-    return _ablation(results, "generalist-ablation", lambda step, algorithm: step)
+    return _ablation(results, "generalist-ablation", lambda lost, algorithm: lost)
 
 
 def cumulative_ablation(results: Reproduced) -> Ablation:
     """Specialists with one improvement less each time."""
-    return _ablation(
-        results, "specialist-ablation", lambda step, algorithm: f"{CUMULATIVE}/{step}/{algorithm}"
-    )
+    return _ablation(results, "specialist-ablation", partial(part_without, more=True))
 
 
 def single_ablation(results: Reproduced) -> Ablation:
     """Specialists without each improvement."""
-    return _ablation(
-        results, "specialist-ablation", lambda step, algorithm: f"{SINGLE}/{step}/{algorithm}"
-    )
+    return _ablation(results, "specialist-ablation", part_without)
 
 
 def _ablation(results: Reproduced, experiment: str, part_of: Callable[[str, str], str]) -> Ablation:
-    """The nets of all steps, whose parts are named by step and algorithm."""
+    """All nets, whose parts are named by what they lack and the algorithm."""
     nets: dict[str, Net] = {}
     absent: dict[str, set[str]] = {}
-    for step, title in STEPS.items():
-        names = (Name(experiment, part_of(step, algorithm)) for algorithm in ALGORITHMS)
-        sources = {results.plan.parts[n].source for n in names if n in results.plan.parts}
-        # Nets that lack nothing, since it makes no difference to them, are not enough to show.
-        own = {s for s in sources if s.experiment == experiment} or sources
-        if not own:
-            continue
-        if any(results.has(source) for source in own):
-            nets[step] = results.net_of(title, experiment, partial(part_of, step))
-        else:
-            absent[title] = {source.experiment for source in own}
+    for lost, title in _WORDS.items():
+        part_of_algorithm = partial(part_of, lost)
+        sources = results.sources(experiment, part_of_algorithm)
+        net = results.net_of(title, experiment, part_of_algorithm)
+        if net.values:
+            nets[lost] = net
+        elif sources:
+            absent[title] = {source.experiment for source in sources}
     common = [a for a in ALGORITHMS if nets and all(a in net.values for net in nets.values())]
-    planned = [step for step, title in STEPS.items() if step in nets or title in absent]
+    planned = [lost for lost, title in _WORDS.items() if lost in nets or title in absent]
     return Ablation(planned, nets, common, _notes(absent, nets, common))
 
 

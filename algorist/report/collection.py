@@ -57,31 +57,32 @@ class Collection:
 
     def _table_sections(self, folder: Path) -> Iterator[str]:
         for table in self.tables:
-            notes = [self.remark, *table.notes] if self.warning else table.notes
-            replace(table, notes=notes).write(folder / "tables")
-            yield _section("table", table, notes, table.html())
+            marked = self._marked(table)
+            marked.write(folder / "tables")
+            yield _section("table", marked, table.html())
+
+    def _marked(self, table: Table) -> Table:
+        if not self.warning:
+            return table
+        caption = f"{self.warning}. {table.caption}"
+        return replace(table, caption=caption, notes=[self.remark, *table.notes])
 
     def _picture_sections(self, folder: Path) -> Iterator[str]:
         for picture in self.pictures:
             content = self._drawn(picture, folder / "figures")
-            yield _section("figure", picture, picture.notes, content)
+            yield _section("figure", picture, content)
 
     def _drawn(self, picture: Picture, folder: Path) -> str:
-        from matplotlib import rc_context
-
         if picture.draw is None:
+            drawing.remove(folder, picture.name)
             return "<p>There is nothing to draw yet.</p>"
-        with rc_context(drawing.STYLE):
-            figure = picture.draw()
-            if self.warning:
-                figure.suptitle(self.warning, fontsize=8, color=drawing.WARNING)
-            drawing.settle(figure)
-            drawing.write(figure, folder, picture.name)
-            return drawing.inline(figure)
+        figure = drawing.drawn(picture.draw, self.warning)
+        drawing.write(figure, folder, picture.name)
+        return drawing.inline(figure)
 
 
-def _section(kind: str, shown: Table | Picture, notes: Iterable[str], content: str) -> str:
-    said = "".join(f'<p class="note">{escape(note)}</p>\n' for note in notes)
+def _section(kind: str, shown: Table | Picture, content: str) -> str:
+    said = "".join(f'<p class="note">{escape(note)}</p>\n' for note in shown.notes)
     return (
         f'<h2 id="{kind}-{shown.name}">{escape(shown.title)}</h2>\n'
         f"<p>{escape(shown.caption)}</p>\n{content}\n{said}"

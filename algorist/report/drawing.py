@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,20 +25,31 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 """Of Okabe and Ito (2008), which colour-blind people can tell apart."""
 PUBLISHED = "#999999"
 """The colour of numbers that are not ours."""
-WARNING = "#D55E00"
+_WARNING = "#D55E00"
 _DOTS = 150
+"""To an inch."""
+FILES = (".png", ".svg")
+"""The endings of a figure's files."""
 
 
-def settle(figure: Figure) -> None:
-    """Arrange a figure once for all the times that it will be drawn."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+def drawn(draw: Callable[[], Figure], warning: str = "") -> Figure:
+    """A figure in our style, perhaps with a warning above it, arranged once for all its files."""
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
+        figure = draw()
+        if warning:
+            figure.suptitle(warning, fontsize=8, color=_WARNING)
+        figure.set_dpi(_DOTS)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+    return figure
 
 
 def inline(figure: Figure) -> str:
     """A figure as SVG for a page, in the colours of the page."""
     picture = io.StringIO()
-    figure.savefig(picture, format="svg", transparent=True, metadata={"Date": None})
+    _save(figure, picture, format="svg", transparent=True, metadata={"Date": None})
     text = picture.getvalue()
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
@@ -45,5 +57,18 @@ def inline(figure: Figure) -> str:
 def write(figure: Figure, folder: Path, name: str) -> None:
     """Write a figure as PNG and as SVG."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.png", dpi=_DOTS, metadata={"Software": None})
-    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    _save(figure, folder / f"{name}.png", metadata={"Software": None})
+    _save(figure, folder / f"{name}.svg", metadata={"Date": None})
+
+
+def remove(folder: Path, name: str) -> None:
+    """Remove the files of a figure, if it has any."""
+    for ending in FILES:
+        (folder / f"{name}{ending}").unlink(missing_ok=True)
+
+
+def _save(figure: Figure, file: Any, **how: Any) -> None:
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
+        figure.savefig(file, dpi=figure.dpi, **how)

@@ -73,8 +73,11 @@ class Filling:
     def _picture(self, place: re.Match[str]) -> Picture:
         if place["name"] not in self._pictures:
             raise ValueError(unknown("figure", place["name"], self._pictures))
-        if not place["file"]:
-            raise ValueError(f"figure {place['name']}: got no file, expected one behind its name")
+        if Path(place["file"] or "").suffix not in drawing.FILES:
+            raise ValueError(
+                f"figure {place['name']}: got {place['file'] or 'no file'}, expected a file behind "
+                f"its name, {' or '.join(drawing.FILES)}"
+            )
         return self._pictures[place["name"]]
 
 
@@ -88,8 +91,5 @@ def _expect_ends(file: Path, text: str) -> None:
 
 
 def _draw(picture: Picture, file: Path) -> None:
-    from matplotlib import rc_context
-
     if picture.draw:
-        with rc_context(drawing.STYLE):
-            drawing.write(picture.draw(), file.parent, file.stem)
+        drawing.write(drawing.drawn(picture.draw), file.parent, file.stem)

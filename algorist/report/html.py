@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algorist.model.learner import Learner
-from algorist.report.drawing import INK, STYLE, inline
+from algorist.report.drawing import COLOURS, INK, drawn, inline
 from algorist.report.numbers import percent, scored
 from algorist.report.published import NETS, Published, published
 from algorist.report.scores import PAPER, Scored, mean_scores, published_mean
@@ -18,7 +19,8 @@ from algorist.report.trajectories import trajectories
 from algorist.training.config import Config
 from algorist.training.trainer import Report
 
-_SHADES = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Trained(NamedTuple):
@@ -89,40 +91,38 @@ def _training(trained: Trained, *, titled: bool) -> str:
         lines += ["<p>No validation yet.</p>"]
     else:
         lines += [f"<p>{reports[-1].step:,} of {config.schedule.steps:,} steps are done.</p>"]
-        lines += [_curves(config, reports)]
+        lines += [inline(drawn(partial(_figure, config, reports)))]
     return "\n".join(lines) + "\n"
 
 
-def _curves(config: Config, reports: Sequence[Report]) -> str:
-    """Validation score and loss over the steps, as SVG."""
-    from matplotlib import rc_context
+def _figure(config: Config, reports: Sequence[Report]) -> Figure:
+    """Validation score and loss over the steps."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    with rc_context(STYLE):
-        figure = Figure(figsize=(9, 3), layout="constrained")
-        scores, losses = figure.subplots(1, 2)
-        if config.scored_by_error:
-            title = "validation score, minus the squared error of scalars"
-            _draw(scores, title, reports, _series(config, reports, "scores", 1))
-        else:
-            _draw(scores, "validation score, %", reports, _series(config, reports, "scores", 100))
-            scores.set_ylim(0, 102)
-        _draw(losses, "training loss", reports, _series(config, reports, "loss", 1))
-        losses.set_yscale("log")
-        losses.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        losses.yaxis.set_major_formatter("{x:g}")
-        losses.yaxis.set_minor_formatter(NullFormatter())
-        if 1 < len(scores.lines) <= len(_SHADES):
-            scores.legend(frameon=False, fontsize=8, loc="lower right")
-        return inline(figure)
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    scores, losses = figure.subplots(1, 2)
+    if config.scored_by_error:
+        title = "validation score, minus the squared error of scalars"
+        _draw(scores, title, reports, _series(config, reports, "scores", 1))
+    else:
+        _draw(scores, "validation score, %", reports, _series(config, reports, "scores", 100))
+        scores.set_ylim(0, 102)
+    _draw(losses, "training loss", reports, _series(config, reports, "loss", 1))
+    losses.set_yscale("log")
+    losses.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    losses.yaxis.set_major_formatter("{x:g}")
+    losses.yaxis.set_minor_formatter(NullFormatter())
+    if 1 < len(scores.lines) <= len(COLOURS):
+        scores.legend(frameon=False, fontsize=8, loc="lower right")
+    return figure
 
 
 def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, list[float]]) -> None:
     steps = [report.step for report in reports]
     marker = "." if len(steps) < 40 else ""
     for number, (label, values) in enumerate(series.items()):
-        colour = _SHADES[number % len(_SHADES)]
+        colour = COLOURS[number % len(COLOURS)]
         axes.plot(steps, values, color=colour, label=label, lw=1.5, marker=marker)
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel("step")

@@ -9,11 +9,9 @@ from algorist.report import ablations
 from algorist.report.ablations import Ablation, label
 from algorist.report.means import (
     Value,
-    mean_of_all,
     mean_of_families,
     number_above,
     of_family,
-    over_algorithms,
 )
 from algorist.report.published import PGN_WITH_IMPROVEMENTS, SEEDS
 from algorist.report.reproduced import Net, Reproduced, missing, papers
@@ -92,7 +90,7 @@ def by_algorithm(nets: Sequence[Net]) -> Table:
         "errors of the mean over seeds.",
         ["algorithm", *(net.heading for net in nets)],
         [(name, [net.values.get(name) for net in nets]) for name in ALGORITHMS],
-        [("mean", [mean_of_all(net.values) for net in nets])],
+        [("mean", [net.mean for net in nets])],
         missing(nets),
     )
 
@@ -110,9 +108,6 @@ def many_tasks(results: Reproduced) -> Table:
     ]
     paper = papers("triplet_gmpnn")
     gains = {name: _gain(single.values.get(name), many.values.get(name)) for name in ALGORITHMS}
-    means: list[Cell] = [over_algorithms(net.scores, ALGORITHMS) for net in ours]
-    both = [mean_of_all(single.values), mean_of_all(many.values)]
-    gain = both[1] - both[0] if both[0] is not None and both[1] is not None else None
     return Table(
         "generalist",
         "One net for all algorithms",
@@ -123,7 +118,7 @@ def many_tasks(results: Reproduced) -> Table:
             (name, [paper.values[name], *(net.values.get(name) for net in ours), gains[name]])
             for name in ALGORITHMS
         ],
-        [("mean", [mean_of_all(paper.values), *means, gain])],
+        [("mean", [paper.mean, *(net.mean for net in ours), _gain(single.mean, many.mean)])],
         missing(ours),
     )
 
@@ -136,10 +131,10 @@ def ablation(name: str, title: str, what: str, nets: Ablation) -> Table:
     """Means of nets with fewer and fewer improvements."""
     rows: list[tuple[str, list[Cell]]] = []
     before: Value | None = None
-    for step in nets.steps:
-        mean = nets.mean(step)
+    for lost in nets.losses:
+        mean = nets.mean(lost)
         seeds = mean.seeds if mean else None
-        rows.append((label(step), [mean, _gain(before, mean), seeds]))
+        rows.append((label(lost), [mean, _gain(before, mean), seeds]))
         before = mean
     return Table(
         name,
@@ -155,14 +150,14 @@ def ablation(name: str, title: str, what: str, nets: Ablation) -> Table:
 
 def one_at_a_time(nets: Ablation) -> Table:
     """Specialists without one improvement each, by algorithm."""
-    means: list[Cell] = [nets.mean(step) for step in nets.steps]
-    own = [nets.nets[step].values if step in nets.nets else {} for step in nets.steps]
+    means: list[Cell] = [nets.mean(lost) for lost in nets.losses]
+    own = [nets.nets[lost].values if lost in nets.nets else {} for lost in nets.losses]
     return Table(
         "specialist-ablation-single",
         "Specialists without one improvement",
         f"{_TEST}: each column lacks one improvement (paper, appendix). Errors are standard "
         "errors of the mean over seeds.",
-        ["algorithm", *map(label, nets.steps)],
+        ["algorithm", *map(label, nets.losses)],
         [(name, [values.get(name) for values in own]) for name in ALGORITHMS],
         [(f"mean over {len(nets.algorithms)}", means)],
         nets.notes,

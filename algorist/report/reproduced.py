@@ -1,4 +1,4 @@
-"""Results of experiments as the report reads them: only what was done as in the paper."""
+"""Results of experiments as the report reads them: what was done as in the paper, or all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, Name, Plan
+from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, Name, Plan, baseline_part
 from algorist.experiments.results import SHIPPED, Row, file_of, is_results, read
-from algorist.report.means import Scores, Value, family_of, over_seeds
+from algorist.report.means import (
+    Scores,
+    Value,
+    family_of,
+    mean_of_all,
+    over_algorithms,
+    over_seeds,
+)
 from algorist.report.published import NETS, SEEDS, published
 
 _SHOWN = 4
@@ -27,13 +34,13 @@ class Net:
     """By algorithm; those that are not there yet are missing."""
     scores: dict[str, Scores]
     """By algorithm and seed; empty where only means are known."""
-    experiment: str = ""
-    """Where they come from; nothing for published ones."""
+    command: str = ""
+    """What makes them; nothing for published ones."""
 
     @property
     def is_ours(self) -> bool:
         """Whether it was trained here."""
-        return bool(self.experiment)
+        return bool(self.command)
 
     @property
     def heading(self) -> str:
@@ -44,6 +51,14 @@ class Net:
         shown = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         return f"{self.title} ({shown} seed{'' if counts == [1] else 's'})"
 
+    @property
+    def mean(self) -> Value | None:
+        """The mean over all algorithms: of each seed that has them all, then over these seeds."""
+        if self.is_ours:
+            return over_algorithms(self.scores, ALGORITHMS)
+        mean = mean_of_all(self.values)
+        return None if mean is None else Value(mean, None, 1)
+
     def missing(self) -> str:
         """What is not there yet, in words; nothing, if all is."""
         names = [name for name in ALGORITHMS if name not in self.values]
@@ -52,7 +67,7 @@ class Net:
         shown = "" if len(names) == len(ALGORITHMS) else f" ({listed(names)})"
         return (
             f"{self.title}: {len(names)} of {len(ALGORITHMS)} algorithms are missing{shown}; "
-            f"to add them: algorist reproduce {self.experiment}"
+            f"to add them: {self.command}"
         )
 
 
@@ -73,8 +88,10 @@ class Reproduced:
         self.plan, self.any_settings = Plan(), any_settings
         rows = [row for name in EXPERIMENTS for row in read(file_of(folder, name))]
         self.rows = [row for row in rows if any_settings or self._is_full(row)]
+        shipped = [row for row in read(file_of(folder, SHIPPED)) if row.algorithm in ALGORITHMS]
+        self.shipped = [row for row in shipped if any_settings or row.is_of_whole_test]
         self.left_out = [row for row in rows if not self._is_full(row)]
-        self.shipped = [r for r in read(file_of(folder, SHIPPED)) if r.is_of_whole_test]
+        self.left_out += [row for row in shipped if not row.is_of_whole_test]
         self._parts = {Name(row.experiment, row.part) for row in self.rows}
         self._scores: dict[tuple[Name, str], dict[int, float]] = {}
         for row in self.rows:
@@ -83,8 +100,13 @@ class Reproduced:
 
     def _is_full(self, row: Row) -> bool:
         """Whether a result is of the paper's settings, and of the whole test."""
+        return self._is_of_recipe(row) and row.is_of_whole_test
+
+    def _is_of_recipe(self, row: Row) -> bool:
         part = self.plan.parts.get(Name(row.experiment, row.part))
-        return part is not None and row.recipe == part.recipe and row.is_of_whole_test
+        if part is None or row.algorithm not in part.config.algorithms:
+            return False
+        return row.recipe == part.recipe
 
     def has(self, part: Name) -> bool:
         """Whether there are results of a part."""
@@ -99,12 +121,22 @@ class Reproduced:
         """The nets of an experiment; `{}` in the name of a part stands for the algorithm."""
         return self.net_of(title, experiment, part.format)
 
+    def sources(self, experiment: str, part_of: Callable[[str], str]) -> set[Name]:
+        """The parts that are trained for nets, which are named by algorithm.
+
+        Those of other experiments are among them only if there are no others.
+        """
+        names = (Name(experiment, part_of(algorithm)) for algorithm in ALGORITHMS)
+        found = {self.plan.parts[name].source for name in names if name in self.plan.parts}
+        return {source for source in found if source.experiment == experiment} or found
+
     def net_of(self, title: str, experiment: str, part_of: Callable[[str], str]) -> Net:
         """The nets of an experiment, whose parts are named by algorithm."""
+        has_begun = any(map(self.has, self.sources(experiment, part_of)))
         own = {name: self.scores(experiment, part_of(name), name) for name in ALGORITHMS}
-        scores = {name: of_seeds for name, of_seeds in own.items() if of_seeds}
+        scores = {name: of_seeds for name, of_seeds in own.items() if of_seeds and has_begun}
         values = {name: over_seeds(list(s.values())) for name, s in scores.items()}
-        return Net(title, values, scores, experiment)
+        return Net(title, values, scores, f"algorist reproduce {experiment}")
 
     def specialists(self) -> Net:
         """A net for each algorithm."""
@@ -126,13 +158,24 @@ class Reproduced:
         """One net for all that was trained on whole trajectories."""
         return self.net("generalist, not chunked", "generalist-full", "all")
 
+    def shipped_net(self, title: str, model: str, part: str) -> Net:
+        """A shipped model, as its weights are in the files; `{}` stands for the algorithm."""
+        own = [row for row in self.shipped if row.part == part.format(row.algorithm)]
+        values = {row.algorithm: over_seeds([row.score]) for row in own}
+        scores: dict[str, Scores] = {row.algorithm: {row.seed: row.score} for row in own}
+        command = f"algorist eval --model {model} --official --results results"
+        return Net(title, values, scores, command)
+
     def families(self) -> Net:
         """Nets for groups of related algorithms."""
         return self.net_of("by family", "families", family_of)
 
     def baselines(self) -> list[Net]:
         """The earlier paper's nets, trained here."""
-        return [self.net(f"{NETS[name]}, ours", "baselines", f"{name}/{{}}") for name in BASELINES]
+        return [
+            self.net(f"{NETS[name]}, ours", "baselines", baseline_part(name, "{}"))
+            for name in BASELINES
+        ]
 
     @property
     def is_mixed(self) -> bool:
@@ -143,14 +186,18 @@ class Reproduced:
         """What must be said of results that are not of the paper's settings."""
         if not self.left_out:
             return ""
-        kinds = Counter((row.experiment, row.steps, row.samples) for row in self.left_out)
-        shown = "; ".join(
-            f"{count} of {experiment}, {steps} steps, {samples} samples tested"
-            for (experiment, steps, samples), count in kinds.most_common(_SHOWN)
-        )
+        kinds = Counter(map(self._described, self.left_out))
+        shown = "; ".join(f"{count} of {kind}" for kind, count in kinds.most_common(_SHOWN))
         if self.any_settings:
             return f"{OTHER_SETTINGS}: {shown}"
         return f"left out, since they are not of the paper's settings: {shown}"
+
+    def _described(self, row: Row) -> str:
+        """What is different about a result."""
+        facts = [row.experiment, f"{row.steps} steps", f"{row.samples} samples tested"]
+        if row.experiment != SHIPPED and not self._is_of_recipe(row):
+            facts.append("another recipe")
+        return ", ".join(facts)
 
 
 def missing(nets: Iterable[Net]) -> list[str]:

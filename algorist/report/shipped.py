@@ -19,14 +19,13 @@ from algorist.experiments.results import SHIPPED, Results, Row, sample_count
 from algorist.model.computing import device_name
 from algorist.model.learner import Learner
 from algorist.report.means import Value, mean_of_all
-from algorist.report.reproduced import Reproduced, papers
+from algorist.report.reproduced import Net, Reproduced, missing, papers
 from algorist.report.scores import Scored
 from algorist.report.tables import Table
 from algorist.report.terminal import bare_table
 from algorist.training.config import Config
 
 GENERALIST, _SPECIALISTS = "generalist", "specialists"
-_TO_ADD = "to add them: algorist eval --model {} --official --results results"
 
 
 # Files
@@ -108,7 +107,7 @@ def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator
             correct=100 * evaluation.correct,
             validation=100 * replica["validation"],
             best_step=replica["step"],
-            steps=about.get("steps", replica["step"]),  # older files do not have it
+            steps=about["steps"],
             weights=learner.net.size,
             samples=scored.samples,
             recipe=recipe_of(Config.from_json(about["config"])),
@@ -119,46 +118,48 @@ def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator
         )
 
 
+def shipped_generalist(results: Reproduced) -> Net:
+    """The shipped net for all algorithms."""
+    return results.shipped_net("the shipped generalist", GENERALIST, GENERALIST)
+
+
 def shipped_scores(results: Reproduced) -> Table:
     """What the shipped nets score beside the paper's nets for one algorithm each."""
-    rows = {row.algorithm: row for row in results.shipped if row.part == GENERALIST}
-    each = {r.algorithm: r for r in results.shipped if r.part == f"{_SPECIALISTS}/{r.algorithm}"}
+    generalist = shipped_generalist(results)
+    each = results.shipped_net("the shipped specialists", _SPECIALISTS, f"{_SPECIALISTS}/{{}}")
+    rows = [row for row in results.shipped if row.part == GENERALIST]
     columns = {
         "paper, one net each": papers("triplet_gmpnn").values,
-        "generalist, score": {name: Value(row.score, None, 1) for name, row in rows.items()},
-        "generalist, correct": {name: Value(row.correct, None, 1) for name, row in rows.items()},
-        "specialists, score": {name: Value(row.score, None, 1) for name, row in each.items()},
+        "generalist, score": generalist.values,
+        "generalist, correct": {row.algorithm: Value(row.correct, None, 1) for row in rows},
+        "specialists, score": each.values,
     }
     shown = {heading: values for heading, values in columns.items() if values}
+    tested = [a for a in ALGORITHMS if a in generalist.values or a in each.values]
     return Table(
         SHIPPED,
         "The shipped learners",
-        _caption(next(iter(rows.values()), None), with_specialists=bool(each)),
+        _caption(rows, [row for row in results.shipped if row.part != GENERALIST]),
         ["algorithm", *shown],
-        [(a, [own.get(a) for own in shown.values()]) for a in ALGORITHMS if a in rows | each],
-        [("mean", [mean_of_all(own) for own in shown.values()])] if rows | each else [],
-        [*_lack(GENERALIST, rows), *(_lack(_SPECIALISTS, each) if each else [])],
+        [(a, [own.get(a) for own in shown.values()]) for a in tested],
+        [("mean", [mean_of_all(own) for own in shown.values()])] if tested else [],
+        missing([generalist, each] if each.values else [generalist]),
     )
 
 
-def _caption(row: Row | None, *, with_specialists: bool) -> str:
+def _caption(generalist: Sequence[Row], specialists: Sequence[Row]) -> str:
     scores = "Scores on the official tests (n = 64), in per cent, after rounding to half precision"
-    if row is None:
+    if not generalist:
         return f"{scores}."
-    each = "The specialists are a net for each, the best of several seeds in validation."
+    row, tested = generalist[0], [*generalist, *specialists]
+    each = "The specialists are a net for each, the best of several seeds in validation. "
+    devices, dates = (sorted({getattr(r, name) for r in tested}) for name in ("device", "date"))
     return (
         f"{scores}: one net for all thirty algorithms, {row.weights:,} weights, seed {row.seed}, "
         f"the best in validation ({row.validation:.2f} %, n = 16) after {row.best_step:,} of "
-        f"{row.steps:,} cycles. {f'{each} ' if with_specialists else ''}"
+        f"{row.steps:,} cycles. {each if specialists else ''}"
         "The paper's are means of ten Triplet-GMPNN for one algorithm each; "
         "it prints no numbers for its generalist. Correct is the share of samples whose whole "
-        f"answer is right. Tested on {row.device}, {row.date}, recipe {row.recipe}."
+        f"answer is right. Tested on {' and '.join(devices)}, {' and '.join(dates)}, recipe of the "
+        f"generalist {row.recipe}."
     )
-
-
-def _lack(name: str, tested: Mapping[str, Row]) -> Iterator[str]:
-    count = sum(algorithm not in tested for algorithm in ALGORITHMS)
-    if count:
-        yield (
-            f"{name}: {count} of {len(ALGORITHMS)} algorithms are missing; {_TO_ADD.format(name)}"
-        )

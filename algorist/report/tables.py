@@ -16,7 +16,12 @@ Cell = Value | float | int | str | None
 """None is missing."""
 
 _MISSING = "–"
-_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--"}
+_LATEX = {
+    "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--",
+    ">": "$>$", "<": "$<$",
+}  # fmt: skip
+_FITTING = 6
+"""Columns of a LaTeX table that have room beside each other."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +78,17 @@ class Table:
         return output.getvalue()
 
     def latex(self) -> str:
-        """A table for a paper that uses booktabs."""
+        """A table for a paper that uses booktabs and, if there are many columns, graphicx."""
+        columns = len(self.headings) - 1
         lines = [r"\begin{table}[ht]", r"\centering", rf"\caption{{{_tex(self.caption)}}}"]
-        lines += [rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}", r"\toprule"]
+        lines += [r"\resizebox{\textwidth}{!}{%"] if columns > _FITTING else []
+        lines += [rf"\begin{{tabular}}{{l{'r' * columns}}}", r"\toprule"]
         lines += [_row(self.headings), r"\midrule"]
-        lines += [_row([label, *map(text, cells)]) for label, cells in self.rows]
+        lines += [_row([label, *cells]) for label, cells in self.rows]
         if self.summary:
-            lines += [r"\midrule", *(_row([s, *map(text, cells)]) for s, cells in self.summary)]
-        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-        lines += [f"% {note}" for note in self.notes]
+            lines += [r"\midrule", *(_row([label, *cells]) for label, cells in self.summary)]
+        lines += [r"\bottomrule", r"\end{tabular}" + ("}" if columns > _FITTING else "")]
+        lines += [r"\end{table}", *(f"% {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
 
     def html(self) -> str:
@@ -124,8 +131,13 @@ def _piped(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _row(cells: Iterable[str]) -> str:
-    return " & ".join(map(_tex, cells)) + r" \\"
+def _row(cells: Iterable[Cell]) -> str:
+    return " & ".join(map(_tex_cell, cells)) + r" \\"
+
+
+def _tex_cell(cell: Cell) -> str:
+    words = _tex(text(cell))
+    return words.replace("-", "$-$") if isinstance(cell, Value | float) else words
 
 
 def _tex(words: str) -> str:

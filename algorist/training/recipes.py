@@ -1,13 +1,13 @@
 """Recipes by name, and every improvement of the paper as one switch.
 
-An improvement is what turns a configuration with it into one without. The cumulative ablation
-is a list of them.
+An improvement is what turns a configuration with it into one without. Ablations are lists of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from algorist.errors import unknown
 from algorist.model.learner import Convention
@@ -83,22 +83,35 @@ _PLAIN_OF_GATED = {
     for base in ("mpnn", "pgn", "pgn_mask")
 }
 
-IMPROVEMENTS: dict[str, Callable[[Config], Config]] = {
-    "gating": _without_gate,
-    "triplets": _without_triplets,
-    "permutations": _convention(permutations=False),
-    "random_positions": _data(random_positions=False),
-    "static_hints": _convention(static_hint_as_input=False),
-    "soft_hints": _model(feedback="hard"),
-    "augmentation": _data(online=False, varied=False),
-    "initialisation": _model(scalar_hint_init="default"),
-    "clipping": _optimiser(clip=0.0),
-    "no_teacher_forcing": _optimiser(teacher_forcing=0.5),
-    "chunking": _data(chunk=0),
-}
-"""How to take each improvement away."""
 
-CUMULATIVE = (
+class Improvement(NamedTuple):
+    """One of the paper's."""
+
+    words: str
+    """What reports call it."""
+    taken_from: Callable[[Config], Config]
+    """The configuration without it."""
+
+
+IMPROVEMENTS: dict[str, Improvement] = {
+    "gating": Improvement("gating", _without_gate),
+    "triplets": Improvement("triplet reasoning", _without_triplets),
+    "permutations": Improvement("Sinkhorn permutations", _convention(permutations=False)),
+    "random_positions": Improvement("random positions", _data(random_positions=False)),
+    "static_hints": Improvement("static hints as inputs", _convention(static_hint_as_input=False)),
+    "soft_hints": Improvement("soft hints", _model(feedback="hard")),
+    "augmentation": Improvement("augmented data", _data(online=False, varied=False)),
+    "initialisation": Improvement(
+        "initialisation of scalar hints", _model(scalar_hint_init="default")
+    ),
+    "clipping": Improvement("gradient clipping", _optimiser(clip=0.0)),
+    "no_teacher_forcing": Improvement("no teacher forcing", _optimiser(teacher_forcing=0.5)),
+    "chunking": Improvement("chunks of trajectories", _data(chunk=0)),
+}
+
+NOTHING = "all"
+"""The name of what has all improvements, in ablations: nothing is taken away."""
+IN_TURN = (
     "gating",
     "triplets",
     "permutations",
@@ -109,7 +122,7 @@ CUMULATIVE = (
     "initialisation",
     "no_teacher_forcing",
 )
-"""The order in which the cumulative ablation takes improvements away."""
+"""The order in which improvements are taken away, one more each time."""
 
 
 def without(config: Config, *improvements: str) -> Config:
@@ -117,14 +130,23 @@ def without(config: Config, *improvements: str) -> Config:
     for name in improvements:
         if name not in IMPROVEMENTS:
             raise ValueError(unknown("improvement", name, IMPROVEMENTS))
-        config = IMPROVEMENTS[name](config)
+        config = IMPROVEMENTS[name].taken_from(config)
     return config
 
 
-def cumulative_ablation(config: Config) -> Iterator[tuple[str, Config]]:
+def without_each(config: Config) -> Iterator[tuple[str, Config]]:
+    """The configuration itself, then without each of the improvements that it has."""
+    yield NOTHING, config
+    for name in IMPROVEMENTS:
+        changed = without(config, name)
+        if changed != config:
+            yield name, changed
+
+
+def without_more(config: Config) -> Iterator[tuple[str, Config]]:
     """The configuration itself, then with one more improvement taken away each time."""
-    yield "all", config
-    for name in CUMULATIVE:
+    yield NOTHING, config
+    for name in IN_TURN:
         changed = without(config, name)
         if changed != config:
             yield name, changed
