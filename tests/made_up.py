@@ -40,7 +40,7 @@ def write_results(folder, *, seeds=3, experiments=tuple(EXPERIMENTS), algorithms
                 algorithm=algorithm,
                 seed=seed,
                 score=max(
-                    0, min(100, published()[algorithm]["triplet_gmpnn"].score + draw.gauss(-3, 4))
+                    0, min(100, published()[algorithm]["triplet_gmpnn"].mean + draw.gauss(-3, 4))
                 ),
                 samples=sample_count(algorithm, None),
                 recipe=part.recipe,

@@ -16,6 +16,7 @@ ORDER = [
     "errors",
     "extras",
     "atomic",
+    "machine_code",
     "spec",
     "batch",
     "weights",

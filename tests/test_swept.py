@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from made_up import row
@@ -89,6 +90,13 @@ def test_recipes_are_settings_too(report):
     assert [(line["recipe"], line["hidden"]) for line in found] == [
         ("clrs2022", "8"), ("generalist", ""),
     ]  # fmt: skip
+
+
+def test_nets_for_one_algorithm_and_for_several_are_kept_apart(report):
+    apart, together = net("generalist", "bfs", 20), net("generalist", "bfs", 30)
+    together = [replace(line, part="generalist/together") for line in together]
+    found = table(report([*apart, *together])[1], "nets")
+    assert [(line["task"], float(line["score"])) for line in found] == [("together", 30), ("", 20)]
 
 
 def test_what_is_not_whole_is_said(report, tmp_path):

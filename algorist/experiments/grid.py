@@ -43,14 +43,14 @@ def variant_of(values: Mapping[str, str]) -> str:
 
 
 def settings_of(part: str) -> dict[str, str]:
-    """The recipe and the values of settings that a part's name tells.
+    """The recipe, the task and the values of settings that a part's name tells.
 
     >>> settings_of("clrs2022/hidden=64 sizes=4,7/bfs")
-    {'recipe': 'clrs2022', 'hidden': '64', 'sizes': '4,7'}
+    {'recipe': 'clrs2022', 'task': 'bfs', 'hidden': '64', 'sizes': '4,7'}
     """
-    recipe, *variant, _ = part.split("/")
+    recipe, *variant, task = part.split("/")
     pairs = (pair.split("=", 1) for pair in " ".join(variant).split())
-    return {"recipe": recipe, **dict(pairs)}
+    return {"recipe": recipe, "task": task, **dict(pairs)}
 
 
 def is_sweep(folder: Path) -> bool:

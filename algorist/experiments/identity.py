@@ -16,7 +16,7 @@ def recipe_of(config: Config) -> str:
     """The hash of a configuration.
 
     Seeds are not part of it, since each result names its own, nor is how often a run is saved.
-    Means count where there are some: older results have none.
+    Means of weights count where there are some.
     """
     values = asdict(_settled(config))
     del values["seeds"], values["schedule"]["checkpoint_every"]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algorist.model.learner import Learner
 from algorist.report.drawing import COLOURS, INK, drawn, inline
+from algorist.report.means import Value
 from algorist.report.numbers import percent, scored
-from algorist.report.published import NETS, Published, published
+from algorist.report.published import NETS, published
 from algorist.report.scores import PAPER, Scored, mean_scores, published_mean
 from algorist.report.trajectories import trajectories
 from algorist.training.config import Config
@@ -168,9 +169,9 @@ def _mean_row(rows: Sequence[Scored]) -> str:
     )
 
 
-def _bar(score: float, known: Published | None) -> str:
+def _bar(score: float, known: Value | None) -> str:
     """The score as a bar, with a mark where the paper stands."""
-    mark = f'<i style="left:{known.score:.2f}%"></i>' if known else ""
+    mark = f'<i style="left:{known.mean:.2f}%"></i>' if known else ""
     return f'<div><b style="width:{min(max(score, 0), 100):.2f}%"></b>{mark}</div>'
 
 

@@ -13,7 +13,7 @@ from algorist.report.means import (
     number_above,
     of_family,
 )
-from algorist.report.published import PGN_WITH_IMPROVEMENTS, SEEDS
+from algorist.report.published import NETS, PGN_WITH_IMPROVEMENTS
 from algorist.report.reproduced import Net, Reproduced, missing, papers
 from algorist.report.shipped import shipped_scores
 from algorist.report.tables import Cell, Table
@@ -50,7 +50,7 @@ def _single_task_nets(results: Reproduced) -> list[Net]:
         results.net("PGN, all improvements, ours", "pgn"),
         results.net("Triplet-GMPNN, ours", "specialists"),
     ]
-    return [*map(papers, SEEDS), *ours]
+    return [*map(papers, NETS), *ours]
 
 
 def by_family(nets: Sequence[Net]) -> Table:
@@ -66,7 +66,7 @@ def by_family(nets: Sequence[Net]) -> Table:
         f"{_TEST}: nets trained on one algorithm each (paper, table 1). Errors are the paper's: "
         "the standard deviation over algorithms and seeds, divided by the root of the number of "
         "algorithms. The overall mean is over the families. PGN with all improvements is "
-        f"{PGN_WITH_IMPROVEMENTS} in the paper.",
+        f"{PGN_WITH_IMPROVEMENTS} in the paper; G-ForgetNet is of Bohde et al. (2024).",
         ["family", *(net.heading for net in nets)],
         [
             (title, [of_family(net.values, family) for net in nets])
@@ -86,8 +86,8 @@ def by_algorithm(nets: Sequence[Net]) -> Table:
     return Table(
         "algorithms",
         "By algorithm",
-        f"{_TEST}: nets trained on one algorithm each (paper, table 2). Errors are standard "
-        "errors of the mean over seeds.",
+        f"{_TEST}: nets trained on one algorithm each (paper, table 2; G-ForgetNet is of Bohde "
+        "et al., 2024). Errors are standard errors of the mean over seeds.",
         ["algorithm", *(net.heading for net in nets)],
         [(name, [net.values.get(name) for net in nets]) for name in ALGORITHMS],
         [("mean", [net.mean for net in nets])],

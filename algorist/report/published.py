@@ -5,19 +5,8 @@ from __future__ import annotations
 import csv
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
 
-
-class Published(NamedTuple):
-    """A mean over seeds and its error, which not every paper gives."""
-
-    score: float
-    error: float | None
-
-    def text(self, sign: str = "±") -> str:
-        """As papers write it."""
-        return f"{self.score:.2f}" + ("" if self.error is None else f" {sign} {self.error:.2f}")
-
+from algorist.report.means import Value
 
 NETS = {
     "memnet": "Memnet",
@@ -39,15 +28,15 @@ PGN_WITH_IMPROVEMENTS = 69.31
 
 
 @cache
-def published() -> dict[str, dict[str, Published]]:
+def published() -> dict[str, dict[str, Value]]:
     """The scores of all nets, by algorithm."""
     with (files("algorist.report") / "published.csv").open(encoding="utf-8") as file:
         return {row["algorithm"]: _scores(row) for row in csv.DictReader(file)}
 
 
-def _scores(row: dict[str, str]) -> dict[str, Published]:
+def _scores(row: dict[str, str]) -> dict[str, Value]:
     scores = {}
     for net in NETS:
         error = row.get(f"{net}_err")
-        scores[net] = Published(float(row[net]), float(error) if error else None)
+        scores[net] = Value(float(row[net]), float(error) if error else None, SEEDS.get(net, 1))
     return scores

@@ -17,7 +17,7 @@ from algorist.report.means import (
     over_algorithms,
     over_seeds,
 )
-from algorist.report.published import NETS, SEEDS, published
+from algorist.report.published import NETS, published
 
 _SHOWN = 4
 """How many names of missing algorithms are spelt out."""
@@ -207,11 +207,7 @@ def missing(nets: Iterable[Net]) -> list[str]:
 
 def papers(net: str) -> Net:
     """A published net."""
-    values = {
-        name: Value(known[net].score, known[net].error, SEEDS[net])
-        for name, known in published().items()
-    }
-    return Net(NETS[net], values, {})
+    return Net(NETS[net], {name: known[net] for name, known in published().items()}, {})
 
 
 def best_of(title: str, nets: Iterable[Net]) -> Net:

@@ -129,7 +129,7 @@ def mean_scores(rows: Sequence[Scored]) -> Means:
 
 def published_mean(rows: Sequence[Scored]) -> float | None:
     """The published mean over the same algorithms, if there is a score of each."""
-    known = [published()[r.algorithm][PAPER].score for r in rows if r.algorithm in published()]
+    known = [published()[r.algorithm][PAPER].mean for r in rows if r.algorithm in published()]
     return _mean(known) if len(known) == len(rows) else None
 
 

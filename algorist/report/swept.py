@@ -59,7 +59,10 @@ def _nets(rows: Sequence[Row]) -> Iterator[_Net]:
     for row in rows:
         found.setdefault((row.part, row.algorithm), []).append(row)
     for (part, algorithm), own in found.items():
-        yield _Net(settings_of(part), algorithm, own)
+        settings = settings_of(part)
+        if settings["task"] == algorithm:  # a net for it alone
+            del settings["task"]
+        yield _Net(settings, algorithm, own)
 
 
 def _varied(nets: Sequence[_Net]) -> list[str]:
