@@ -22,11 +22,12 @@ from algorist.commands import conduct
 from algorist.commands.conduct import Interrupt
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
-from algorist.experiments import work
+from algorist.experiments import examining
+from algorist.experiments.examining import Examiner
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, FAMILIES, Name, Plan
 from algorist.experiments.results import Results, read, sample_count, write
-from algorist.experiments.work import Examiner, jobs
+from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
 from algorist.training import run as runs_of
 from algorist.training.loading import load
@@ -301,7 +302,7 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
         return evaluate(learner, *problems)
 
     precisions = []
-    monkeypatch.setattr(work, "evaluate", noted)
+    monkeypatch.setattr(examining, "evaluate", noted)
     (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
     results = Results(tmp_path, "generalist")
     (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
@@ -532,7 +533,7 @@ def test_files_that_are_not_results_are_refused(tmp_path):
         (good.splitlines()[1] + b",more", "csv, line 3: got 17 values, expected 16"),
         (good.splitlines()[1], "csv, line 3: got a second row of bfs, bfs, seed 0; remove one"),
         (_changed(good, b"specialists", b"pgn"), "line 3: got a row of 'pgn', expected specialis"),
-        (_changed(good, b"33.333333333333336", b"nan"), "line 3: got nan for score, expected at"),
+        (_changed(good, b"33.333333333333336", b"nan"), "line 3: got nan for score, expected one"),
         (_changed(good, b"33.333333333333336", b"100.1"), "line 3: got 100.1 for score, expected"),
         (_changed(good, b"bfs,bfs,0,", b"bfs,bfs,-5,"), "line 3: got -5 for seed, expected 0 or"),
     ):

@@ -72,6 +72,12 @@ def test_overall_means_and_counts_are_the_papers(net, by_family, of_all, above):
     assert tuple(number_above(values, threshold) for threshold in (90, 80, 60)) == above
 
 
+def test_errors_that_are_not_known_make_none():
+    values = {name: Value(50, None if name == "dfs" else 1.0, 3) for name in ALGORITHMS}
+    assert of_family(values, "graphs") == Value(50, None, 3)
+    assert of_family(values, "sorting").error > 0
+
+
 def test_there_is_no_mean_of_what_is_not_there():
     values = dict(papers("mpnn").values)
     del values["bfs"]

@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 import time
+from types import SimpleNamespace
 
 import pytest
 import small
@@ -162,8 +163,11 @@ def test_a_run_that_another_has_gone_on_with_is_not_trained(tmp_path):
     one, other = Run.resume(tmp_path), Run.resume(tmp_path)
     assert one.train()
     metrics = one.metrics.read_text()
+    closed = []
+    log = SimpleNamespace(close=lambda: closed.append(True))
     with pytest.raises(ValueError, match="another process has trained it from step 1 to 6; resume"):
-        other.train()
+        other.train(logs=[log])
+    assert closed == [True]
     assert one.metrics.read_text() == metrics
     assert one.train()  # there is nothing left to do
 

@@ -1,5 +1,6 @@
 """Scores that are errors: an algorithm whose output is a scalar, in all that shows scores."""
 
+import csv
 import re
 
 import pytest
@@ -44,9 +45,14 @@ def test_a_page_has_errors_too(tmp_path):
 
 
 def test_sweeps_tell_errors_too(tmp_path, capsys):
-    words = ["--samples", "1", "--at-once", "1", "--out", str(tmp_path)]
+    words = ["--samples", "1", "--at-once", "1", "--seeds", "0,1", "--out", str(tmp_path / "sweep")]
     assert main(["sweep", "euclid", *SMALL, *SHORT, *words]) == 0
     told = capsys.readouterr().out
-    (test,) = re.findall(r"done, test (\S+)\n", told)
-    assert float(test) > 0
-    assert re.search(rf"generalist/euclid +euclid +1 +{re.escape(test)}\n", told)
+    errors = [float(error) for error in re.findall(r"done, test (\S+)\n", told)]
+    assert len(errors) == 2
+    assert min(errors) > 0
+    assert re.search(r"generalist/euclid +euclid +2 +\S+ \S+ \S+\n", told)
+    assert main(["report", str(tmp_path / "sweep"), "--out", str(tmp_path / "report")]) == 0
+    with (tmp_path / "report" / "tables" / "nets.csv").open() as file:
+        (line,) = csv.DictReader(file)
+    assert float(line["score"]) == pytest.approx(sum(errors) / 2, rel=0.01)

@@ -404,4 +404,4 @@ def test_the_wheel_has_the_weights_and_all_other_data(tmp_path):
         names = set(archive.namelist())
         for name, file in weights.shipped().items():
             assert archive.read(f"algorist/weights/{name}.safetensors") == file.read_bytes()
-    assert {"algorist/report/page.html", "algorist/report/published.csv"} <= names
+    assert {"algorist/report/learner_page.html", "algorist/report/published.csv"} <= names

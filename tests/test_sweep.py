@@ -21,7 +21,7 @@ from algorist.experiments.assignments import FAILED, Assignment
 from algorist.experiments.processes import Process, Processes
 from algorist.experiments.results import read
 from algorist.experiments.work import Job
-from algorist.report.sweeping import ProgressOfSweep
+from algorist.report.sweep_progress import ProgressOfSweep
 from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
 from algorist.training.trainer import Report
@@ -108,6 +108,20 @@ def test_what_makes_no_difference_is_trained_once():
         assert found[1].source == found[0].name
 
 
+def test_what_was_trained_once_has_a_row_in_each_part_of_the_grid(tmp_path, capsys):
+    words = ["--set", "permutations=yes,no", "--at-once", "1"]
+    assert sweep(tmp_path, *words, names=["bfs", "insertion_sort"], seeds="0") == 0
+    assert "3 of 3 runs done" in capsys.readouterr().out
+    rows = {row.part: row for row in rows_of(tmp_path)}
+    assert len(rows) == 4
+    repeated = rows["generalist/permutations=no/bfs"]
+    assert repeated == replace(rows["generalist/permutations=yes/bfs"], part=repeated.part)
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
+    table = (tmp_path / "report" / "tables" / "settings.csv").read_text()
+    assert "permutations yes" in table
+    assert "permutations no" in table
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -125,7 +139,6 @@ def test_what_makes_no_difference_is_trained_once():
         (["bfs", "--set", "hidden=8", "--set", "hidden=16"], "expected each once"),
         (["bfs", "--set", "hidden=8", "--hidden", "8"], "--set: hidden is also given"),
         (["bfs", "--set", "layer_norm=maybe"], "expected a value yes or no"),
-        (["bfs", "--set", "processor-from=a/b,a_b"], "both be called 'processor_from=a_b'"),
         (["bfs", "--recipe", "clrs2022", "--sizes", "4"], "--sizes: the fixed training set has"),
         (["bfs", "--family", ""], "unknown family ''"),
         (["bfs", "--at-once", "0"], "--at-once: got 0"),

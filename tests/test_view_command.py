@@ -159,7 +159,15 @@ def test_it_serves_until_it_is_interrupted(run, monkeypatch, visited):
     assert [a["name"] for a in visited[0]["algorithms"]] == ["dijkstra", "heapsort"]
 
 
+def test_what_the_page_could_not_ask_for_is_refused(run, tmp_path):
+    (tmp_path / "roads.csv").write_text("home,sea,1\n" + "\n" * 70_000)
+    code, _, err = run("dijkstra", "--graph", "roads.csv", "--source", "sea")
+    assert code == 2
+    assert re.search(r"the problem: got 140,\d+ bytes, expected at most 131,072", err)
+
+
 ROADS = "home,sea,3\n"
+NUMBERS = "5;2,5;9\n"
 ALL = '{"key": [3, 1, 2]}'
 
 
@@ -187,6 +195,10 @@ ALL = '{"key": [3, 1, 2]}'
             },
         ),
         (
+            "heapsort --numbers numbers.csv",
+            {"algorithm": "heapsort", "fields": {"numbers": NUMBERS}},
+        ),
+        (
             "heapsort --inputs all.json",
             {"algorithm": "heapsort", "fields": {"numbers": "", "inputs": ALL}},
         ),
@@ -194,6 +206,7 @@ ALL = '{"key": [3, 1, 2]}'
 )
 def test_the_page_may_begin_with_a_problem(run, monkeypatch, visited, tmp_path, words, first):
     (tmp_path / "roads.csv").write_text(ROADS)
+    (tmp_path / "numbers.csv").write_text(NUMBERS)
     (tmp_path / "all.json").write_text(ALL)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ROADS.encode())))
     assert run(*words.split(), "--no-browser", "--port", "0")[::2] == (0, "")

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from algorist.report.terminal import Terminal
 
+FAILURE = 1
+"""The exit code where some of what was asked for has failed."""
+
 
 @dataclass(frozen=True)
 class Command:

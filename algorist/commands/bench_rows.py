@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algorist.atomic import replace_text
+from algorist.commands import FAILURE
 from algorist.commands.arguments import computing, expect_place_of_file
 from algorist.report.lines import Lines
 from algorist.report.machine import machine
@@ -19,9 +20,6 @@ from algorist.report.terminal import Terminal, complain
 
 if TYPE_CHECKING:
     from algorist.training.slots import Outcome
-
-FAILED = 1
-"""The exit code when something could not be measured."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def measured(
     forgotten = [name for name in named if name not in seen]
     if forgotten:
         complain(f"{NOT_TAKEN_UP}: {', '.join(forgotten)}")
-    return 0 if len(costs) == len(named) else FAILED
+    return 0 if len(costs) == len(named) else FAILURE
 
 
 def one_by_one(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from algorist.commands import FAILURE
 from algorist.commands.arguments import computing
 from algorist.errors import counted
 from algorist.model.computing import Computing
@@ -23,9 +24,6 @@ from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
 from algorist.training.parallel import Peers, together
 from algorist.training.run import Log, Run
 from algorist.training.trainer import DivergedError
-
-FAILED = 1
-"""The exit code when the command was right and training was not."""
 
 
 def add_logs(parser: ArgumentParser) -> None:
@@ -112,7 +110,7 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
             )
     except DivergedError as error:
         complain(f"{error} ({folder})")
-        return FAILED
+        return FAILURE
     if trainer.computing.on_gpu:
         terminal.print(str(trainer.spent))
     if not done:

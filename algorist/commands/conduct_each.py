@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import torch
 
 import algorist
+from algorist.commands import FAILURE
 from algorist.commands.arguments import computing
-from algorist.commands.conduct import FAILED, Interrupt, open_logs
+from algorist.commands.conduct import Interrupt, open_logs
 from algorist.data.preparing import prepared
 from algorist.errors import counted
 from algorist.plugins import shell
@@ -113,7 +114,7 @@ class Conducted(NamedTuple):
     def exit_code(self) -> int:
         """What the command ends with."""
         if self.failed or self.forgotten:
-            return FAILED
+            return FAILURE
         return self.interrupt.exit_code if self.interrupt.came() else 0
 
     def complain(self) -> None:

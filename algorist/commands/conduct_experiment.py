@@ -11,9 +11,10 @@ import algorist
 from algorist.commands.arguments import computing
 from algorist.commands.conduct_each import conduct_in_slots
 from algorist.errors import counted
+from algorist.experiments.examining import Examiner
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results
-from algorist.experiments.work import Examiner, Job, data_prepared, jobs
+from algorist.experiments.work import Job, data_prepared, jobs
 from algorist.plugins import shell
 from algorist.report.experiments import Standing
 from algorist.report.numbers import scored

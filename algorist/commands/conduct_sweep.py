@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 import algorist
+from algorist.commands import FAILURE
 from algorist.commands.arguments import computing
-from algorist.commands.conduct import FAILED as FAILURE
 from algorist.commands.conduct import Interrupt
 from algorist.commands.conduct_experiment import pack_jobs, score
 from algorist.data.preparing import cores
@@ -26,7 +26,7 @@ from algorist.experiments.results import Results
 from algorist.experiments.sweep import Failures, Sweep
 from algorist.experiments.work import Job, data_prepared, jobs
 from algorist.plugins import loaded_plugins
-from algorist.report.sweeping import ProgressOfSweep, sweep_table
+from algorist.report.sweep_progress import ProgressOfSweep, sweep_table
 from algorist.report.terminal import Terminal, complain
 
 _CORES, _CORES_WITH_GPU = 1, 4
@@ -39,13 +39,18 @@ def conduct_sweep(parts: Sequence[Part], arguments: Namespace, terminal: Termina
     results.expect_recipes_of(parts)
     _say_what_is_repeated(parts, terminal)
     if not left:
+        _repeat(parts, results)
         terminal.print(sweep_table(results, parts, terminal.plus_minus))
         terminal.print(f"all is done, see {results.file}")
         return 0
     failures = Failures(Path(arguments.out))
-    means = _means(arguments, len(left))  # before signals are handled, since Ray handles some too
+    # Before signals are handled, since Ray handles some, too.
+    workforce = _workforce(arguments, len(left))
     with Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt:
-        replies = _replies(left, means, results, failures, interrupt.is_due, arguments, terminal)
+        replies = _replies(
+            left, workforce, results, failures, interrupt.is_due, arguments, terminal
+        )
+    _repeat(parts, results)
     done = sum(reply.state == DONE for reply in replies.values())
     if done == len(left):
         terminal.print(sweep_table(results, parts, terminal.plus_minus))
@@ -88,7 +93,7 @@ def _runs(arguments: Namespace) -> Path:
 
 def _replies(
     left: Sequence[Job],
-    means: _Means,
+    workforce: _Workforce,
     results: Results,
     failures: Failures,
     stopping: Callable[[], bool],
@@ -96,13 +101,13 @@ def _replies(
     terminal: Terminal,
 ) -> dict[Job, Reply]:
     """Do all jobs, and write down at once what becomes of each."""
-    terminal.print(f"{counted(len(left), 'run')} to go, {means.workplace.places} at once")
+    terminal.print(f"{counted(len(left), 'run')} to go, {workforce.workplace.places} at once")
     _runs(arguments).mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
         with data_prepared(left):
             pass
-    assignments = {job: _assignment(job, means, arguments) for job in left}
-    sweep = Sweep(means.workplace, assignments, arguments.retries)
+    assignments = {job: _assignment(job, workforce, arguments) for job in left}
+    sweep = Sweep(workforce.workplace, assignments, arguments.retries)
     replies: dict[Job, Reply] = {}
     with ProgressOfSweep(terminal, len(left), stopping) as progress:
         for job, reply in sweep.outcomes(stopping, progress.watch):
@@ -120,7 +125,7 @@ def _outcome(job: Job, reply: Reply, results: Results, terminal: Terminal) -> st
     return f"failed: {reply.message}" if reply.state == FAILED else reply.message
 
 
-class _Means(NamedTuple):
+class _Workforce(NamedTuple):
     """By what runs are done."""
 
     workplace: Workplace
@@ -129,19 +134,19 @@ class _Means(NamedTuple):
     """Of each run."""
 
 
-def _assignment(job: Job, means: _Means, arguments: Namespace) -> Assignment:
+def _assignment(job: Job, workforce: _Workforce, arguments: Namespace) -> Assignment:
     return Assignment.of(
         job,
         _runs(arguments),
         samples=arguments.samples,
-        computing=means.computing,
-        cores=means.cores,
+        computing=workforce.computing,
+        cores=workforce.cores,
         plugins=tuple(loaded_plugins()),
         version=algorist.__version__,
     )
 
 
-def _means(arguments: Namespace, count: int) -> _Means:
+def _workforce(arguments: Namespace, count: int) -> _Workforce:
     """By what so many runs are done, here or on a cluster."""
     cluster = _cluster(arguments)
     how = _computing(arguments, cluster)
@@ -151,10 +156,10 @@ def _means(arguments: Namespace, count: int) -> _Means:
         how["workers"] = each
     if cluster is not None:
         cluster.reserve(each, 1 / arguments.per_gpu if on_gpu else 0, arguments.at_once)
-        return _Means(cluster, how, each)
+        return _Workforce(cluster, how, each)
     devices = _devices(how["device"])
     room = len(devices) * arguments.per_gpu if on_gpu else max(1, cores() // each)
-    return _Means(Processes(min(arguments.at_once or room, count), devices), how, each)
+    return _Workforce(Processes(min(arguments.at_once or room, count), devices), how, each)
 
 
 def _devices(device: str) -> list[str]:
@@ -183,6 +188,14 @@ def _computing(arguments: Namespace, cluster: Cluster | None) -> dict[str, Any]:
     here = asdict(computing(Namespace(**{**vars(arguments), "device": "cpu"})))
     own = "cuda" if cluster.has_gpus else "cpu"
     return {**here, "device": own if arguments.device == "auto" else arguments.device}
+
+
+def _repeat(parts: Sequence[Part], results: Results) -> None:
+    """Give parts that are not trained themselves the rows of those that are trained for them."""
+    for part in parts:
+        if part.is_repeated:
+            own = [row for row in results.rows if row.part == part.source.part]
+            results.add(replace(row, part=part.name.part) for row in own)
 
 
 def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:

@@ -76,9 +76,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
+    from algorist.experiments.shipped import expect_not_fewer, keep_scores
     from algorist.report import scores
-    from algorist.report.html import Trained, page
-    from algorist.report.shipped import expect_not_fewer, keep_scores
+    from algorist.report.learner_page import Trained, page
     from algorist.training.loading import members
 
     model, named = _model(arguments)
@@ -101,7 +101,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
             rows.append(row)
             if arguments.results:  # one by one: the next test may take an hour
                 name, learner = names[row.algorithm], learners[row.algorithm]
-                kept = keep_scores(arguments.results, name, learner, [row], algorist.__version__)
+                tested = (row.algorithm, row.samples, row.evaluations)
+                kept = keep_scores(arguments.results, name, learner, *tested, algorist.__version__)
     finally:  # also if it is interrupted: what was tested is shown
         if rows and arguments.json:
             print(json.dumps([row.plain() for row in rows], indent=2))

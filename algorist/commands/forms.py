@@ -7,6 +7,7 @@ same way, so that what is refused is refused in the same words. No field can nam
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -54,7 +55,7 @@ _FIELDS = {
     )
 }
 _LISTED = ("numbers", "points", "intervals", "tasks")
-"""Fields whose text may stand in one line, as VALUEs do, or in many, as files have it."""
+"""Fields whose text may be as VALUEs are, or as in a file."""
 
 
 def fields(algorithm: Algorithm) -> list[Field]:
@@ -80,7 +81,7 @@ def read(algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
             raise ValueError(f"{algorithm.name}: {unknown('field', name, known)}")
         if not text.strip():
             continue
-        if name in _LISTED and "\n" not in text.strip():
+        if name in _LISTED and _are_values(text.strip()):
             given.values = text.split()
         elif name == "directed":
             given.directed = {"directed": True, "undirected": False}.get(text)
@@ -89,6 +90,11 @@ def read(algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
         else:
             setattr(given, name, text.strip())
     return inputs.problem(algorithm, given)
+
+
+def _are_values(text: str) -> bool:
+    """Whether a text has what stands in a command line, not what stands in a file."""
+    return not re.search(r"\n|;|,\s", text)
 
 
 def asked(algorithm: Algorithm, given: Namespace) -> dict[str, Any]:

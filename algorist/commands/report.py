@@ -84,7 +84,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the best nets of the run, or of the one for each algorithm, and write the page."""
-    from algorist.report.html import Trained, page
+    from algorist.report.learner_page import Trained, page
     from algorist.report.scores import first_samples, measured
     from algorist.training.loading import METRICS, members
     from algorist.training.run import read_metrics
@@ -105,7 +105,7 @@ def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None
 
 def _report_sweep(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Write tables and figures, and the page that shows them."""
-    from algorist.report.swept import sweep_collection
+    from algorist.report.sweep_report import sweep_collection
 
     where = f"{folder} is a sweep"
     _expect_none_of(_FOR_RUNS, arguments, "runs", where)

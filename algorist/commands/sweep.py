@@ -160,10 +160,7 @@ def _variants(arguments: Namespace) -> dict[str, Change]:
     variants: dict[str, Change] = {}
     for values in product(*(texts for _, texts in axes)):
         chosen = dict(zip([name for name, _ in axes], values, strict=True))
-        title = variant_of(chosen)
-        if title in variants:
-            raise ValueError(f"--set: got two values whose runs would both be called {title!r}")
-        variants[title] = _change(arguments, chosen)
+        variants[variant_of(chosen)] = _change(arguments, chosen)
     return variants
 
 

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from algorist.experiments.examining import Examiner
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import Results, Row
-from algorist.experiments.work import Examiner, Job
+from algorist.experiments.work import Job
 from algorist.model.computing import Computing
 from algorist.training.config import Config
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from algorist.experiments.plan import Change, Name, Part, Parts, parts_of
 from algorist.experiments.results import file_of
@@ -34,12 +35,12 @@ def _cells(
 
 
 def variant_of(values: Mapping[str, str]) -> str:
-    """The name of a variant, by the values of its settings.
+    """The name of a variant, by the values of its settings; it is the name of a folder, too.
 
-    >>> variant_of({"hidden": "64", "sizes": "4,7"})
-    'hidden=64 sizes=4,7'
+    >>> variant_of({"hidden": "64", "sizes": "4,7", "processor_from": "runs/bfs"})
+    'hidden=64 sizes=4,7 processor_from=runs%2Fbfs'
     """
-    return " ".join(f"{name}={value}" for name, value in values.items()).replace("/", "_")
+    return " ".join(f"{name}={quote(value, safe=',+')}" for name, value in values.items())
 
 
 def settings_of(part: str) -> dict[str, str]:
@@ -50,7 +51,7 @@ def settings_of(part: str) -> dict[str, str]:
     """
     recipe, *variant, task = part.split("/")
     pairs = (pair.split("=", 1) for pair in " ".join(variant).split())
-    return {"recipe": recipe, "task": task, **dict(pairs)}
+    return {"recipe": recipe, "task": task, **{name: unquote(value) for name, value in pairs}}
 
 
 def is_sweep(folder: Path) -> bool:

@@ -6,26 +6,22 @@ is known by its configuration. So a run that comes from another machine need onl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from algorist.atomic import replace_text
-from algorist.data import official
 from algorist.data.preparing import prepared
-from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Part
-from algorist.experiments.results import Results, Row
-from algorist.model.computing import Computing, device_name
-from algorist.model.graphs import CAPTURES
+from algorist.experiments.results import Results
+from algorist.model.computing import Computing
 from algorist.training.config import Config
 from algorist.training.loading import CONFIG, config_in, is_run
 from algorist.training.logs import TensorBoard
-from algorist.training.run import Run, trained_seconds
+from algorist.training.run import Run
 from algorist.training.slots import Slot
 from algorist.training.trainer import DivergedError, Report, Trainer
 
@@ -152,61 +148,3 @@ def _range(seeds: Iterable[int]) -> str:
     if others == list(range(first + 1, first + 1 + len(others))):
         return f"{first}-{others[-1]}" if others else f"{first}"
     return "_".join(map(str, (first, *others)))
-
-
-@dataclass(frozen=True)
-class Examiner:
-    """Scores nets in the official tests, or on the first samples of them."""
-
-    results: Results
-    samples: int | None
-    version: str
-    """Of this library."""
-
-    def examine(
-        self, job: Job, trainer: Trainer, should_stop: Callable[[], bool] = lambda: False
-    ) -> bool:
-        """Score the best nets of a run; whether all is done.
-
-        After each algorithm the results are written, and it may be told to stop.
-        """
-        learner = trainer.best_learner()
-        trainer.computing.exactly().apply(learner.net)
-        for algorithm in trainer.config.algorithms:
-            has = (self.results.has(job.part, algorithm, s, self.samples) for s in job.seeds)
-            if all(has):
-                continue
-            if should_stop():
-                return False
-            batch = official.beginning(algorithm, "test", self.samples)
-            with CAPTURES if trainer.computing.on_gpu else nullcontext():  # it loads kernels
-                evaluations = evaluate(learner, algorithm, batch)
-            self.results.add(self._rows(job, trainer, algorithm, len(batch), evaluations))
-        return True
-
-    def _rows(
-        self,
-        job: Job,
-        trainer: Trainer,
-        algorithm: str,
-        samples: int,
-        evaluations: Iterable[Evaluation],
-    ) -> Iterator[Row]:
-        for place, evaluation in enumerate(evaluations):
-            yield Row(
-                *job.part.name,
-                algorithm,
-                job.seeds[place],
-                score=100 * evaluation.score,
-                correct=100 * evaluation.correct,
-                validation=100 * trainer.best_scores[place],
-                best_step=trainer.best_steps[place],
-                steps=trainer.step,
-                weights=trainer.net.size,
-                samples=samples,
-                recipe=job.part.recipe,
-                version=self.version,
-                device=device_name(trainer.device),
-                date=time.strftime("%Y-%m-%d"),
-                seconds=trained_seconds(job.folder),
-            )

@@ -9,15 +9,15 @@ from functools import partial
 from algorist.experiments.plan import ALGORITHMS, part_without
 from algorist.report.means import Value, over_algorithms
 from algorist.report.reproduced import Net, Reproduced, listed
-from algorist.training.recipes import IMPROVEMENTS, NOTHING
+from algorist.training.recipes import IMPROVEMENTS, WHOLE
 
-_WORDS = {NOTHING: "all improvements", **{name: own.words for name, own in IMPROVEMENTS.items()}}
+_WORDS = {WHOLE: "all improvements", **{name: own.words for name, own in IMPROVEMENTS.items()}}
 """What can be taken away, in words."""
 
 
 def label(lost: str) -> str:
     """What a net is called that lacks an improvement, or none."""
-    return _WORDS[lost] if lost == NOTHING else f"- {_WORDS[lost]}"
+    return _WORDS[lost] if lost == WHOLE else f"- {_WORDS[lost]}"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Ablation:
     @property
     def can_be_compared(self) -> bool:
         """Whether there are nets that lack something."""
-        return any(lost != NOTHING for lost in self.nets)
+        return any(lost != WHOLE for lost in self.nets)
 
     def mean(self, lost: str) -> Value | None:
         """The mean over the algorithms that all nets have."""

@@ -34,7 +34,7 @@ _PLACE = re.compile(
 )
 _MARK = re.compile(r"<!-- results: .+? -->")
 _END = "<!-- results: end -->"
-NOTHING = "*Not measured yet.*\n"
+UNMEASURED = "*Not measured yet.*\n"
 
 
 class Filling:
@@ -64,11 +64,11 @@ class Filling:
     def _content(self, place: re.Match[str]) -> str:
         if place["kind"] == "figure":
             picture = self._picture(place)
-            return f"![{picture.caption}]({place['file']})\n" if picture.draw else NOTHING
+            return f"![{picture.caption}]({place['file']})\n" if picture.draw else UNMEASURED
         if place["name"] not in self._tables:
             raise ValueError(unknown("table", place["name"], self._tables))
         table = self._tables[place["name"]]
-        return f"{table.grid()}\n{table.caption}\n" if table.rows else NOTHING
+        return f"{table.grid()}\n{table.caption}\n" if table.rows else UNMEASURED
 
     def _picture(self, place: re.Match[str]) -> Picture:
         if place["name"] not in self._pictures:
@@ -93,3 +93,5 @@ def _expect_ends(file: Path, text: str) -> None:
 def _draw(picture: Picture, file: Path) -> None:
     if picture.draw:
         drawing.write(drawing.drawn(picture.draw), file.parent, file.stem)
+    else:
+        drawing.remove(file.parent, file.stem)

@@ -81,9 +81,11 @@ def of_family(values: Values, family: str) -> Value | None:
         return None
     own = [values[name] for name in names]
     between = statistics.pvariance([value.mean for value in own])
-    within = statistics.fmean([(value.error or 0) ** 2 * value.seeds for value in own])
-    known = len(own) > 1 or own[0].error is not None
-    error = math.sqrt((between + within) / len(own)) if known else None
+    errors = [value.error for value in own]
+    error = None
+    if None not in errors:
+        within = statistics.fmean([(value.error or 0) ** 2 * value.seeds for value in own])
+        error = math.sqrt((between + within) / len(own))
     return Value(statistics.fmean([v.mean for v in own]), error, min(v.seeds for v in own))
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 
 def standard_error(values: Sequence[float]) -> float:
@@ -24,6 +27,21 @@ def scored(values: Sequence[float], sign: str = "±", *, error: bool, digits: in
     ('50.0 %', '-12.3')
     """
     return averaged(values, ".3g", sign) if error else f"{percent(values, digits, sign)} %"
+
+
+def as_json(value: Any) -> Any:
+    """Arrays as lists and names as texts, all the way down; what is no finite number is none.
+
+    >>> as_json({1: np.array([0.5, np.nan])})
+    {'1': [0.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): as_json(x) for name, x in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [as_json(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def averaged(values: Sequence[float], form: str, sign: str = "±") -> str:

@@ -7,23 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from algorist.experiments.plan import ALGORITHMS, FAMILIES
+from algorist.experiments.plan import ALGORITHMS, BASELINES, FAMILIES
 from algorist.report import ablations
 from algorist.report.ablations import Ablation, label
 from algorist.report.drawing import COLOURS, INK, PUBLISHED
 from algorist.report.means import Value, family_of
 from algorist.report.pictures import INTERVAL, Picture, bar, draw_means, finish
-from algorist.report.published import SEEDS
+from algorist.report.published import OF_THE_PAPER
 from algorist.report.reproduced import Net, Reproduced, best_of, missing, papers
 from algorist.report.shipped import shipped_generalist
-from algorist.training.recipes import NOTHING
+from algorist.training.recipes import WHOLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STANDARD = "Error bars are standard errors of the mean over seeds."
 _SHARES = tuple(range(10, 131, 10))
-_NOTHING = Value(0, None, 0)
+_ZERO = Value(0, None, 0)
 
 
 def pictures(results: Reproduced) -> Iterator[Picture]:
@@ -31,8 +31,8 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     specialists, generalist = results.specialists(), results.generalist()
     shipped = shipped_generalist(results)
     paper = papers("triplet_gmpnn")
-    before = best_of("previous best, published", map(papers, ("memnet", "mpnn", "pgn")))
-    best = best_of("best single-task net, published", map(papers, SEEDS))
+    before = best_of("previous best, published", map(papers, BASELINES))
+    best = best_of("best single-task net, published", map(papers, OF_THE_PAPER))
     yield _bars(
         "old-vs-new",
         "Specialists against the previous best",
@@ -113,7 +113,7 @@ def _bars(
     shown = [a for a in ALGORITHMS if all(ours) and any(a in values for values in ours)]
 
     def rank(algorithm: str) -> float:
-        own, other = key.values.get(algorithm), less.values.get(algorithm) if less else _NOTHING
+        own, other = key.values.get(algorithm), less.values.get(algorithm) if less else _ZERO
         return own.mean - other.mean if own and other else -math.inf
 
     ordered = sorted(shown, key=rank, reverse=True)
@@ -132,7 +132,8 @@ def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
         there = [(x, net.values[a]) for x, a in enumerate(algorithms) if a in net.values]
         colour = next(colours if net.is_ours else greys)
         bar(
-            axes.bar,
+            axes,
+            "y",
             [x + (number - (len(nets) - 1) / 2) * width for x, _ in there],
             [value for _, value in there],
             [value.error for _, value in there],
@@ -160,7 +161,7 @@ def _chunking(results: Reproduced) -> Picture:
         "Chunks and whole trajectories",
         f"Mean over all algorithms (paper, figure 4a). {INTERVAL}",
         missing(nets),
-        partial(draw_means, there) if there else None,
+        partial(draw_means, there) if len(there) > 1 else None,
     )
 
 
@@ -223,7 +224,7 @@ def _reaches(generalist: Net, net: Net, algorithm: str, share: float) -> bool:
 
 def _facets(nets: Ablation) -> Picture:
     """Specialists without one improvement, an axis for each algorithm."""
-    own = [net for lost, net in nets.nets.items() if lost != NOTHING]
+    own = [net for lost, net in nets.nets.items() if lost != WHOLE]
     shown = [name for name in ALGORITHMS if any(name in net.values for net in own)]
     return Picture(
         "specialist-ablation-single",
@@ -247,9 +248,9 @@ def _draw_facets(nets: Ablation, algorithms: Sequence[str]) -> Figure:
     for axes, name in zip(grid.flat, algorithms, strict=False):
         there = {lost: net.values[name] for lost, net in nets.nets.items() if name in net.values}
         values = list(there.values())
-        colours = [COLOURS[0] if lost == NOTHING else COLOURS[1] for lost in there]
+        colours = [COLOURS[0] if lost == WHOLE else COLOURS[1] for lost in there]
         where = [places[lost] for lost in there]
-        bar(axes.barh, where, values, [v.error for v in values], height=0.8, color=colours)
+        bar(axes, "x", where, values, [v.error for v in values], height=0.8, color=colours)
         axes.set_title(name, fontsize=7)
         axes.set_yticks(list(places.values()), [*map(label, places)], fontsize=6)
         axes.tick_params(axis="x", labelsize=6)

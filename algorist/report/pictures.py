@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INTERVAL = "Error bars are 95 % confidence intervals over seeds."
-_LAST = 102
+TOP = 102
 """Where axes of scores end, in per cent."""
 
 
@@ -39,9 +39,9 @@ def draw_means(means: Mapping[str, Value]) -> Figure:
     axes = figure.subplots()
     values = list(means.values())
     intervals = [value.interval for value in values]
-    bar(axes.barh, range(len(means)), values, intervals, height=0.7, color=COLOURS[0])
+    bar(axes, "x", range(len(means)), values, intervals, height=0.7, color=COLOURS[0])
     for place, value in enumerate(values):
-        axes.text(_LAST + 1, place, f"{value.mean:.1f}", va="center", fontsize=8)
+        axes.text(TOP + 1, place, f"{value.mean:.1f}", va="center", fontsize=8)
     axes.set_yticks(range(len(means)), list(means))
     axes.invert_yaxis()
     finish(axes, "x")
@@ -49,19 +49,20 @@ def draw_means(means: Mapping[str, Value]) -> Figure:
 
 
 def bar(
-    draw: Callable[..., Any],
+    axes: Any,
+    along: str,
     places: Sequence[float],
     values: Sequence[Value],
     errors: Sequence[float | None],
     **style: Any,
 ) -> None:
-    """Bars with errors, where these are known."""
-    along = "xerr" if draw.__name__ == "barh" else "yerr"
+    """Bars along x or y with errors, where these are known."""
+    draw = axes.barh if along == "x" else axes.bar
     known = [0.0 if error is None else error for error in errors]
     draw(
         places,
         [value.mean for value in values],
-        **{along: known if any(known) else None},
+        **{f"{along}err": known if any(known) else None},
         error_kw={"ecolor": INK, "elinewidth": 0.8},
         **style,
     )
@@ -69,7 +70,7 @@ def bar(
 
 def finish(axes: Any, along: str, *, legend: bool = False) -> None:
     """What all axes of scores have in common."""
-    getattr(axes, f"set_{along}lim")(0, _LAST)
+    getattr(axes, f"set_{along}lim")(0, TOP)
     getattr(axes, f"set_{along}label")("test score, %")
     axes.grid(axis=along, color=INK, alpha=0.12)
     axes.set_axisbelow(True)

@@ -23,6 +23,8 @@ of Bohde et al. (2024).
 
 SEEDS = {"memnet": 3, "mpnn": 3, "pgn": 3, "triplet_gmpnn": 10}
 """How many nets the means of this paper's tables are of."""
+OF_THE_PAPER = tuple(SEEDS)
+"""The nets in its tables."""
 PGN_WITH_IMPROVEMENTS = 69.31
 """PGN with all improvements, mean over the families (Ibarz et al., 2022, section 3.3)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,10 +32,16 @@ class Net:
     title: str
     values: dict[str, Value]
     """By algorithm; those that are not there yet are missing."""
-    scores: dict[str, Scores]
+    scores: Mapping[str, Scores]
     """By algorithm and seed; empty where only means are known."""
     command: str = ""
     """What makes them; nothing for published ones."""
+
+    @classmethod
+    def of(cls, title: str, scores: Mapping[str, Scores], command: str) -> Net:
+        """Ours, with the means over seeds."""
+        values = {name: over_seeds(list(own.values())) for name, own in scores.items()}
+        return cls(title, values, scores, command)
 
     @property
     def is_ours(self) -> bool:
@@ -135,8 +141,7 @@ class Reproduced:
         has_begun = any(map(self.has, self.sources(experiment, part_of)))
         own = {name: self.scores(experiment, part_of(name), name) for name in ALGORITHMS}
         scores = {name: of_seeds for name, of_seeds in own.items() if of_seeds and has_begun}
-        values = {name: over_seeds(list(s.values())) for name, s in scores.items()}
-        return Net(title, values, scores, f"algorist reproduce {experiment}")
+        return Net.of(title, scores, f"algorist reproduce {experiment}")
 
     def specialists(self) -> Net:
         """A net for each algorithm."""
@@ -161,10 +166,11 @@ class Reproduced:
     def shipped_net(self, title: str, model: str, part: str) -> Net:
         """A shipped model, as its weights are in the files; `{}` stands for the algorithm."""
         own = [row for row in self.shipped if row.part == part.format(row.algorithm)]
-        values = {row.algorithm: over_seeds([row.score]) for row in own}
-        scores: dict[str, Scores] = {row.algorithm: {row.seed: row.score} for row in own}
+        scores: dict[str, dict[int, float]] = {}
+        for row in own:
+            scores.setdefault(row.algorithm, {})[row.seed] = row.score
         command = f"algorist eval --model {model} --official --results results"
-        return Net(title, values, scores, command)
+        return Net.of(title, scores, command)
 
     def families(self) -> Net:
         """Nets for groups of related algorithms."""

@@ -15,7 +15,7 @@ from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.results import is_whole_test
 from algorist.model.learner import Learner
-from algorist.report.numbers import averaged, percent
+from algorist.report.numbers import as_json, averaged, percent
 from algorist.report.published import published
 from algorist.report.terminal import Terminal, bare_table
 from algorist.spec import Kind, Spec
@@ -70,7 +70,7 @@ class Scored:
             {"score": evaluation.score, **asdict(evaluation)} for evaluation in self.evaluations
         ]
         row = {"algorithm": self.algorithm, "n": self.n, "samples": self.samples}
-        return row | {"replicas": _without_nan(replicas)}
+        return row | {"replicas": as_json(replicas)}
 
 
 def measured(
@@ -195,11 +195,3 @@ def _by_name(replicas: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
 def _mean(values: Sequence[float]) -> float:
     known = [value for value in values if not math.isnan(value)]
     return sum(known) / len(known) if known else math.nan
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    if isinstance(value, dict):
-        return {name: _without_nan(item) for name, item in value.items()}
-    return [_without_nan(item) for item in value] if isinstance(value, list) else value

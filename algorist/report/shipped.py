@@ -5,30 +5,21 @@ Scores are of the weights as they are in the files, in half precision.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import rich.table
 
-from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import ALGORITHMS
-from algorist.experiments.results import SHIPPED, Results, Row, sample_count
-from algorist.model.computing import device_name
+from algorist.experiments.results import SHIPPED, Row
 from algorist.model.learner import Learner
 from algorist.report.means import Value, mean_of_all
 from algorist.report.reproduced import Net, Reproduced, missing, papers
-from algorist.report.scores import Scored
 from algorist.report.tables import Table
 from algorist.report.terminal import bare_table
-from algorist.training.config import Config
 
 GENERALIST, _SPECIALISTS = "generalist", "specialists"
-
-
-# Files
 
 
 def described(name: str, file: Path, learner: Learner) -> dict[str, Any]:
@@ -59,63 +50,6 @@ def learner_table(learners: Sequence[Mapping[str, Any]]) -> rich.table.Table:
             known = [str(replica.get(key, "-")) for key in ("seed", "step")]
             table.add_row(one["name"], named, *size, *known, shown)
     return table
-
-
-# Scores
-
-
-def keep_scores(
-    folder: Path | str, name: str, learner: Learner, scored: Iterable[Scored], version: str
-) -> Path:
-    """Put scores with the results in a folder; those of older weights of that name are dropped."""
-    results = Results(folder, SHIPPED)
-    rows = [row for one in scored for row in _rows(name, learner, one, version)]
-    nets = {_net(row) for row in rows}
-    results.remove(row for row in results.rows if row.part == name and _net(row) not in nets)
-    results.add(rows)
-    return results.file
-
-
-def expect_not_fewer(folder: Path | str, names: Mapping[str, str], samples: int | None) -> None:
-    """Complain if there are scores of learners, by their algorithms, on more samples than these."""
-    results = Results(folder, SHIPPED)
-    for row in results.rows:
-        if names.get(row.algorithm) == row.part and row.samples > sample_count(
-            row.algorithm, samples
-        ):
-            raise ValueError(
-                f"--samples: got {samples}, but {results.file} has the scores of {row.part} in "
-                f"{row.algorithm} on {row.samples}, which would be lost; expected another folder"
-            )
-
-
-def _net(row: Row) -> tuple[int, int, float]:
-    """Which of the nets that had its name a row is of."""
-    return row.seed, row.best_step, row.validation
-
-
-def _rows(name: str, learner: Learner, scored: Scored, version: str) -> Iterator[Row]:
-    """A result for each replica; how long it was trained is not in its file."""
-    about = learner.about
-    for replica, evaluation in zip(about["replicas"], scored.evaluations, strict=True):
-        yield Row(
-            SHIPPED,
-            name,
-            scored.algorithm,
-            replica["seed"],
-            score=100 * evaluation.score,
-            correct=100 * evaluation.correct,
-            validation=100 * replica["validation"],
-            best_step=replica["step"],
-            steps=about["steps"],
-            weights=learner.net.size,
-            samples=scored.samples,
-            recipe=recipe_of(Config.from_json(about["config"])),
-            version=version,
-            device=device_name(learner.net.device),
-            date=time.strftime("%Y-%m-%d"),
-            seconds=math.nan,
-        )
 
 
 def shipped_generalist(results: Reproduced) -> Net:

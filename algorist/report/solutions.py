@@ -11,6 +11,7 @@ import numpy as np
 from algorist.algorithms import Algorithm
 from algorist.errors import counted
 from algorist.report.notation import Values
+from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
 
@@ -26,29 +27,19 @@ def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
     mistake = comparison.first_mistake
     described: dict[str, Any] = {
         "algorithm": solution.algorithm,
-        "answer": _plain(solution.answer),
+        "answer": as_json(solution.answer),
         "right": solution.right,
-        "true_answer": _plain(comparison.answer),
+        "true_answer": as_json(comparison.answer),
         "steps": solution.steps,
-        "hints_right": _plain(comparison.share),
-        "first_mistake": mistake and {name: _plain(x) for name, x in vars(mistake).items()},
+        "hints_right": as_json(comparison.share),
+        "first_mistake": mistake and {name: as_json(x) for name, x in vars(mistake).items()},
     }
     if steps:
-        described["nodes"] = _plain(solution.names)
-        described["hints"] = _plain(solution.hints)
-        described["true_hints"] = _plain(comparison.hints)
-        described["shares_right"] = _plain(comparison.shares)
+        described["nodes"] = as_json(solution.names)
+        described["hints"] = as_json(solution.hints)
+        described["true_hints"] = as_json(comparison.hints)
+        described["shares_right"] = as_json(comparison.shares)
     return described
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _plain(x) for name, x in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(x) for x in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def compared(solution: Solution) -> Comparison:
@@ -85,7 +76,7 @@ def show_solution(
     terminal.print()
     terminal.print(verdict(solution))
     if comparison.shares:
-        terminal.print(_agreement(comparison))
+        terminal.print(agreement(comparison))
 
 
 def verdict(solution: Solution) -> str:
@@ -176,7 +167,7 @@ def _item(node: int, solution: Solution) -> str:
     return f"{node} ({described})" if described else str(node)
 
 
-def _agreement(comparison: Comparison) -> str:
+def agreement(comparison: Comparison) -> str:
     """How much of the hints is right, and what first went wrong."""
     mistake = comparison.first_mistake
     if mistake is None:

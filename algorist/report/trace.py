@@ -37,20 +37,19 @@ def show_trace(
     terminal: Terminal,
     batch: Batch,
     *,
-    sample: int = 0,
     hints: Sequence[str] | None = None,
     steps: slice = slice(None),
 ) -> None:
-    """Print one sample of a batch; `hints` (names) and `steps` choose columns and rows."""
-    _show_stage(terminal, batch, Stage.INPUT, sample)
+    """Print the first sample of a batch; `hints` (names) and `steps` choose columns and rows."""
+    _show_stage(terminal, batch, Stage.INPUT)
     chosen = list(batch.hints) if hints is None else hints
-    rows = range(int(batch.lengths[sample]))[steps]
+    rows = range(int(batch.lengths[0]))[steps]
     show_steps(
         terminal,
-        [Values.of(batch.spec[name], batch.hints[name][:, sample]) for name in chosen],
+        [Values.of(batch.spec[name], batch.hints[name][:, 0]) for name in chosen],
         rows,
     )
-    _show_stage(terminal, batch, Stage.OUTPUT, sample)
+    _show_stage(terminal, batch, Stage.OUTPUT)
 
 
 def show_steps(terminal: Terminal, hints: Sequence[Values], rows: Sequence[int]) -> None:
@@ -63,11 +62,11 @@ def show_steps(terminal: Terminal, hints: Sequence[Values], rows: Sequence[int])
         terminal.print()
 
 
-def _show_stage(terminal: Terminal, batch: Batch, stage: Stage, sample: int) -> None:
+def _show_stage(terminal: Terminal, batch: Batch, stage: Stage) -> None:
     """Inputs or outputs: a line each, graphs as matrices where there is room."""
     table = bare_table(show_header=False)
     for name, array in batch.at(stage).items():
-        values = Values.of(batch.spec[name], array[sample : sample + 1])
+        values = Values.of(batch.spec[name], array[:1])
         table.add_row(Text(f"{stage} {name}", "bold"), _value(values, terminal.width - 20))
     terminal.print(table)
     terminal.print()

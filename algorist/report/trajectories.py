@@ -13,6 +13,7 @@ from algorist.algorithms.own import DERIVED
 from algorist.model.learner import Learner
 from algorist.model.solution import Comparison, Solution
 from algorist.report.notation import Values
+from algorist.report.solutions import agreement, compared, verdict
 
 _USUAL = ("insertion_sort", "bfs", "dijkstra", "binary_search")
 """Shown where they are among those tested: they are short and easily followed."""
@@ -34,20 +35,17 @@ def _section(learner: Learner, algorithm: Algorithm) -> str:
     inputs = algorithm.sample(algorithm.size(_SIZE), 1, _SEED).inputs
     given = {name: array[0] for name, array in inputs.items() if name not in DERIVED}
     solution = learner.run(algorithm.name, compare=True, **given)
-    assert solution.comparison is not None
+    comparison = compared(solution)
+    told = [algorithm.description, verdict(solution)]
+    if solution.hints:
+        told.append(agreement(comparison))
     content = [
         f"<h3>{escape(algorithm.name)}</h3>",
-        f"<p>{escape(algorithm.description)} {_verdict(solution, solution.comparison)}</p>",
+        f"<p>{escape(' '.join(told))}</p>",
         _inputs(algorithm, solution),
-        _steps(algorithm, solution, solution.comparison),
+        _steps(algorithm, solution, comparison),
     ]
     return '<section class="trajectory">\n{}\n</section>\n'.format("\n".join(content))
-
-
-def _verdict(solution: Solution, comparison: Comparison) -> str:
-    answer = "right" if solution.right else "wrong"
-    hints = f", hints are {100 * comparison.share:.1f} % right" if comparison.wrong else ""
-    return f"The answer is {answer}{hints}."
 
 
 def _inputs(algorithm: Algorithm, solution: Solution) -> str:

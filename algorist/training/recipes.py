@@ -109,7 +109,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "chunking": Improvement("chunks of trajectories", _data(chunk=0)),
 }
 
-NOTHING = "all"
+WHOLE = "all"
 """The name of what has all improvements, in ablations: nothing is taken away."""
 IN_TURN = (
     "gating",
@@ -136,7 +136,7 @@ def without(config: Config, *improvements: str) -> Config:
 
 def without_each(config: Config) -> Iterator[tuple[str, Config]]:
     """The configuration itself, then without each of the improvements that it has."""
-    yield NOTHING, config
+    yield WHOLE, config
     for name in IMPROVEMENTS:
         changed = without(config, name)
         if changed != config:
@@ -145,7 +145,7 @@ def without_each(config: Config) -> Iterator[tuple[str, Config]]:
 
 def without_more(config: Config) -> Iterator[tuple[str, Config]]:
     """The configuration itself, then with one more improvement taken away each time."""
-    yield NOTHING, config
+    yield WHOLE, config
     for name in IN_TURN:
         changed = without(config, name)
         if changed != config:

@@ -120,9 +120,14 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
-        with _claimed(self.folder, self.trainer.peers):
-            self._expect_no_other()
-            self._train(list(logs), observe, should_stop)
+        logs = list(logs)
+        try:
+            with _claimed(self.folder, self.trainer.peers):
+                self._expect_no_other()
+                self._train(logs, observe, should_stop)
+        finally:
+            for log in logs:
+                log.close()
         return self.trainer.step == self.trainer.config.schedule.steps
 
     def _train(
@@ -147,8 +152,6 @@ class Run:
                     break
         finally:
             steps.close()
-            for log in logs:
-                log.close()
         if trainer.step % every:
             self.save()
         self._note_times(first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict
@@ -19,6 +20,8 @@ MOST_NODES = 64
 """Pictures of more are hard to read, and nets take long for them."""
 MOST_VALUES = 2_000_000
 """Of all hints at all steps together: a browser has to hold and draw them."""
+MOST_BYTES = 128 * 1024
+"""Of what the page may ask."""
 FIRST = {"algorithm": "dijkstra", "random": {"n": 9, "seed": 4}}
 """What the page begins with, unless somebody says what else."""
 
@@ -46,12 +49,15 @@ class App:
 
     def __init__(self, learners: Mapping[str, Learner], forms: Forms, model: str):
         self._learners, self._forms, self._model = learners, forms, model
-        self._first: Inputs = FIRST
+        self._first: Mapping[str, Any] = FIRST
         self._one_at_a_time = threading.Lock()
 
-    def begin_with(self, asked: Inputs) -> None:
+    def begin_with(self, asked: Mapping[str, Any]) -> None:
         """Let the page begin with an algorithm, and with a problem of it if there is one."""
         first = {**FIRST, **asked}
+        size = len(json.dumps(first))
+        if size > MOST_BYTES:
+            raise ValueError(f"the problem: got {size:,} bytes, expected at most {MOST_BYTES:,}")
         self.solve(first)
         self._first = first
 

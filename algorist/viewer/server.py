@@ -18,14 +18,12 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 
-from algorist.viewer.app import App
+from algorist.viewer.app import MOST_BYTES, App
 from algorist.viewer.pages import Page, page
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORT = 80
 """Of HTTP."""
-MOST_BYTES = 128 * 1024
-"""Of the body of a request."""
 READ_SECONDS = 10.0
 """In which a request must have arrived."""
 MOST_CONNECTIONS = 32

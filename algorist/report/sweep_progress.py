@@ -89,7 +89,7 @@ def sweep_table(results: Results, parts: Sequence[Part], sign: str) -> Table:
         scores.setdefault((row.part, row.algorithm), []).append(row.score / 100)
     for part in parts:
         for algorithm in part.config.algorithms:
-            own = scores.get((part.source.part, algorithm), [])
+            own = scores.get((part.name.part, algorithm), [])
             error = get(algorithm).spec.scored_by_error
             table.add_row(part.name.part, algorithm, str(len(own)), scored(own, sign, error=error))
     return table

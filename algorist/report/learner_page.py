@@ -14,6 +14,7 @@ from algorist.model.learner import Learner
 from algorist.report.drawing import COLOURS, INK, drawn, inline
 from algorist.report.means import Value
 from algorist.report.numbers import percent, scored
+from algorist.report.pictures import TOP
 from algorist.report.published import NETS, published
 from algorist.report.scores import PAPER, Scored, mean_scores, published_mean
 from algorist.report.trajectories import trajectories
@@ -39,7 +40,7 @@ class Trained(NamedTuple):
 
 def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored]) -> str:
     """The whole page about one learner, or about several for different algorithms."""
-    template = Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
+    template = Template((Path(__file__).parent / "learner_page.html").read_text(encoding="utf-8"))
     learners = {task: each.learner for each in trained for task in each.learner.algorithms}
     configs = [config for each in trained if (config := each.config)]
     return template.substitute(
@@ -108,7 +109,7 @@ def _figure(config: Config, reports: Sequence[Report]) -> Figure:
         _draw(scores, title, reports, _series(config, reports, "scores", 1))
     else:
         _draw(scores, "validation score, %", reports, _series(config, reports, "scores", 100))
-        scores.set_ylim(0, 102)
+        scores.set_ylim(0, TOP)
     _draw(losses, "training loss", reports, _series(config, reports, "loss", 1))
     losses.set_yscale("log")
     losses.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -8,6 +8,7 @@ import pytest
 from made_up import row
 
 from algorist.cli import main
+from algorist.experiments.grid import variant_of
 from algorist.experiments.results import file_of, sample_count, write
 
 
@@ -79,7 +80,8 @@ def test_the_page_has_all_of_it(report):
 
 def test_a_single_kind_of_net_is_shown_by_algorithm(report):
     _, folder = report([*net("generalist", "bfs", 20), *net("generalist", "minimum", 30)])
-    assert not (folder / "tables" / "settings.csv").exists()
+    (line,) = table(folder, "settings")
+    assert (line["settings"], float(line["score"])) == ("as in the recipe", 25)
     drawn = (folder / "figures" / "scores.svg").read_text()
     assert drawn.index("minimum") < drawn.index("bfs")
 
@@ -99,15 +101,29 @@ def test_nets_for_one_algorithm_and_for_several_are_kept_apart(report):
     assert [(line["task"], float(line["score"])) for line in found] == [("together", 30), ("", 20)]
 
 
+def test_values_of_settings_may_have_slashes_and_spaces(report):
+    parts = [f"generalist/{variant_of({'processor_from': v})}" for v in ("runs/a b", "runs_a")]
+    rows = [line for part in parts for line in net(part, "bfs", 50)]
+    found = table(report(rows)[1], "nets")
+    assert {line["processor_from"] for line in found} == {"runs/a b", "runs_a"}
+
+
+def test_algorithms_of_plugins_that_are_not_loaded_are_told(tmp_path, capsys):
+    rows = [replace(line, algorithm="euclid") for line in GRID[:1]]
+    write(file_of(tmp_path, "sweep"), rows)
+    assert main(["report", str(tmp_path)]) == 2
+    assert "it needs the algorithm 'euclid', which is not here" in capsys.readouterr().err
+
+
 def test_what_is_not_whole_is_said(report, tmp_path):
     (tmp_path / "sweep").mkdir()
-    notes = {"generalist/dfs (seed 0)": {"message": "it diverged"}, "other": {}}
+    notes = {"generalist/dfs (seed 0)": {"message": "it diverged\nat once"}, "other": {}}
     (tmp_path / "sweep" / "failures.json").write_text(json.dumps(notes))
     said, folder = report([*GRID, *net("generalist/hidden=8", "dfs", 20, samples=2)])
     assert "1 of 10 results are of the first samples of a test" in said
     assert "some results are missing: the page says which" in said
     page = (folder / "index.html").read_text()
-    assert "generalist/dfs (seed 0): it diverged" in page
+    assert "generalist/dfs (seed 0): it diverged at once" in page
     assert "other: failed" in page
 
 

@@ -9,13 +9,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from algorist.algorithms import get
-from algorist.errors import counted
+from algorist.errors import UnregisteredError, counted
 from algorist.experiments.grid import SWEEP, settings_of
 from algorist.experiments.results import Row, file_of, read
 from algorist.experiments.sweep import Failures
 from algorist.report.collection import Collection
 from algorist.report.means import Scores, Value, over_algorithms, over_seeds
-from algorist.report.numbers import scored
 from algorist.report.pictures import INTERVAL, Picture, draw_means
 from algorist.report.tables import Cell, Table
 
@@ -35,20 +34,30 @@ class _Net(NamedTuple):
         return {row.seed: row.score for row in self.rows}
 
     @property
+    def is_error(self) -> bool:
+        """Whether its score is one, which is no share."""
+        return get(self.algorithm).spec.scored_by_error
+
+    @property
     def score(self) -> Value:
-        return over_seeds([row.score for row in self.rows])
+        return over_seeds([row.score / (100 if self.is_error else 1) for row in self.rows])
 
 
 def sweep_collection(folder: Path) -> Collection:
     """Tables and figures of the sweep in a folder."""
-    rows = read(file_of(folder, SWEEP))
+    try:
+        return _collection(folder, read(file_of(folder, SWEEP)))
+    except UnregisteredError as error:
+        raise error.needed_by(folder) from error
+
+
+def _collection(folder: Path, rows: Sequence[Row]) -> Collection:
     nets = list(_nets(rows))
     varied = _varied(nets)
     means = _means(nets, varied)
-    failed = [f"{title}: {message}" for title, message in Failures(folder).messages().items()]
-    tables = [_by_net(nets, varied, failed)]
-    if varied:
-        tables.insert(0, _by_settings(means))
+    failed = Failures(folder).messages().items()
+    notes = [f"{title}: {' '.join(message.split())}" for title, message in failed]
+    tables = [_by_settings(means), _by_net(nets, varied, notes)]
     about = f"Made by algorist report from {counted(len(rows), 'result')}, of {_seeds(rows)}."
     pictures = [_picture(means if varied else _by_algorithm(nets))]
     return Collection(f"The sweep {folder.name}", about, tables, pictures, remark=_samples(rows))
@@ -73,26 +82,30 @@ def _varied(nets: Sequence[_Net]) -> list[str]:
 
 def _by_net(nets: Sequence[_Net], varied: Sequence[str], notes: Sequence[str]) -> Table:
     """Every net, those for one algorithm together, the best first."""
-    ordered = sorted(nets, key=lambda net: (net.algorithm, -net.score.mean))
+    ordered = sorted(nets, key=lambda net: (net.algorithm, _rank(net)))
     return Table(
         "nets",
         "Every net",
         "Means over seeds, in per cent, with standard errors: scores and right answers in the "
-        "official test (n = 64), the best validation; the best first.",
+        "official test (n = 64), the best validation; the best first. Scores of scalar outputs are "
+        "squared errors.",
         ["algorithm", *varied, "seeds", "score", "correct", "validation", "weights", "steps"],
         [(net.algorithm, _cells(net, varied)) for net in ordered],
         notes=notes,
     )
 
 
+def _rank(net: _Net) -> float:
+    return net.score.mean if net.is_error else -net.score.mean
+
+
 def _cells(net: _Net, varied: Sequence[str]) -> list[Cell]:
-    error = get(net.algorithm).spec.scored_by_error
     return [
         *(net.settings.get(name) for name in varied),
         len(net.rows),
-        scored([row.score / 100 for row in net.rows], error=True) if error else net.score,
+        net.score,
         over_seeds([row.correct for row in net.rows]),
-        None if error else over_seeds([row.validation for row in net.rows]),
+        None if net.is_error else over_seeds([row.validation for row in net.rows]),
         net.rows[0].weights,
         round(fmean(row.steps for row in net.rows)),
     ]
@@ -100,18 +113,18 @@ def _cells(net: _Net, varied: Sequence[str]) -> list[Cell]:
 
 def _means(nets: Sequence[_Net], varied: Sequence[str]) -> dict[str, Value]:
     """The mean over algorithms of each combination of settings, the best first."""
-    tasks = sorted({n.algorithm for n in nets if not get(n.algorithm).spec.scored_by_error})
+    tasks = sorted({net.algorithm for net in nets if not net.is_error})
     scores: dict[str, dict[str, Scores]] = {}
     for net in nets:
-        combination = ", ".join(f"{name} {net.settings.get(name)}" for name in varied)
-        scores.setdefault(combination, {})[net.algorithm] = net.scores
-    means = {name: over_algorithms(own, tasks) for name, own in scores.items()}
+        own = {name: net.settings[name] for name in varied if name in net.settings}
+        combination = ", ".join(f"{name} {value}" for name, value in own.items())
+        scores.setdefault(combination or "as in the recipe", {})[net.algorithm] = net.scores
+    means = {name: over_algorithms(of_all, tasks) for name, of_all in scores.items()}
     return _best_first({name: mean for name, mean in means.items() if mean})
 
 
 def _by_algorithm(nets: Sequence[_Net]) -> dict[str, Value]:
-    own = {n.algorithm: n.score for n in nets if not get(n.algorithm).spec.scored_by_error}
-    return _best_first(own)
+    return _best_first({net.algorithm: net.score for net in nets if not net.is_error})
 
 
 def _best_first(values: Mapping[str, Value]) -> dict[str, Value]:

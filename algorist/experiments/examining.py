@@ -1,0 +1,86 @@
+"""Tests of nets, and the results that they become."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from algorist.data import official
+from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.experiments.identity import recipe_of
+from algorist.experiments.plan import Name
+from algorist.experiments.results import Results, Row
+from algorist.experiments.work import Job
+from algorist.model.computing import device_name
+from algorist.model.graphs import CAPTURES
+from algorist.model.learner import Learner
+from algorist.training.config import Config
+from algorist.training.run import trained_seconds
+from algorist.training.trainer import Trainer
+
+
+def rows_of(
+    name: Name,
+    learner: Learner,
+    algorithm: str,
+    samples: int,
+    evaluations: Iterable[Evaluation],
+    version: str,
+) -> Iterator[Row]:
+    """A result for each replica of a trained learner, which does not know how long that took."""
+    about = learner.about
+    for replica, evaluation in zip(about["replicas"], evaluations, strict=True):
+        validation = replica["validation"]
+        yield Row(
+            *name,
+            algorithm,
+            replica["seed"],
+            score=100 * evaluation.score,
+            correct=100 * evaluation.correct,
+            validation=math.nan if validation is None else 100 * validation,
+            best_step=replica["step"],
+            steps=about["steps"],
+            weights=learner.net.size,
+            samples=samples,
+            recipe=recipe_of(Config.from_json(about["config"])),
+            version=version,
+            device=device_name(learner.net.device),
+            date=time.strftime("%Y-%m-%d"),
+            seconds=math.nan,
+        )
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Scores nets in the official tests, or on the first samples of them."""
+
+    results: Results
+    samples: int | None
+    version: str
+    """Of this library."""
+
+    def examine(
+        self, job: Job, trainer: Trainer, should_stop: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Score the best nets of a run; whether all is done.
+
+        After each algorithm the results are written, and it may be told to stop.
+        """
+        learner = trainer.best_learner()
+        trainer.computing.exactly().apply(learner.net)
+        for algorithm in trainer.config.algorithms:
+            has = (self.results.has(job.part, algorithm, s, self.samples) for s in job.seeds)
+            if all(has):
+                continue
+            if should_stop():
+                return False
+            batch = official.beginning(algorithm, "test", self.samples)
+            with CAPTURES if trainer.computing.on_gpu else nullcontext():  # it loads kernels
+                evaluations = evaluate(learner, algorithm, batch)
+            rows = rows_of(job.part.name, learner, algorithm, len(batch), evaluations, self.version)
+            seconds = trained_seconds(job.folder)
+            self.results.add(replace(row, seconds=seconds) for row in rows)
+        return True

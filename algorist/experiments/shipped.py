@@ -1,0 +1,48 @@
+"""Scores of the learners that come with the package, beside the results of experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from algorist.evaluation.evaluate import Evaluation
+from algorist.experiments.examining import rows_of
+from algorist.experiments.plan import Name
+from algorist.experiments.results import SHIPPED, Results, Row, sample_count
+from algorist.model.learner import Learner
+
+
+def keep_scores(
+    folder: Path | str,
+    name: str,
+    learner: Learner,
+    algorithm: str,
+    samples: int,
+    evaluations: Iterable[Evaluation],
+    version: str,
+) -> Path:
+    """Put scores with the results in a folder; those of older weights of that name are dropped."""
+    results = Results(folder, SHIPPED)
+    rows = list(rows_of(Name(SHIPPED, name), learner, algorithm, samples, evaluations, version))
+    nets = {_net(row) for row in rows}
+    results.remove(row for row in results.rows if row.part == name and _net(row) not in nets)
+    results.add(rows)
+    return results.file
+
+
+def _net(row: Row) -> tuple[int, int, float]:
+    """Which of the nets that had its name a row is of."""
+    return row.seed, row.best_step, row.validation
+
+
+def expect_not_fewer(folder: Path | str, names: Mapping[str, str], samples: int | None) -> None:
+    """Complain if there are scores of learners, by their algorithms, on more samples than these."""
+    results = Results(folder, SHIPPED)
+    for row in results.rows:
+        if names.get(row.algorithm) == row.part and row.samples > sample_count(
+            row.algorithm, samples
+        ):
+            raise ValueError(
+                f"samples: got {samples}, but {results.file} has the scores of {row.part} in "
+                f"{row.algorithm} on {row.samples}, which would be lost; expected another folder"
+            )
