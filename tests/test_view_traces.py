@@ -10,6 +10,7 @@ import small
 import algorist
 from algorist.commands import forms
 from algorist.model.learner import Convention, Learner
+from algorist.report.solutions import what_pieces_are
 from algorist.spec import MASKED, Kind
 from algorist.viewer import app as room
 from algorist.viewer.app import App
@@ -101,6 +102,9 @@ def test_the_first_mistake_and_the_answers_are_those_of_the_terminal(app):
     assert dict(found["answer"]["algorithm"]) == {"": "1 2 5 9"}
     assert found["mistake"]["text"].startswith(f"step {found['mistake']['step']}, ")
     assert found["answer"]["verdict"].startswith("The answer is ")
+    assert found["answer"]["pieces"] == "node"
+    two = algorist.get("find_maximum_subarray_kadane")
+    assert what_pieces_are(two, [feature.name for feature in two.spec.outputs]) == "output"
 
 
 # Forms

@@ -96,8 +96,7 @@ def _show_answers(terminal: Terminal, algorithm: Algorithm, solution: Solution) 
     )
     table = bare_table()
     keys = list(dict.fromkeys([*ours, *theirs]))
-    outputs = [feature.name for feature in algorithm.spec.outputs]
-    headings = ("output" if keys == outputs else "node", "net", "algorithm")
+    headings = (what_pieces_are(algorithm, keys), "net", "algorithm")
     if keys == [""]:  # a single answer each: one above the other
         table.show_header = False
         table.add_row(headings[1], ours[""])
@@ -109,6 +108,12 @@ def _show_answers(terminal: Terminal, algorithm: Algorithm, solution: Solution) 
     for key in keys:
         table.add_row(key, ours.get(key, ""), theirs.get(key, ""))
     terminal.print(table)
+
+
+def what_pieces_are(algorithm: Algorithm, keys: Sequence[str]) -> str:
+    """Of what an answer has several pieces, which have names."""
+    outputs = [feature.name for feature in algorithm.spec.outputs]
+    return "output" if list(keys) == outputs else "node"
 
 
 def answer_texts(answer: Any, solution: Solution) -> dict[str, str]:

@@ -15,7 +15,13 @@ import numpy as np
 from algorist.algorithms import Algorithm
 from algorist.algorithms.meanings import meaning
 from algorist.model.solution import Comparison, Solution, counts, wrong_values
-from algorist.report.solutions import answer_texts, compared, mistake_text, verdict
+from algorist.report.solutions import (
+    answer_texts,
+    compared,
+    mistake_text,
+    verdict,
+    what_pieces_are,
+)
 from algorist.spec import MASKED, Feature, Kind
 
 _DIGITS = 4
@@ -27,7 +33,7 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
     comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
     names = range(nodes) if solution.names is None else solution.names
-    spec = algorithm.spec
+    spec, ours = algorithm.spec, answer_texts(solution.answer, solution)
     return {
         "algorithm": algorithm.name,
         "family": algorithm.family,
@@ -45,7 +51,8 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
         "answer": {
             "right": solution.right,
             "verdict": verdict(solution),
-            "net": list(answer_texts(solution.answer, solution).items()),
+            "pieces": what_pieces_are(algorithm, list(ours)),
+            "net": list(ours.items()),
             "algorithm": list(answer_texts(comparison.answer, solution).items()),
         },
         "mistake": _mistake(comparison),

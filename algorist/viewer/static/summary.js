@@ -44,13 +44,13 @@ function faultless({ silent }) {
   return silent ? "This net predicts no hints." : "No mistake on the way.";
 }
 
-// Short answers one above the other, long ones by node.
-function bothAnswers({ net, algorithm, right }) {
+// Short answers one above the other, long ones by node or by output.
+function bothAnswers({ net, algorithm, right, pieces }) {
   const truth = new Map(algorithm);
   const brief = net.length <= 2 && [...net, ...algorithm].every(([, text]) => text.length <= 60);
   const open = brief && matchMedia("(min-width: 641px)").matches;
   const single = net.length === 1 && net[0][0] === "";
-  const headings = single ? ["net", "algorithm"] : ["node", "net", "algorithm"];
+  const headings = single ? ["net", "algorithm"] : [pieces, "net", "algorithm"];
   const row = (name, ours, theirs) =>
     element(
       "tr",
