@@ -4,7 +4,7 @@ import pytest
 from made_up import write_results, write_shipped
 
 from algorist.cli import main
-from algorist.report.filling import NOTHING, Filling
+from algorist.report.filling import UNMEASURED, Filling
 from algorist.report.reproduced import Reproduced
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -30,7 +30,7 @@ def test_marked_places_are_filled_and_all_else_stays(tmp_path, capsys):
     assert "old" not in text
     assert "| bfs | 99.73 ± 0.04 | 53.00 | 0.10 |" in text
     assert (
-        f"between\n<!-- results: figure generalist-vs-best figures/best.png -->\n\n{NOTHING}"
+        f"between\n<!-- results: figure generalist-vs-best figures/best.png -->\n\n{UNMEASURED}"
         in text
     )
     assert text.startswith("# Title\n")
@@ -64,7 +64,7 @@ def test_pictures_are_drawn_where_a_place_says(tmp_path):
     assert main(["report", str(tmp_path), "--fill", str(page)]) == 0
     assert "](figures/best.png)\n\n<!-- results: end -->\nafter" in page.read_text()
     assert (tmp_path / "figures" / "best.png").read_bytes().startswith(b"\x89PNG")
-    assert NOTHING in page.read_text()  # no shipped learner was tested
+    assert UNMEASURED in page.read_text()  # no shipped learner was tested
 
 
 @pytest.mark.parametrize(
