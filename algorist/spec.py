@@ -104,6 +104,8 @@ graph = _TypesAt(Location.GRAPH)
 MASKED = -1
 """What marks an entry that does not count: in a mask, or in the last class of a categorical."""
 
+_OF_NODES = (Kind.MASK_ONE, Kind.SHOULD_BE_PERMUTATION)
+"""Kinds that are about all nodes at once."""
 _AXES = {Location.NODE: 1, Location.EDGE: 2, Location.GRAPH: 0}
 
 
@@ -122,6 +124,10 @@ class Feature:
             raise ValueError(
                 f"feature: got the name {self.name!r}, expected letters, digits and underscores, "
                 "no digit first and no underscore last"
+            )
+        if self.kind in _OF_NODES and self.location != Location.NODE:
+            raise ValueError(
+                f"feature {self.name!r}: got {self.kind} at {self.location}, expected it at nodes"
             )
         if (self.kind == Kind.CATEGORICAL) != (self.classes > 1):
             raise ValueError(

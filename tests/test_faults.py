@@ -138,6 +138,10 @@ def test_declarations_that_cannot_work_are_refused():
     def h(trace):
         pass
 
+    for type_ in (edge.mask_one, graph.mask_one, edge.should_be_permutation):
+        with pytest.raises(ValueError, match=f"got {type_.kind} at {type_.location}, expected it"):
+            declared(h, out=type_)
+
     for inputs, lacked in ((["key"], "'pos': node.scalar"), (["pos", "key", "adj"], "'A': edge")):
         with pytest.raises(ValueError, match=f"algorithm h: its inputs lack {lacked}"):
             declared(h, inputs, out=node.mask)

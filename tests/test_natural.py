@@ -163,6 +163,12 @@ def test_several_outputs_are_answered_by_their_names():
     assert found["kind"].tolist() == [0, 1]
 
 
+def test_edges_that_are_marked_one_way_keep_their_direction():
+    spec = Spec.of(inputs={}, hints={}, outputs={"tree": edge.mask})
+    tree = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 0]])
+    assert by_kinds(spec, {"tree": tree}, "abc") == [("b", "a"), ("b", "c")]
+
+
 @pytest.mark.parametrize(
     "neighbours",
     [

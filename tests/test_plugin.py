@@ -1,5 +1,6 @@
 """Algorithms of users' own, through the library and through the command line."""
 
+import importlib
 import math
 import os
 import re
@@ -18,6 +19,7 @@ from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
 from algorist.plugins import shell
 from algorist.spec import Spec
+from algorist.training.recipes import RECIPES
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "euclid.py"
@@ -195,6 +197,131 @@ def test_a_run_without_the_plugin_of_its_processor_names_the_fix(tmp_path, capsy
     needed = f": it needs the processor 'mine', {FIX}\n"
     assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
     assert errors(capsys, "eval", str(folder)) == f"{folder / 'best.safetensors'}{needed}"
+
+
+def test_a_run_whose_plugin_has_changed_is_not_gone_on_with(tmp_path, capsys, monkeypatch):
+    registry = sys.modules["algorist.algorithms"]._registry
+    old, new = tmp_path / "old.py", tmp_path / "new.py"
+    old.write_text(EXAMPLE.read_text())
+    new.write_text(EXAMPLE.read_text().replace('"smaller": node.mask_one', '"smaller": node.mask'))
+    folder = tmp_path / "run"
+    assert main(["--plugin", str(old), "train", "euclid", *TRAIN, str(folder)]) == 0
+    best = (folder / "best.safetensors").read_bytes()
+    monkeypatch.delitem(registry, "euclid")
+    algorist.load_plugin(new)
+    told = errors(capsys, "resume", str(folder), "--steps", "2")
+    assert told.startswith("euclid: it has other features than when this run was")
+    assert "load the plug-in as it was then" in told
+    assert (folder / "best.safetensors").read_bytes() == best
+
+
+def test_a_run_whose_processor_has_changed_is_told_in_a_line(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "run"
+    monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["deepsets"])
+    assert main(["train", "minimum", "--processor", "mine", *TRAIN, str(folder)]) == 0
+    monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["gmpnn"])
+    for words in (["resume", str(folder), "--steps", "2"], ["eval", str(folder)]):
+        told = errors(capsys, *words)
+        assert "these are not the weights of this mine (" in told
+        assert "load plug-ins as they were when it was trained" in told
+        assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("relu(own + self.update(heard))), None", "x)", "NameError: name 'x' is not defined"),
+        ("heard))), None", "heard)))", "not enough values to unpack (expected 2, got 1)"),
+        ("self.norm(relu(own + self.update(heard)))", "own[..., 1:]", "got states of shape (1, "),
+    ],
+)
+def test_mistakes_in_processors_are_told_in_a_line(tmp_path, capsys, request, old, new, message):
+    text = (ROOT / "examples" / "neighbours.py").read_text()
+    assert old in text
+    (tmp_path / "mine.py").write_text(text.replace(old, new).replace('"neighbours"', '"mine"'))
+    request.addfinalizer(lambda: PROCESSORS.pop("mine", None))
+    words = ["--plugin", str(tmp_path / "mine.py"), "train", "minimum", "--processor", "mine"]
+    told = errors(capsys, *words, *TRAIN, str(tmp_path / "run"))
+    assert told.startswith("processor 'mine': ")
+    assert message in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("table", ["model.processors", "training.recipes"])
+def test_plugins_add_to_tables_and_change_nothing_in_them(tmp_path, table):
+    name = {"model.processors": "PROCESSORS", "training.recipes": "RECIPES"}[table]
+    what = getattr(importlib.import_module(f"algorist.{table}"), name)
+    before = dict(what)
+    file = tmp_path / "mine.py"
+    begin = f"from algorist.{table} import {name} as TABLE\nTABLE['mine'] = 1\n"
+    taken = next(iter(before))
+    for rest, message in (
+        (f"TABLE[{taken!r}] = 2", f"there is one called {taken!r} already"),
+        (f"del TABLE[{taken!r}]", f"there is one called {taken!r} already"),
+        ("1 / 0", "ZeroDivisionError"),
+    ):
+        file.write_text(f"{begin}{rest}\n")
+        with pytest.raises(ValueError, match=message):
+            algorist.load_plugin(file)
+        assert what == before
+
+
+def test_a_recipe_that_fails_harms_only_those_who_choose_it(tmp_path, capsys, request):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from algorist.training.recipes import RECIPES, generalist\n"
+        "def broken(algorithms):\n"
+        "    return generalist(algorithms).model.hiden\n"
+        "RECIPES['broken'] = broken\n"
+    )
+    request.addfinalizer(lambda: RECIPES.pop("broken", None))
+    words = ["--plugin", str(file), "train", "minimum", *TRAIN]
+    assert errors(capsys, *words, str(tmp_path / "a"), "--recipe", "broken") == (
+        "recipe 'broken': AttributeError: 'ModelConfig' object has no attribute 'hiden' "
+        f"({file}:3)\n"
+    )
+    assert main([*words, str(tmp_path / "b")]) == 0
+
+
+SEVERAL = """
+from algorist import algorithm, edge, graph, node, record, register, sampler
+from algorist.algorithms.array_inputs import keys
+
+@register
+@algorithm(
+    "mine",
+    inputs={"pos": node.scalar, "key": node.scalar},
+    hints={"seen": node.mask},
+    outputs={"less": edge.mask, "sums": edge.scalar, "kind": graph.categorical(3)},
+    sampler=keys,
+)
+def several(key, seen, less, sums, kind, trace):
+    \"\"\"Compare all keys.\"\"\"
+    for i in range(len(key)):
+        seen[i] = 1
+        record(trace)
+        for j in range(len(key)):
+            less[i, j] = key[i] < key[j]
+            sums[i, j] = key[i] + key[j]
+    kind[0] = 1
+"""
+
+
+def test_outputs_of_all_kinds_are_shown(tmp_path, capsys):
+    (tmp_path / "several.py").write_text(SEVERAL)
+    words = ["--plugin", str(tmp_path / "several.py")]
+    assert main([*words, "train", "several", *TRAIN, str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    given = ["several", "3", "1", "--model", str(tmp_path / "run"), "--device", "cpu"]
+    assert main([*words, "run", *given]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = {row[0]: row for row in shown if row and row[0] in ("less", "sums", "kind")}
+    assert rows["less"][-1] == "1>0"
+    assert rows["sums"][-4:] == ["6", "4;", "4", "2"]
+    assert rows["kind"][-1] == "1"
+    page = tmp_path / "page.html"
+    assert main([*words, "view", *given, "--export", str(page)]) == 0
+    assert page.exists()
 
 
 def test_an_algorithm_without_hints_has_none_to_show(tmp_path, capsys):

@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,7 +167,8 @@ def test_problems_are_given_in_their_natural_way(solved, words, answer):
 
 
 def test_a_key_that_the_net_left_out_of_its_tree_has_no_parent():
-    answers = [answer_texts(np.array(array), None) for array in ([-1, 1], [-1.0, 1.0])]
+    tree = SimpleNamespace(algorithm="optimal_bst")
+    answers = [answer_texts(np.array(array), tree) for array in ([-1, 1], [-1.0, 1.0])]
     assert answers == [{"": "none 1"}, {"": "-1 1"}]
 
 

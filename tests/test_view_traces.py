@@ -2,10 +2,14 @@
 
 import json
 import re
+import threading
+import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import small
+from processes import PATIENCE
 
 import algorist
 from algorist.commands import forms
@@ -95,6 +99,31 @@ def test_the_curve_is_the_mean_of_the_shares(learner):
     shares = list(solution.comparison.shares.values())
     np.testing.assert_allclose(found["shares"], np.mean(shares, 0), rtol=1e-3)
     assert found["share"] == pytest.approx(solution.comparison.share, rel=1e-3)
+
+
+def test_who_ends_waits_for_what_is_computed(app, monkeypatch):
+    ended, started = [], threading.Event()
+
+    def slow(*problem, **how):
+        started.set()
+        time.sleep(0.1)
+        ended.append(True)
+        raise ValueError("enough")
+
+    own = App(app._learners, forms, "small")
+    monkeypatch.setattr("algorist.viewer.app.solve", slow)
+    asked = {"algorithm": "heapsort", "fields": {"numbers": "2 1"}}
+    thread = threading.Thread(target=_tried, args=(own, asked))
+    thread.start()
+    assert started.wait(PATIENCE)
+    own.end()
+    assert ended == [True]
+    thread.join()
+
+
+def _tried(app, asked):
+    with suppress(ValueError):
+        app.solve(asked)
 
 
 def test_the_first_mistake_and_the_answers_are_those_of_the_terminal(app):

@@ -67,9 +67,17 @@ def _pointees(pointers: np.ndarray, names: Sequence[Hashable]) -> dict[Hashable,
 
 
 def _edges(marked: np.ndarray, names: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
-    """Undirected edges, each once."""
-    either = np.triu(marked | marked.T)
-    return [(names[u], names[v]) for u, v in np.argwhere(either)]
+    return [(names[u], names[v]) for u, v in edges(marked)]
+
+
+def edges(marked: np.ndarray) -> np.ndarray:
+    """The pairs of nodes that are marked; those that are both ways are given once.
+
+    >>> edges(np.array([[0, 1, 0], [1, 0, 0], [1, 0, 0]], bool)).tolist()
+    [[0, 1], [2, 0]]
+    """
+    again = np.tril(marked & marked.T, -1)
+    return np.argwhere(marked & ~again)
 
 
 def in_order(inputs: Arrays, outputs: Arrays, names: Names) -> np.ndarray:

@@ -109,15 +109,19 @@ def letters(given: Mapping[str, Any]) -> tuple[str, ...] | None:
 def _graph_as_matrix(
     algorithm: Algorithm, given: dict[str, Any], names: tuple[Hashable, ...] | None
 ) -> dict[str, Any]:
-    """Replace a graph by its dense matrix, and the name of the source by its index."""
+    """Replace a graph by its dense matrix, and names of nodes by their indices."""
     graph = given["A"]
     if names is None:
         return {**given, "A": dense(graph) if is_sparse(graph) else graph}
     _check_size(algorithm, "A", len(names))
-    if isinstance(source := given.get("s"), Hashable) and source is not None:
-        if source not in names:
-            raise ValueError(f"s: got {shortened(source)}, expected a node of the graph")
-        given = {**given, "s": names.index(source)}
+    for feature in algorithm.spec.inputs:
+        node = given.get(feature.name)
+        if feature.kind != Kind.MASK_ONE or node is None or not isinstance(node, Hashable):
+            continue
+        if node not in names:
+            message = f"{feature.name}: got {shortened(node)}, expected a node of the graph"
+            raise ValueError(message)
+        given = {**given, feature.name: names.index(node)}
     weighted = unweighted not in algorithm.requires
     return {**given, "A": as_matrix(graph, names, weighted=weighted)}
 

@@ -124,7 +124,8 @@ def pack_jobs(left: Iterable[Job], folder: str, command: Sequence[str], terminal
     """Write the runs of some jobs in few bytes, for a command to go on with them elsewhere."""
     begun = [job for job in left if job.has_begun]
     targets = {job: job.packed_in(Path(folder)) for job in begun}
-    for target in targets.values():
+    for job, target in targets.items():
+        job.expect_own()
         if is_run(target):
             raise ValueError(f"--pack: {target} is there already; remove it or name another folder")
     for job, target in targets.items():

@@ -11,6 +11,7 @@ import textwrap
 import typing
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -167,13 +168,16 @@ def with_settings(config: Config, arguments: Namespace) -> Config:
 
 
 def _recipes() -> dict[str, Config]:
-    """All defaults there are; the first is what one gets without further ado."""
-    one, many = ["bfs"], ["bfs", "dfs"]
-    return {
-        f"{name}{suffix}": recipe(name, algorithms)
-        for name in RECIPES
-        for suffix, algorithms in (("", one), (" for many tasks", many))
-    }
+    """All defaults there are; the first is what one gets without further ado.
+
+    Recipes of plug-ins that fail have none: who chooses one is told why.
+    """
+    one, many, found = ["bfs"], ["bfs", "dfs"], {}
+    for name in RECIPES:
+        with suppress(ValueError):
+            own = {name: recipe(name, one), f"{name} for many tasks": recipe(name, many)}
+            found.update(own)
+    return found
 
 
 def _defaults(values: dict[str, Any]) -> str:

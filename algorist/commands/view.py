@@ -98,6 +98,7 @@ def _serve(arguments: Namespace, terminal: Terminal) -> None:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
+            app.end()
             terminal.print("ended")
 
 

@@ -92,6 +92,9 @@ class Results:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Put rows into the file, each in the place of an older one of the same net."""
+        rows = list(rows)
+        for row in rows:
+            _check(row, self.file.stem, before=())
         with self._changing():
             self._rows = self._read() | {row.key: row for row in rows}
             write(self.file, self.rows)

@@ -50,7 +50,7 @@ class Job:
         """The run, started or resumed."""
         self._expect_no_divergence()
         if self.has_begun:
-            self._expect_own()
+            self.expect_own()
             return Run.resume(self.folder, computing, slot=slot)
         return Run.start(self.folder, replace(self.part.config, seeds=self.seeds), computing, slot)
 
@@ -69,7 +69,7 @@ class Job:
             self._diverged(error)
             raise
 
-    def _expect_own(self) -> None:
+    def expect_own(self) -> None:
         """Complain about a run in the folder that is trained in another way by now."""
         config = config_in(self.folder, (self.folder / CONFIG).read_text())
         if recipe_of(config) != self.part.recipe or config.seeds != self.seeds:

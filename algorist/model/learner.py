@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from algorist.model.solution import Solution
 
 _FORMAT = "algorist-1"
+_LONGEST = 120
+"""Letters of what PyTorch says."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ class Learner:
             "format": _FORMAT,
             "model": asdict(self.net.config),
             "convention": asdict(self.convention),
-            "specs": {name: [asdict(f) for f in spec] for name, spec in self.net.specs.items()},
+            "specs": plain_specs(self.net.specs),
             "replicas": self.net.replicas,
             "about": dict(self.about),
         }
@@ -199,16 +201,33 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
         raise ValueError(f"{path}: got a file without {_FORMAT} in it, expected a saved learner")
     try:
         learner = _described(description)
-        learner.net.load_state_dict(tensors)
+        load_weights(learner.net, tensors)
     except UnregisteredError as error:
         raise error.needed_by(path) from error
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path}: the saved learner is not whole ({error})") from error
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise ValueError(f"{path}: {name} is not finite everywhere: the file is damaged")
     learner.net.to(device).eval()
     return learner
+
+
+def plain_specs(specs: Mapping[str, Spec]) -> dict[str, list[dict[str, Any]]]:
+    """The features of some algorithms, as JSON has them."""
+    return {name: [asdict(feature) for feature in spec] for name, spec in specs.items()}
+
+
+def load_weights(net: Net, weights: Mapping[str, torch.Tensor]) -> None:
+    """Put weights into a net, if they are those of such a net."""
+    try:
+        net.load_state_dict(weights)
+    except RuntimeError as error:
+        _, _, first = str(error).partition("\n")
+        raise ValueError(
+            f"these are not the weights of this {net.config.processor} ("
+            f"{' '.join(first.split())[:_LONGEST]}): load plug-ins as they were when it was trained"
+        ) from error
 
 
 def _feature(name: str, stage: str, location: str, kind: str, classes: int) -> Feature:

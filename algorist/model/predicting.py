@@ -90,7 +90,10 @@ class Part:
         self._spec = self._net.spec(algorithm)
         seen = learner.convention.batch(algorithm, batch)
         if seen.spec != self._spec:
-            raise ValueError(f"{algorithm}: the learner was trained when it had other features")
+            raise ValueError(
+                f"{algorithm}: the learner was trained when it had other features: "
+                "load the plug-in as it was then"
+            )
         window = whole([seen] * self._net.replicas).to(self._net.device)
         self._pieces = list(pieces(window, min(PIECE, window.steps)))
         self._graphs = graphs

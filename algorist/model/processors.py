@@ -6,6 +6,7 @@ joins the maps that read the same input. What remains is the step itself.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, relu
 
+from algorist.algorithms.faults import line_of, reason
 from algorist.errors import UnregisteredError
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Maps, ProcessMaps, Update
 from algorist.kernels.ops import Kernels
 from algorist.model.composing import Column, Composer, Joint
 from algorist.model.layers import LayerNorm, Linear
+from algorist.plugins import extensible
 
 Stepped = tuple[Tensor, Tensor | None]
 """(new hidden, triplet maxima)."""
@@ -361,7 +364,7 @@ def _variants() -> dict[str, Callable[[Sizes], Processor]]:
     }
 
 
-PROCESSORS = {**_BUILDERS, **_variants()}
+PROCESSORS = extensible("processor", {**_BUILDERS, **_variants()})
 """Every processor by its name."""
 
 
@@ -370,3 +373,39 @@ def get(name: str) -> Callable[[Sizes], Processor]:
     if name not in PROCESSORS:
         raise UnregisteredError("processor", name, PROCESSORS)
     return PROCESSORS[name]
+
+
+_MISTAKES = (TypeError, ValueError, NameError, AttributeError, LookupError)
+
+
+def told(name: str, processor: Processor, maps: Maps, kernels: Kernels) -> Step:
+    """The step of a processor; mistakes of one that is not ours are told in a line."""
+    if type(processor).__module__.startswith("algorist."):
+        return processor.prepare(maps, kernels)
+
+    def fault(error: Exception) -> ValueError:
+        file = inspect.getfile(type(processor))
+        line = line_of(error, file)
+        place = f" ({file}:{line})" if line else ""
+        return ValueError(f"processor {name!r}: {reason(error)}{place}")
+
+    try:
+        step = processor.prepare(maps, kernels)
+    except _MISTAKES as error:
+        raise fault(error) from error
+
+    def checked(
+        numbers: Tensor, edges: Tensor, adjacency: Tensor | None, hidden: Tensor
+    ) -> Stepped:
+        try:
+            after, triplets = step(numbers, edges, adjacency, hidden)
+        except _MISTAKES as error:
+            raise fault(error) from error
+        if after.shape != hidden.shape:
+            raise ValueError(
+                f"processor {name!r}: got states of shape {tuple(after.shape)}, "
+                f"expected {tuple(hidden.shape)}"
+            )
+        return after, triplets
+
+    return checked

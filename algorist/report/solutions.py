@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorist.algorithms import Algorithm
+from algorist.algorithms import Algorithm, get
+from algorist.algorithms.natural import edges
 from algorist.errors import counted
 from algorist.report.notation import Values
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
+from algorist.spec import Feature, Kind
 
 if TYPE_CHECKING:
     from algorist.model.solution import Comparison, Mistake, Solution
@@ -117,16 +119,26 @@ def what_pieces_are(algorithm: Algorithm, keys: Sequence[str]) -> str:
 
 
 def answer_texts(answer: Any, solution: Solution) -> dict[str, str]:
-    """An answer in pieces: one for each node, or a single one under the name ''."""
+    """An answer in pieces: one for each node or output, or a single one under the name ''."""
+    outputs = get(solution.algorithm).spec.outputs
+    if isinstance(answer, Mapping) and list(answer) == [output.name for output in outputs]:
+        return {f.name: _piece(f, answer[f.name], solution) for f in outputs}
     if isinstance(answer, Mapping):
         return {str(node): _row(value) for node, value in answer.items()}
     if isinstance(answer, np.ndarray) and answer.dtype != bool and answer.ndim == 2:
         return {str(i): _row(row) for i, row in enumerate(answer)}
-    if isinstance(answer, np.ndarray) and answer.dtype == bool:
-        return {"": _marked(answer, solution)}
-    if isinstance(answer, int) and not isinstance(answer, bool):
-        return {"": _item(answer, solution) if answer >= 0 else _NONE}
-    return {"": _row(answer)}
+    return {"": _piece(outputs[0], answer, solution)}
+
+
+def _piece(output: Feature, value: Any, solution: Solution) -> str:
+    """The value of an output, or of what an algorithm makes of it."""
+    if isinstance(value, np.ndarray) and value.dtype == bool:
+        return _marked(value, solution)
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        return "; ".join(map(_row, value))
+    if type(value) is int and output.kind != Kind.CATEGORICAL:
+        return _item(value, solution) if value >= 0 else _NONE
+    return _row(value)
 
 
 def _row(value: Any) -> str:
@@ -154,10 +166,10 @@ def _numbers(array: np.ndarray) -> Iterator[str]:
 
 
 def _marked(mask: np.ndarray, solution: Solution) -> str:
-    """The nodes, or the edges, where a mask is true."""
+    """The nodes, or the edges, where a mask is true: A-B both ways, A>B one way."""
     if mask.ndim == 2:
-        edges = np.argwhere(np.triu(mask | mask.T))
-        return " ".join(f"{u}-{v}" for u, v in edges) or _NONE
+        texts = (f"{u}{'-' if mask[v, u] else '>'}{v}" for u, v in edges(mask))
+        return " ".join(texts) or _NONE
     return ", ".join(_item(int(i), solution) for i in np.flatnonzero(mask)) or _NONE
 
 

@@ -136,7 +136,7 @@ def _by_settings(means: Mapping[str, Value]) -> Table:
         "settings",
         "By settings",
         "Mean scores over all algorithms of the sweep, in per cent, of the seeds that have them "
-        "all; the best first.",
+        "all; the best first. Squared errors are left out.",
         ["settings", "seeds", "score"],
         [(name, [value.seeds, value]) for name, value in means.items()],
     )

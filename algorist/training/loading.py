@@ -11,7 +11,7 @@ from torch import Tensor
 
 from algorist.algorithms import algorithms
 from algorist.errors import UnregisteredError
-from algorist.model.learner import Learner, read
+from algorist.model.learner import Learner, load_weights, read
 from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
@@ -177,7 +177,7 @@ def best_learner(
 ) -> Learner:
     """The best nets of a run after so many steps, and when and how good each seed's was."""
     learner = blank_learner(config)
-    learner.net.load_state_dict(weights)
+    load_weights(learner.net, weights)
     replicas = zip(config.seeds, best_steps, best_scores, strict=True)
     about = {
         "config": config.to_json(),

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from algorist.algorithms.faults import told
 from algorist.errors import unknown
 from algorist.model.learner import Convention
 from algorist.model.net import ModelConfig
+from algorist.plugins import extensible
 from algorist.training.config import Config, DataConfig, OptimiserConfig
 
 
@@ -36,10 +38,9 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
     )
 
 
-RECIPES: dict[str, Callable[[Sequence[str]], Config]] = {
-    "generalist": generalist,
-    "clrs2022": clrs2022,
-}
+RECIPES: dict[str, Callable[[Sequence[str]], Config]] = extensible(
+    "recipe", {"generalist": generalist, "clrs2022": clrs2022}
+)
 USUAL_RECIPE = "generalist"
 """Where settings start if nothing else is said."""
 
@@ -48,7 +49,11 @@ def recipe(name: str, algorithms: Sequence[str]) -> Config:
     """The configuration of a recipe for some algorithms."""
     if name not in RECIPES:
         raise ValueError(unknown("recipe", name, RECIPES))
-    return RECIPES[name](algorithms)
+    function = RECIPES[name]
+    if function.__module__ == __name__:
+        return function(algorithms)
+    with told(f"recipe {name!r}", function):
+        return function(algorithms)
 
 
 def _model(**changes: object) -> Callable[[Config], Config]:

@@ -21,7 +21,7 @@ from algorist.errors import counted
 from algorist.evaluation.evaluate import Examination
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
-from algorist.model.learner import Learner
+from algorist.model.learner import Learner, load_weights, plain_specs
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.plugins import shell
@@ -82,7 +82,7 @@ class Trainer:
         self.learner = (new_learner if weights is None else blank_learner)(config)
         self.net = computing.apply(self.learner.net)
         if weights is not None:
-            self.net.load_state_dict(weights)
+            load_weights(self.net, weights)
         elif config.optimiser.processor_from:
             self._take_over_processor(config.optimiser.processor_from)
         self.net.processor.requires_grad_(not config.optimiser.freeze_processor)
@@ -307,6 +307,7 @@ class Trainer:
                 tensors[f"{place}/hint/{name}"] = self.peers.joined(value)
         state = {
             "config": self.config.to_json(),
+            "specs": plain_specs(self.net.specs),
             "updates": optimiser.counts(),
             "cursors": {name: self._chunk_cursors(name) for name in self.feeds},
             "loss_sums": self.engine.losses(),
@@ -327,6 +328,7 @@ class Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
         config = Config.from_json(state["config"])
+        _expect_specs(state.get("specs", {}), config)
         trainer = cls(config, computing, checkpoint.below("net/"), slot, peers)
         engine = trainer.engine
         trainer.step = checkpoint.step
@@ -348,6 +350,17 @@ class Trainer:
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]
         return trainer
+
+
+def _expect_specs(saved: Mapping[str, Any], config: Config) -> None:
+    """Complain if an algorithm has other features than when a checkpoint was written."""
+    now = plain_specs({name: config.convention.spec(name) for name in config.algorithms})
+    for name, features in saved.items():
+        if features != now[name]:
+            raise ValueError(
+                f"{name}: it has other features than when this run was trained: "
+                "load the plug-in as it was then, or train anew"
+            )
 
 
 def _by_feature(sums: Mapping[str, Any], like: Mapping[str, Mapping]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ MOST_VALUES = 2_000_000
 """Of all hints at all steps together: a browser has to hold and draw them."""
 MOST_BYTES = 128 * 1024
 """Of what the page may ask."""
+_PATIENCE = 60.0
+"""Seconds in which the last computation should end."""
 FIRST = {"algorithm": "dijkstra", "random": {"n": 9, "seed": 4}}
 """What the page begins with, unless somebody says what else."""
 
@@ -51,6 +53,10 @@ class App:
         self._learners, self._forms, self._model = learners, forms, model
         self._first: Mapping[str, Any] = FIRST
         self._one_at_a_time = threading.Lock()
+
+    def end(self) -> None:
+        """Wait for what is being computed, and compute nothing more: the process is to end."""
+        self._one_at_a_time.acquire(timeout=_PATIENCE)
 
     def begin_with(self, asked: Mapping[str, Any]) -> None:
         """Let the page begin with an algorithm, and with a problem of it if there is one."""
