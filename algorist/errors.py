@@ -24,7 +24,10 @@ class UnregisteredError(ValueError):
         super().__init__(what, name, sorted(known))
 
     def __str__(self) -> str:
-        return f"{unknown(*self.args)}; one of your own needs its plug-in (--plugin FILE)"
+        message = unknown(*self.args)
+        if message.endswith("?"):
+            return message
+        return f"{message}; one of your own needs its plug-in (--plugin FILE)"
 
     def needed_by(self, saved: Any) -> ValueError:
         """The error for something saved that needs it: whoever loads that did not choose it."""

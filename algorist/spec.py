@@ -173,6 +173,11 @@ class Spec:
     ) -> Spec:
         """Build a spec from three mappings of names to types."""
         stages = ((Stage.INPUT, inputs), (Stage.HINT, hints), (Stage.OUTPUT, outputs))
+        for name, type_ in {**inputs, **hints, **outputs}.items():
+            if not isinstance(type_, Type):
+                raise ValueError(
+                    f"feature {name!r}: got {type_!r}, expected a type: node.scalar, ..."
+                )
         return cls(
             tuple(
                 Feature(name, stage, type_.location, type_.kind, type_.classes)

@@ -138,6 +138,11 @@ def test_declarations_that_cannot_work_are_refused():
     def h(trace):
         pass
 
+    with pytest.raises(ValueError, match="feature 'out': got 'scalar', expected a type"):
+        declared(h, out="scalar")
+    with pytest.raises(ValueError, match=r"register: got <function .*, expected what @algorithm"):
+        algorist.register(h)
+
     for type_ in (edge.mask_one, graph.mask_one, edge.should_be_permutation):
         with pytest.raises(ValueError, match=f"got {type_.kind} at {type_.location}, expected it"):
             declared(h, out=type_)

@@ -18,7 +18,7 @@ from algorist.algorithms import (
     strings,
 )
 from algorist.algorithms.declaring import Algorithm, algorithm
-from algorist.errors import UnregisteredError
+from algorist.errors import UnregisteredError, shortened
 
 _FAMILIES = (
     sorting,
@@ -38,6 +38,8 @@ _registry: dict[str, Algorithm] = {}
 
 def register(new: Algorithm) -> Algorithm:
     """Make an algorithm known by its name, to `get` and to every command."""
+    if not isinstance(new, Algorithm):
+        raise ValueError(f"register: got {shortened(new)}, expected what @algorithm(...) makes")
     if new.name in _registry and _registry[new.name] is not new:
         raise ValueError(f"there is an algorithm {new.name!r} already: give yours another name")
     _registry[new.name] = new

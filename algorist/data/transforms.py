@@ -64,6 +64,8 @@ class StaticHint:
     """A hint that never changes becomes an input, named without its `_h`."""
 
     hint: str
+    algorithm: str = ""
+    """Whose it is, for messages."""
 
     @property
     def input(self) -> str:
@@ -80,7 +82,8 @@ class StaticHint:
         watched = hints.pop(self.hint)  # (T, B, ...)
         differs = (watched != watched[0]).reshape(*watched.shape[:2], -1).any(-1)
         if (differs & (np.arange(len(watched))[:, None] < batch.lengths)).any():
-            raise ValueError(f"{self.hint}: got a hint that changes, expected a static one")
+            whose = f"{self.algorithm}: " if self.algorithm else ""
+            raise ValueError(f"{whose}{self.hint}: got a hint that changes, expected a static one")
         inputs = {**batch.inputs, self.input: watched[0]}
         return replace(batch, spec=self.spec(batch.spec), inputs=inputs, hints=hints)
 
@@ -128,7 +131,8 @@ def standard(
     algorithm: Algorithm, *, static_hint: bool = True, permutations: bool = True
 ) -> tuple[Transform, ...]:
     """The paper's transforms of an algorithm, for training and evaluation alike."""
-    moved = (StaticHint(algorithm.static_hint),) if static_hint and algorithm.static_hint else ()
+    static = algorithm.static_hint if static_hint else None
+    moved = (StaticHint(static, algorithm.name),) if static else ()
     return (*moved, Permutations() if permutations else PlainPointers())
 
 
