@@ -26,11 +26,13 @@ def own_cache(tmp_path_factory):
 
 
 @pytest.fixture
-def own_registry(monkeypatch):
+def own_registry():
     """Algorithms that the test registers are forgotten after it."""
-    home = sys.modules["algorist.algorithms"]
-    monkeypatch.setattr(home, "_registry", dict(home._registry))
+    registry = sys.modules["algorist.algorithms"]._registry
+    before = dict(registry)
     yield
+    registry.clear()
+    registry.update(before)
     for name in [name for name in sys.modules if name.startswith("algorist_plugin_")]:
         del sys.modules[name]
 

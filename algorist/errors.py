@@ -5,16 +5,20 @@ from __future__ import annotations
 import difflib
 import operator
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
 def unknown(what: str, name: Any, known: Iterable[str]) -> str:
     """The message for a name that is not among the known ones, with the nearest of them."""
     known = sorted(known)
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"
+    near = _nearest(name, known)
+    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known) or 'none'}"
     return f"unknown {what} {name!r}: {hint}"
+
+
+def _nearest(name: Any, known: Sequence[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)), None)
 
 
 class UnregisteredError(ValueError):
@@ -24,10 +28,9 @@ class UnregisteredError(ValueError):
         super().__init__(what, name, sorted(known))
 
     def __str__(self) -> str:
-        message = unknown(*self.args)
-        if message.endswith("?"):
-            return message
-        return f"{message}; one of your own needs its plug-in (--plugin FILE)"
+        _, name, known = self.args
+        own = "" if _nearest(name, known) else "; one of your own needs its plug-in (--plugin FILE)"
+        return f"{unknown(*self.args)}{own}"
 
     def needed_by(self, saved: Any) -> ValueError:
         """The error for something saved that needs it: whoever loads that did not choose it."""

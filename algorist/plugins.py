@@ -6,46 +6,14 @@ import hashlib
 import importlib.util
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from algorist.algorithms import all_or_none
 from algorist.algorithms.faults import line_of, reason
+from algorist.registries import additions_alone
 
 _PREFIX = "algorist_plugin_"
 """Of the names of modules that are plug-ins."""
-
-
-Registry = TypeVar("Registry", bound=dict[str, Any])
-
-_tables: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
-"""What their values are, tables that plug-ins may add to, and what they held at first."""
-
-
-def extensible(what: str, table: Registry) -> Registry:
-    """A table that plug-ins may add to, but in which they change nothing."""
-    _tables.append((what, table, dict(table)))
-    return table
-
-
-@contextmanager
-def _additions_alone() -> Iterator[None]:
-    """Complain if a block changes what a table holds; if it fails, it has added nothing."""
-    before = {id(table): dict(table) for _, table, _ in _tables}
-    try:
-        yield
-        for what, table, first in _tables:
-            for name, value in before.get(id(table), first).items():
-                if table.get(name) is not value:
-                    raise ValueError(f"{what}: there is one called {name!r} already")
-    except BaseException:
-        for _, table, first in _tables:
-            held = before.get(id(table), first)
-            table.clear()
-            table.update(held)
-        raise
 
 
 def load_plugin(path: str | Path) -> None:
@@ -66,7 +34,7 @@ def load_plugin(path: str | Path) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with all_or_none(), _additions_alone():
+        with additions_alone():
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]

@@ -1,17 +1,12 @@
-"""The paper's experiments: what they are, what is left of them, what is written down."""
+"""The paper's experiments at the command line: what is left of them is done, and written down."""
 
-import csv
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from dataclasses import replace
-from itertools import pairwise
 from types import SimpleNamespace
 
-import made_up
 import pytest
 import small
 from processes import PATIENCE
@@ -25,20 +20,18 @@ from algorist.evaluation.evaluate import evaluate
 from algorist.experiments import examining
 from algorist.experiments.examining import Examiner
 from algorist.experiments.identity import recipe_of
-from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, FAMILIES, Name, Plan
-from algorist.experiments.results import Results, read, sample_count, write
+from algorist.experiments.plan import EXPERIMENTS, Plan
+from algorist.experiments.results import Results, read, sample_count
 from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
 from algorist.training import run as runs_of
 from algorist.training.loading import load
-from algorist.training.recipes import recipe, without
 from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer
 
 pytestmark = pytest.mark.usefixtures("piped")
 SMALL = ["--hidden", "8", "--batch-size", "2", "--sizes", "4", "--device", "cpu"]
 SHORT = ["--steps", "4", "--validate-every", "2", "--samples", "2"]
-PLAN = Plan()
 
 
 def reproduce(folder, *words, seeds=2, algorithms="activity_selector,bfs", small=SMALL):
@@ -76,138 +69,6 @@ def lessons(monkeypatch):
 def known(rows):
     """What does not depend on the machine and the hour."""
     return [replace(row, seconds=0, date="") for row in rows]
-
-
-# The plan
-
-
-def test_the_thirty_are_those_of_the_registry():
-    assert list(ALGORITHMS) == algorist.algorithms()
-    assert set(FAMILIES) == {algorist.get(name).family for name in ALGORITHMS}
-
-
-def test_there_is_a_specialist_for_each_algorithm_by_the_papers_recipe():
-    parts = {part.name.part: part.config for part in PLAN.of("specialists")}
-    assert parts == {name: recipe("generalist", [name]) for name in ALGORITHMS}
-
-
-def test_baselines_are_the_earlier_papers():
-    parts = PLAN.of("baselines")
-    assert len(parts) == 90
-    for part in parts:
-        net, name = part.name.part.split("/")
-        expected = recipe("clrs2022", [name])
-        assert part.config == replace(
-            expected, model=replace(expected.model, processor=BASELINES[net])
-        )
-
-
-def test_pgn_has_all_improvements():
-    for part in PLAN.of("pgn"):
-        specialist = recipe("generalist", [part.name.part])
-        model = replace(specialist.model, processor="triplet_gpgn")
-        assert part.config == replace(specialist, model=model)
-
-
-def test_generalists_differ_in_chunks_alone():
-    (chunked,), (full,) = PLAN.of("generalist"), PLAN.of("generalist-full")
-    assert chunked.config == recipe("generalist", ALGORITHMS)
-    assert full.config == without(chunked.config, "chunking")
-
-
-@pytest.mark.parametrize("experiment", ["specialists", "generalist"])
-def test_averaged_nets_differ_in_what_is_kept_alone(experiment):
-    plain, averaged = PLAN.of(experiment), PLAN.of(f"{experiment}-averaged")
-    assert [part.name.part for part in averaged] == [part.name.part for part in plain]
-    for part, without_mean in zip(averaged, plain, strict=True):
-        schedule = replace(without_mean.config.schedule, average=400)
-        assert part.config == replace(without_mean.config, schedule=schedule)
-
-
-def test_the_generalists_ablation_starts_with_the_generalist_which_is_not_trained_again():
-    first, *others = PLAN.of("generalist-ablation")
-    assert first.source == Name("generalist", "all")
-    assert [part.name.part for part in others] == [
-        "triplets",
-        "permutations",
-        "random_positions",
-        "static_hints",
-        "soft_hints",
-        "augmentation",
-        "initialisation",
-        "no_teacher_forcing",
-    ]
-    assert others == PLAN.trained_for("generalist-ablation")
-
-
-def test_specialists_lose_improvements_one_at_a_time_and_one_after_the_other():
-    parts = [p.name.part for p in PLAN.of("specialist-ablation") if p.config.algorithms == ("bfs",)]
-    single = [part.split("/")[1] for part in parts if part.startswith("single/")]
-    cumulative = [part.split("/")[1] for part in parts if part.startswith("cumulative/")]
-    assert single[:3] == cumulative[:3] == ["all", "gating", "triplets"]
-    assert single[-2:] == ["clipping", "no_teacher_forcing"]
-    assert (len(single), len(cumulative)) == (11, 10)
-
-
-def test_what_makes_no_difference_to_an_algorithm_is_not_trained():
-    def source(part):
-        return str(PLAN.parts[Name("specialist-ablation", part)].source)
-
-    assert source("single/permutations/bfs") == "specialists/bfs"
-    assert source("single/static_hints/bfs") == "specialists/bfs"
-    assert source("single/initialisation/bfs") == "specialists/bfs"
-    assert source("cumulative/permutations/bfs").endswith("cumulative/triplets/bfs")
-    assert source("cumulative/gating/bfs").endswith("single/gating/bfs")
-    for name in ("permutations/quicksort", "static_hints/minimum", "initialisation/dijkstra"):
-        assert source(f"single/{name}") == f"specialist-ablation/single/{name}"
-
-
-def test_families_are_trained_together_and_a_family_of_one_is_a_specialist():
-    parts = {part.name.part: part for part in PLAN.of("families")}
-    assert list(parts) == list(FAMILIES)
-    assert parts["strings"].config == recipe("generalist", ["kmp_matcher", "naive_string_matcher"])
-    assert str(parts["divide_and_conquer"].source) == "specialists/find_maximum_subarray_kadane"
-
-
-def test_no_part_is_trained_twice():
-    trained = [part.recipe for name in EXPERIMENTS for part in PLAN.trained_for(name)]
-    assert len(set(trained)) == len(trained)
-    assert set(trained) == {part.recipe for part in PLAN.parts.values()}
-
-
-@pytest.mark.usefixtures("euclid")
-def test_algorithms_of_users_take_no_part():
-    assert recipe_of(Plan().of("generalist")[0].config) == PLAN.of("generalist")[0].recipe
-    with pytest.raises(ValueError, match="algorithm of the paper"):
-        Plan(["euclid"])
-
-
-# The hash of a configuration
-
-
-def test_the_hash_is_of_what_is_learnt_and_of_nothing_else():
-    config = small.training("insertion_sort")
-    same = replace(config, seeds=(4, 5), schedule=replace(config.schedule, checkpoint_every=9))
-    assert recipe_of(same) == recipe_of(config)
-    fixed = recipe("clrs2022", ["bfs"])
-    of_no_use = replace(fixed, data=replace(fixed.data, sizes=(4, 7)))
-    assert recipe_of(of_no_use) == recipe_of(fixed)
-    changed = [
-        replace(config, algorithms=("quicksort",)),
-        replace(config, schedule=replace(config.schedule, steps=4)),
-        replace(config, schedule=replace(config.schedule, validate_every=1)),
-        replace(config, model=replace(config.model, hidden=8)),
-        *(without(config, name) for name in ("permutations", "soft_hints", "clipping")),
-    ]
-    assert len({recipe_of(other) for other in [config, *changed]}) == 8
-
-
-def test_the_hash_is_the_same_in_every_version():
-    """Results on disk are known by it: a new setting must not change it while it is as before."""
-    assert recipe_of(recipe("generalist", ["bfs"])) == "5034ff9c46"
-
-
-# Doing them
 
 
 def test_every_net_has_its_row_with_the_score_of_its_best_model(done):
@@ -436,31 +297,6 @@ def test_memory_nets_that_were_trained_on_small_problems_are_tested_on_large_one
     ]
 
 
-def test_processes_do_not_lose_each_others_results(tmp_path):
-    one, other = (Results(tmp_path, "specialists") for _ in range(2))
-    one.add([made_up.row(part="bfs", algorithm="bfs")])
-    other.add([made_up.row(part="dfs", algorithm="dfs")])
-    one.remove([made_up.row(part="dijkstra", algorithm="dijkstra")])
-    assert [each.part for each in Results(tmp_path, "specialists").rows] == ["bfs", "dfs"]
-
-
-def test_results_that_are_added_at_the_same_time_are_all_kept(tmp_path):
-    add = """if 1:
-        import sys, made_up
-        from algorist.experiments.results import Results
-        results = Results(sys.argv[1], "specialists")
-        for seed in range(30):
-            results.add([made_up.row(part=sys.argv[2], algorithm=sys.argv[2], seed=seed)])
-    """
-    here = {**os.environ, "PYTHONPATH": os.path.dirname(made_up.__file__)}
-    others = [
-        subprocess.Popen([sys.executable, "-c", add, str(tmp_path), name], env=here)
-        for name in ("bfs", "dfs")
-    ]
-    assert [other.wait(PATIENCE) for other in others] == [0, 0]
-    assert len(Results(tmp_path, "specialists").rows) == 60
-
-
 def test_experiments_are_listed_with_what_is_done(capsys, done):
     assert reproduce(done) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -485,58 +321,3 @@ def test_what_makes_no_sense_is_refused(capsys, tmp_path, words, message):
     places = ["--out", str(tmp_path), "--runs", str(tmp_path)]
     assert main(["reproduce", *words, *places]) == 2
     assert message in capsys.readouterr().err
-
-
-# Results on disk
-
-
-def test_rows_are_kept_in_full_precision_and_in_order(tmp_path):
-    rows = [made_up.row(seed=seed, part=part) for part in ("bfs", "dfs") for seed in (0, 2, 10)]
-    results = Results(tmp_path, "specialists")
-    for new in reversed(rows):
-        results.add([new])
-    assert read(results.file) == Results(tmp_path, "specialists").rows == rows
-    with results.file.open() as file:
-        keys = [(line["part"], int(line["seed"])) for line in csv.DictReader(file)]
-    assert all(first < second for first, second in pairwise(keys))
-    assert [file.name for file in tmp_path.iterdir()] == ["specialists.csv"]
-
-
-def test_a_new_row_takes_the_place_of_the_old_one(tmp_path):
-    results = Results(tmp_path, "specialists")
-    results.add([made_up.row(samples=2), made_up.row(seed=1)])
-    results.add([made_up.row(samples=32, score=5.0)])
-    assert [(r.seed, r.samples) for r in results.rows] == [(0, 32), (1, 32)]
-
-
-def _changed(results, old, new):
-    """The first row with something else in it."""
-    row = results.splitlines()[1]
-    assert old in row
-    return row.replace(old, new)
-
-
-def test_files_that_are_not_results_are_refused(tmp_path):
-    file = tmp_path / "specialists.csv"
-    file.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="expected experiment, part"):
-        read(file)
-    write(file, [made_up.row()])
-    file.write_text(file.read_text().replace("2026-01-01,1.5", "2026-01-01,long"))
-    with pytest.raises(ValueError, match="csv, line 2: got 'long' for seconds, expected a number"):
-        read(file)
-    write(file, [made_up.row()])
-    good = file.read_bytes()
-    for bad, message in (
-        (b"bfs,2\n", "csv, line 3: got 2 values, expected 16"),
-        (b"\xff", "csv, line 3: got bytes that are no UTF-8"),
-        (good.splitlines()[1] + b",more", "csv, line 3: got 17 values, expected 16"),
-        (good.splitlines()[1], "csv, line 3: got a second row of bfs, bfs, seed 0; remove one"),
-        (_changed(good, b"specialists", b"pgn"), "line 3: got a row of 'pgn', expected specialis"),
-        (_changed(good, b"33.333333333333336", b"nan"), "line 3: got nan for score, expected one"),
-        (_changed(good, b"33.333333333333336", b"100.1"), "line 3: got 100.1 for score, expected"),
-        (_changed(good, b"bfs,bfs,0,", b"bfs,bfs,-5,"), "line 3: got -5 for seed, expected 0 or"),
-    ):
-        file.write_bytes(good + bad)
-        with pytest.raises(ValueError, match=message):
-            read(file)

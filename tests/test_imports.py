@@ -17,6 +17,7 @@ ORDER = [
     "extras",
     "atomic",
     "machine_code",
+    "registries",
     "spec",
     "batch",
     "weights",

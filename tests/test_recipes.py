@@ -8,7 +8,7 @@ import pytest
 from algorist.model.learner import Convention
 from algorist.model.net import ModelConfig
 from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig, build
-from algorist.training.recipes import IMPROVEMENTS, IN_TURN, recipe, without, without_more
+from algorist.training.recipes import IMPROVEMENTS, IN_TURN, ablated, recipe, without
 
 
 def settings(config):
@@ -99,7 +99,7 @@ def test_every_improvement_of_the_table_is_tested_and_ablated_once():
 
 
 def test_the_cumulative_ablation_takes_one_more_away_each_time():
-    steps = list(without_more(recipe("generalist", ["bfs"])))
+    steps = list(ablated(recipe("generalist", ["bfs"]), more=True))
     assert [name for name, _ in steps] == ["all", *IN_TURN]
     for (_, before), (name, after) in pairwise(steps):
         assert after == without(before, name) != before
@@ -108,7 +108,7 @@ def test_the_cumulative_ablation_takes_one_more_away_each_time():
 
 
 def test_the_cumulative_ablation_passes_over_what_is_not_there():
-    names = [name for name, _ in without_more(recipe("generalist", ["bfs", "dfs"]))]
+    names = [name for name, _ in ablated(recipe("generalist", ["bfs", "dfs"]), more=True)]
     assert "gating" not in names
     assert names[:2] == ["all", "triplets"]
 

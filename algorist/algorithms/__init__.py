@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from algorist.algorithms import (
     divide_and_conquer,
     dynamic_programming,
@@ -19,6 +16,7 @@ from algorist.algorithms import (
 )
 from algorist.algorithms.declaring import Algorithm, algorithm
 from algorist.errors import UnregisteredError, shortened
+from algorist.registries import registry
 
 _FAMILIES = (
     sorting,
@@ -33,7 +31,7 @@ _FAMILIES = (
     geometry,
 )
 
-_registry: dict[str, Algorithm] = {}
+_registry: dict[str, Algorithm] = registry("algorithm", {})
 
 
 def register(new: Algorithm) -> Algorithm:
@@ -44,18 +42,6 @@ def register(new: Algorithm) -> Algorithm:
         raise ValueError(f"there is an algorithm {new.name!r} already: give yours another name")
     _registry[new.name] = new
     return new
-
-
-@contextmanager
-def all_or_none() -> Iterator[None]:
-    """What is registered in the block is forgotten if the block fails."""
-    before = dict(_registry)
-    try:
-        yield
-    except BaseException:
-        _registry.clear()
-        _registry.update(before)
-        raise
 
 
 def algorithms() -> list[str]:

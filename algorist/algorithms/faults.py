@@ -1,4 +1,4 @@
-"""Faults in algorithms of users' own, told in one line: whose, what and where."""
+"""Faults in what users have written, told in one line: whose, what and where."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 
 
 @contextmanager
-def told(name: str, function: Callable) -> Iterator[None]:
-    """Whatever fails in an algorithm's function is a `ValueError`, its compilation too."""
+def told(
+    name: str, function: Callable, mistakes: tuple[type[Exception], ...] = (Exception,)
+) -> Iterator[None]:
+    """What fails in a user's function, or only some mistakes, is a `ValueError` that says where."""
     try:
         yield
     except NumbaError as error:
         raise ValueError(f"{name}: {_uncompiled(error, function)}") from error
-    except Exception as error:
+    except mistakes as error:
         code = function.__code__
         line = line_of(error, code.co_filename) or code.co_firstlineno
         raise ValueError(f"{name}: {reason(error)} ({code.co_filename}:{line})") from error

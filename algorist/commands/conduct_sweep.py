@@ -192,10 +192,15 @@ def _computing(arguments: Namespace, cluster: Cluster | None) -> dict[str, Any]:
 
 def _repeat(parts: Sequence[Part], results: Results) -> None:
     """Give parts that are not trained themselves the rows of those that are trained for them."""
-    for part in parts:
-        if part.is_repeated:
-            own = [row for row in results.rows if row.part == part.source.part]
-            results.add(replace(row, part=part.name.part) for row in own)
+    rows = results.rows
+    again = [
+        replace(row, part=part.name.part)
+        for part in parts
+        for row in rows
+        if part.is_repeated and row.part == part.source.part
+    ]
+    if again:
+        results.add(again)
 
 
 def _say_what_is_repeated(parts: Sequence[Part], terminal: Terminal) -> None:

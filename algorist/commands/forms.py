@@ -20,6 +20,7 @@ from algorist.commands import inputs
 from algorist.commands.files import Pasted, text_of
 from algorist.commands.inputs import Inputs
 from algorist.errors import unknown
+from algorist.report.numbers import as_json
 
 
 @dataclass(frozen=True)
@@ -147,11 +148,6 @@ def lines(algorithm: Algorithm, problem: Inputs) -> list[str]:
     ]
 
 
-def listed(problem: Inputs) -> dict[str, Any]:
-    """A drawn problem as JSON has it, to the last digit: `--inputs` takes it again."""
-    return {name: np.asarray(value).tolist() for name, value in problem.items()}
-
-
 Writer = Callable[[Algorithm, Inputs], str]
 
 
@@ -160,7 +156,7 @@ def _number(value: float) -> str:
 
 
 def _as_json(algorithm: Algorithm, problem: Inputs) -> str:
-    return json.dumps(listed(problem))
+    return json.dumps(as_json(problem))
 
 
 def _numbers(algorithm: Algorithm, problem: Inputs) -> str:

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 import algorist
 from algorist.commands import Command, forms, inputs
 from algorist.commands.arguments import add_computing, add_model, loaded_for
+from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal
 
 
@@ -36,7 +37,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     is_drawn = arguments.random is not None
     if arguments.json:
         described = plain(solution, steps=arguments.steps)
-        own = {"inputs": forms.listed(problem)} if is_drawn else {}
+        own = {"inputs": as_json(problem)} if is_drawn else {}
         print(json.dumps({**described, **own}, indent=2))
     else:
         drawn = forms.lines(algorithm, problem) if is_drawn else []

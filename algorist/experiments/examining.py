@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
@@ -29,9 +29,11 @@ def rows_of(
     samples: int,
     evaluations: Iterable[Evaluation],
     version: str,
+    seconds: float = math.nan,
 ) -> Iterator[Row]:
-    """A result for each replica of a trained learner, which does not know how long that took."""
+    """A result for each replica of a learner, which was trained for so long, if that is known."""
     about = learner.about
+    recipe = recipe_of(Config.from_json(about["config"]))
     for replica, evaluation in zip(about["replicas"], evaluations, strict=True):
         validation = replica["validation"]
         yield Row(
@@ -45,11 +47,11 @@ def rows_of(
             steps=about["steps"],
             weights=learner.net.size,
             samples=samples,
-            recipe=recipe_of(Config.from_json(about["config"])),
+            recipe=recipe,
             version=version,
             device=device_name(learner.net.device),
             date=time.strftime("%Y-%m-%d"),
-            seconds=math.nan,
+            seconds=seconds,
         )
 
 
@@ -80,7 +82,15 @@ class Examiner:
             batch = official.beginning(algorithm, "test", self.samples)
             with CAPTURES if trainer.computing.on_gpu else nullcontext():  # it loads kernels
                 evaluations = evaluate(learner, algorithm, batch)
-            rows = rows_of(job.part.name, learner, algorithm, len(batch), evaluations, self.version)
-            seconds = trained_seconds(job.folder)
-            self.results.add(replace(row, seconds=seconds) for row in rows)
+            self.results.add(
+                rows_of(
+                    job.part.name,
+                    learner,
+                    algorithm,
+                    len(batch),
+                    evaluations,
+                    self.version,
+                    trained_seconds(job.folder),
+                )
+            )
         return True

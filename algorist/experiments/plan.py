@@ -13,7 +13,7 @@ from algorist.algorithms import get
 from algorist.errors import unknown
 from algorist.experiments.identity import recipe_of
 from algorist.training.config import Config
-from algorist.training.recipes import recipe, without, without_each, without_more
+from algorist.training.recipes import ablated, recipe, without
 
 FAMILIES = {
     "divide_and_conquer": "Divide and conquer",
@@ -117,16 +117,14 @@ def _all_at_once_in_full(algorithms: Sequence[str]) -> Parts:
 
 
 def _generalist_ablation(algorithms: Sequence[str]) -> Parts:
-    yield from without_more(_generalist(algorithms))
+    yield from ablated(_generalist(algorithms), more=True)
 
 
 def _specialist_ablation(algorithms: Sequence[str]) -> Parts:
-    for name in algorithms:
-        for lost, config in without_each(_specialist(name)):
-            yield part_without(lost, name), config
-    for name in algorithms:
-        for lost, config in without_more(_specialist(name)):
-            yield part_without(lost, name, more=True), config
+    for more in (False, True):
+        for name in algorithms:
+            for lost, config in ablated(_specialist(name), more=more):
+                yield part_without(lost, name, more=more), config
 
 
 def baseline_part(net: str, algorithm: str) -> str:
@@ -134,7 +132,7 @@ def baseline_part(net: str, algorithm: str) -> str:
     return f"{net}/{algorithm}"
 
 
-def part_without(improvement: str, algorithm: str, *, more: bool = False) -> str:
+def part_without(improvement: str, algorithm: str, *, more: bool) -> str:
     """The name of the part with a specialist that lacks an improvement, or also those before it."""
     return f"{'cumulative' if more else 'single'}/{improvement}/{algorithm}"
 

@@ -135,6 +135,14 @@ class Results:
             )
 
 
+def by_net(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """The rows of all seeds together, by part and algorithm."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.part, row.algorithm), []).append(row)
+    return found
+
+
 def file_of(folder: Path | str, experiment: str) -> Path:
     """Where the results of an experiment are."""
     return Path(folder) / f"{experiment}.csv"

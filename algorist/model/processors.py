@@ -6,7 +6,6 @@ joins the maps that read the same input. What remains is the step itself.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,14 +16,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, relu
 
-from algorist.algorithms.faults import line_of, reason
+from algorist.algorithms.faults import told
 from algorist.errors import UnregisteredError
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Maps, ProcessMaps, Update
 from algorist.kernels.ops import Kernels
 from algorist.model.composing import Column, Composer, Joint
 from algorist.model.layers import LayerNorm, Linear
-from algorist.plugins import extensible
+from algorist.registries import registry
 
 Stepped = tuple[Tensor, Tensor | None]
 """(new hidden, triplet maxima)."""
@@ -364,7 +363,7 @@ def _variants() -> dict[str, Callable[[Sizes], Processor]]:
     }
 
 
-PROCESSORS = extensible("processor", {**_BUILDERS, **_variants()})
+PROCESSORS = registry("processor", {**_BUILDERS, **_variants()})
 """Every processor by its name."""
 
 
@@ -376,36 +375,25 @@ def get(name: str) -> Callable[[Sizes], Processor]:
 
 
 _MISTAKES = (TypeError, ValueError, NameError, AttributeError, LookupError)
+"""Those of people; that memory is short, for one, is none."""
 
 
-def told(name: str, processor: Processor, maps: Maps, kernels: Kernels) -> Step:
+def prepared(name: str, processor: Processor, maps: Maps, kernels: Kernels) -> Step:
     """The step of a processor; mistakes of one that is not ours are told in a line."""
     if type(processor).__module__.startswith("algorist."):
         return processor.prepare(maps, kernels)
-
-    def fault(error: Exception) -> ValueError:
-        file = inspect.getfile(type(processor))
-        line = line_of(error, file)
-        place = f" ({file}:{line})" if line else ""
-        return ValueError(f"processor {name!r}: {reason(error)}{place}")
-
-    try:
+    telling = partial(told, f"processor {name!r}", type(processor).prepare, _MISTAKES)
+    with telling():
         step = processor.prepare(maps, kernels)
-    except _MISTAKES as error:
-        raise fault(error) from error
 
     def checked(
         numbers: Tensor, edges: Tensor, adjacency: Tensor | None, hidden: Tensor
     ) -> Stepped:
-        try:
+        with telling():
             after, triplets = step(numbers, edges, adjacency, hidden)
-        except _MISTAKES as error:
-            raise fault(error) from error
-        if after.shape != hidden.shape:
-            raise ValueError(
-                f"processor {name!r}: got states of shape {tuple(after.shape)}, "
-                f"expected {tuple(hidden.shape)}"
-            )
+            if after.shape != hidden.shape:
+                got, expected = tuple(after.shape), tuple(hidden.shape)
+                raise ValueError(f"got states of shape {got}, expected {expected}")
         return after, triplets
 
     return checked

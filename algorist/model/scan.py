@@ -17,7 +17,7 @@ from algorist.model.decoding import Decoders, JoinedDecoders, Layout, Moment
 from algorist.model.encoding import adjacency, dense, raw_numbers
 from algorist.model.kinds import row
 from algorist.model.layers import Linear
-from algorist.model.processors import told
+from algorist.model.processors import prepared
 from algorist.model.window import Window, expanded
 from algorist.spec import Location, Stage
 
@@ -104,7 +104,7 @@ class Scan:
         self.lanes, self.n = window.follows.shape[1:], window.nodes
         kernels, maps = choose(net.kernels, window.follows.device), self.maps
         process, of_hints, of_outputs = maps.compose(net.processor.widen, copy_each)
-        self.process = told(net.config.processor, net.processor, process, kernels)
+        self.process = prepared(net.config.processor, net.processor, process, kernels)
         self.decode_hints = Decoders(of_hints, kernels)
         self.decode_ends = Decoders(of_outputs, kernels)
         inputs = dense(maps.spec.inputs, window.inputs, self.n)

@@ -56,7 +56,7 @@ def cumulative_ablation(results: Reproduced) -> Ablation:
 
 def single_ablation(results: Reproduced) -> Ablation:
     """Specialists without each improvement."""
-    return _ablation(results, "specialist-ablation", part_without)
+    return _ablation(results, "specialist-ablation", partial(part_without, more=False))
 
 
 def _ablation(results: Reproduced, experiment: str, part_of: Callable[[str, str], str]) -> Ablation:

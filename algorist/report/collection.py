@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from string import Template
 
 from algorist.atomic import replace_text
 from algorist.report import drawing
+from algorist.report.pages import framed
 from algorist.report.pictures import Picture
 from algorist.report.tables import Table
 
@@ -41,11 +41,11 @@ class Collection:
         replace_text(folder / INDEX, self._page(sections))
 
     def _page(self, sections: Iterable[str]) -> str:
-        template = Template((Path(__file__).parent / "collection.html").read_text(encoding="utf-8"))
         entries = [("table", table.name, table.title) for table in self.tables]
         entries += [("figure", picture.name, picture.title) for picture in self.pictures]
-        return template.substitute(
-            title=escape(self.title),
+        return framed(
+            "collection",
+            self.title,
             about=escape(self.about),
             remark=f'<p class="remark">{escape(self.remark)}</p>\n' if self.remark else "",
             contents="".join(

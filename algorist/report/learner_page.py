@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from html import escape
-from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algorist.model.learner import Learner
 from algorist.report.drawing import COLOURS, INK, drawn, inline
 from algorist.report.means import Value
 from algorist.report.numbers import percent, scored
+from algorist.report.pages import framed
 from algorist.report.pictures import TOP
 from algorist.report.published import NETS, published
 from algorist.report.scores import PAPER, Scored, mean_scores, published_mean
@@ -40,11 +39,11 @@ class Trained(NamedTuple):
 
 def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored]) -> str:
     """The whole page about one learner, or about several for different algorithms."""
-    template = Template((Path(__file__).parent / "learner_page.html").read_text(encoding="utf-8"))
     learners = {task: each.learner for each in trained for task in each.learner.algorithms}
     configs = [config for each in trained if (config := each.config)]
-    return template.substitute(
-        title=escape(name),
+    return framed(
+        "learner_page",
+        name,
         summary=escape(" · ".join(_summary(trained))),
         curves="".join(_training(each, titled=len(trained) > 1) for each in trained),
         scores="".join(map(_score_row, rows)) + (_mean_row(rows) if len(rows) > 1 else ""),

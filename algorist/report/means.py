@@ -81,11 +81,9 @@ def of_family(values: Values, family: str) -> Value | None:
         return None
     own = [values[name] for name in names]
     between = statistics.pvariance([value.mean for value in own])
-    errors = [value.error for value in own]
-    error = None
-    if None not in errors:
-        within = statistics.fmean([(value.error or 0) ** 2 * value.seeds for value in own])
-        error = math.sqrt((between + within) / len(own))
+    within = [value.error**2 * value.seeds for value in own if value.error is not None]
+    known = len(within) == len(own)
+    error = math.sqrt((between + statistics.fmean(within)) / len(own)) if known else None
     return Value(statistics.fmean([v.mean for v in own]), error, min(v.seeds for v in own))
 
 

@@ -120,8 +120,9 @@ def what_pieces_are(algorithm: Algorithm, keys: Sequence[str]) -> str:
 
 def answer_texts(answer: Any, solution: Solution) -> dict[str, str]:
     """An answer in pieces: one for each node or output, or a single one under the name ''."""
-    outputs = get(solution.algorithm).spec.outputs
-    if isinstance(answer, Mapping) and list(answer) == [output.name for output in outputs]:
+    algorithm = get(solution.algorithm)
+    outputs = algorithm.spec.outputs
+    if isinstance(answer, Mapping) and what_pieces_are(algorithm, list(answer)) == "output":
         return {f.name: _piece(f, answer[f.name], solution) for f in outputs}
     if isinstance(answer, Mapping):
         return {str(node): _row(value) for node, value in answer.items()}

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from algorist.algorithms import get
 from algorist.experiments.plan import Part
-from algorist.experiments.results import Results
+from algorist.experiments.results import Results, by_net
 from algorist.experiments.work import Job
 from algorist.report.numbers import scored
 from algorist.report.progress import LiveDisplay, outlook
@@ -84,12 +84,10 @@ def sweep_table(results: Results, parts: Sequence[Part], sign: str) -> Table:
     table = bare_table("part", "algorithm")
     for heading in ("seeds", "test"):
         table.add_column(heading, justify="right", no_wrap=True)
-    scores: dict[tuple[str, str], list[float]] = {}
-    for row in results.rows:
-        scores.setdefault((row.part, row.algorithm), []).append(row.score / 100)
+    nets = by_net(results.rows)
     for part in parts:
         for algorithm in part.config.algorithms:
-            own = scores.get((part.name.part, algorithm), [])
+            own = [row.score / 100 for row in nets.get((part.name.part, algorithm), [])]
             error = get(algorithm).spec.scored_by_error
             table.add_row(part.name.part, algorithm, str(len(own)), scored(own, sign, error=error))
     return table

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from algorist.algorithms import get
 from algorist.errors import UnregisteredError, counted
 from algorist.experiments.grid import SWEEP, settings_of
-from algorist.experiments.results import Row, file_of, read
+from algorist.experiments.results import Row, by_net, file_of, read
 from algorist.experiments.sweep import Failures
 from algorist.report.collection import Collection
 from algorist.report.means import Scores, Value, over_algorithms, over_seeds
@@ -64,10 +64,7 @@ def _collection(folder: Path, rows: Sequence[Row]) -> Collection:
 
 
 def _nets(rows: Sequence[Row]) -> Iterator[_Net]:
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row.part, row.algorithm), []).append(row)
-    for (part, algorithm), own in found.items():
+    for (part, algorithm), own in by_net(rows).items():
         settings = settings_of(part)
         if settings["task"] == algorithm:  # a net for it alone
             del settings["task"]

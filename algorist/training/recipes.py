@@ -13,7 +13,7 @@ from algorist.algorithms.faults import told
 from algorist.errors import unknown
 from algorist.model.learner import Convention
 from algorist.model.net import ModelConfig
-from algorist.plugins import extensible
+from algorist.registries import registry
 from algorist.training.config import Config, DataConfig, OptimiserConfig
 
 
@@ -38,7 +38,7 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
     )
 
 
-RECIPES: dict[str, Callable[[Sequence[str]], Config]] = extensible(
+RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
     "recipe", {"generalist": generalist, "clrs2022": clrs2022}
 )
 USUAL_RECIPE = "generalist"
@@ -139,20 +139,15 @@ def without(config: Config, *improvements: str) -> Config:
     return config
 
 
-def without_each(config: Config) -> Iterator[tuple[str, Config]]:
-    """The configuration itself, then without each of the improvements that it has."""
+def ablated(config: Config, *, more: bool) -> Iterator[tuple[str, Config]]:
+    """The configuration itself, then without each of the improvements that it has.
+
+    With `more`, one more is taken away each time.
+    """
     yield WHOLE, config
-    for name in IMPROVEMENTS:
+    for name in IN_TURN if more else IMPROVEMENTS:
         changed = without(config, name)
         if changed != config:
             yield name, changed
-
-
-def without_more(config: Config) -> Iterator[tuple[str, Config]]:
-    """The configuration itself, then with one more improvement taken away each time."""
-    yield WHOLE, config
-    for name in IN_TURN:
-        changed = without(config, name)
-        if changed != config:
-            yield name, changed
-        config = changed
+        if more:
+            config = changed

@@ -1,0 +1,24 @@
+"""Pages of HTML, each in one file that needs nothing else."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from string import Template
+
+
+def framed(name: str, title: str, **parts: str) -> str:
+    """The page whose content and style have that name, in the frame that all pages have."""
+    return _template("page.html").substitute(
+        title=escape(title),
+        style=_text("page.css") + _text(f"{name}.css"),
+        body=_template(f"{name}.html").substitute(parts),
+    )
+
+
+def _template(file: str) -> Template:
+    return Template(_text(file))
+
+
+def _text(file: str) -> str:
+    return (Path(__file__).parent / file).read_text(encoding="utf-8")
