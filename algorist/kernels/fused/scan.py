@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from algorist.kernels.fused.begin import begin, begin_backward
 from algorist.kernels.fused.decoding import Decoding
+from algorist.kernels.fused.feedback import begin, begin_backward
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.processing import Processing
 from algorist.kernels.fused.stacks import Logits, Moments, Slots
