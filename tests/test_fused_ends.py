@@ -5,7 +5,7 @@ import torch
 from small import DEVICE
 
 pytest.importorskip("triton")
-from algorist.kernels.fused.ends import clear, put, take
+from algorist.kernels.fused.gather_ends import clear, put, take
 
 K, S, B = 3, 2, 4
 SHAPES = [(5, 3), (5, 5, 0), (5, 16), (5, 16), (9, 9, 16)]

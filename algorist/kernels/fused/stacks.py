@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from algorist.kernels.fused.ends import clear, put, take
+from algorist.kernels.fused.gather_ends import clear, put, take
 
 
 class Moments(NamedTuple):
