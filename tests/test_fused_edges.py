@@ -9,7 +9,7 @@ pytest.importorskip("triton", reason="fused kernels need Triton, which is not in
 
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.fused.edges import cube, cube_backward, edge_values, edge_values_backward
-from algorist.kernels.fused.points import Scoring, Widening
+from algorist.kernels.fused.pointer_logits import Scoring, Widening
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.plain import edge_pointer_scores
 

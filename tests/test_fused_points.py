@@ -10,7 +10,7 @@ from torch.nn.functional import relu
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused.points import (
+from algorist.kernels.fused.pointer_logits import (
     Scoring,
     Widening,
     blocks_of_pairs,

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.points import Scoring, Widening, features
+from algorist.kernels.fused.pointer_logits import Scoring, Widening, features
 from algorist.kernels.fused.tiling import ROWS, dot, follow, following, padded, tiles
 
 COUNTS = ["B", "n", "F", "C", "Q"]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused import edges, points
+from algorist.kernels.fused import edges, pointer_logits
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.stacks import Moments, Slots, at_step
