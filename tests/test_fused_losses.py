@@ -12,7 +12,7 @@ from algorist.kernels.fused import losses as fused
 from algorist.kernels.fused.codes import Code
 from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
 from algorist.kernels.fused.stacks import Logits
-from algorist.kernels.fused.truths import Truths
+from algorist.kernels.fused.targets import Truths
 from algorist.model import objective
 from algorist.model.scan import Rollout
 from algorist.model.values import Values

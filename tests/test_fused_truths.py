@@ -7,7 +7,7 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
-from algorist.kernels.fused.truths import Truths, code, write
+from algorist.kernels.fused.targets import Truths, code, write
 from algorist.model.encoding import dense
 from algorist.model.kinds import TABLE, raw_numbers, raw_width, row
 from algorist.model.values import Values

@@ -110,7 +110,7 @@ class Tables:
 
     def _truths(self, features: Sequence[Feature], values: Values) -> Tensor:
         """Where the values of some features stand, and where their numbers do."""
-        from algorist.kernels.fused.truths import code
+        from algorist.kernels.fused.targets import code
 
         rows = [
             (code(f), self.columns.of[f.name], width(f), values.places[f.name].start)
@@ -208,7 +208,7 @@ class FusedScan:
     def _losses(self, hints: Logits, outputs: Logits, window: Window) -> dict[str, Tensor]:
         """The losses of all hints at once, and those of all outputs that kernels know."""
         from algorist.kernels.fused.losses import mean_losses
-        from algorist.kernels.fused.truths import Truths
+        from algorist.kernels.fused.targets import Truths
 
         tables, names = self.tables, [feature.name for feature in self.maps.hints.features]
         losses: list[Tensor] = []
@@ -235,7 +235,7 @@ class FusedScan:
 
     def _true_numbers(self, given: Tensor) -> tuple[Tensor, Tensor]:
         """The inputs at every step, true hints where they are given, and ones at the end of x."""
-        from algorist.kernels.fused.truths import Truths, write
+        from algorist.kernels.fused.targets import Truths, write
 
         window, columns = self.window, self.columns
         shape = (*window.follows.shape, self.n)

@@ -26,8 +26,8 @@ from algorist.kernels.fused.codes import (
     Code,
 )
 from algorist.kernels.fused.stacks import Logits
+from algorist.kernels.fused.targets import Truths
 from algorist.kernels.fused.tiling import padded
-from algorist.kernels.fused.truths import Truths
 from algorist.spec import MASKED
 
 _MASKED = tl.constexpr(MASKED)
