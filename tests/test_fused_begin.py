@@ -11,7 +11,7 @@ from torch import Tensor
 if find_spec("triton") is None:
     pytest.skip("fused kernels need Triton, which is not installed", allow_module_level=True)
 
-from algorist.kernels.fused.codes import CODES, Code
+from algorist.kernels.fused.feature_codes import CODES, Code
 from algorist.kernels.fused.feedback import begin, begin_backward
 from algorist.model.kinds import raw_numbers, raw_width, row
 from algorist.model.window import expanded

@@ -9,7 +9,7 @@ from torch import Tensor
 
 pytest.importorskip("triton")
 from algorist.kernels.fused import losses as fused
-from algorist.kernels.fused.codes import Code
+from algorist.kernels.fused.feature_codes import Code
 from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
 from algorist.kernels.fused.stacks import Logits
 from algorist.kernels.fused.targets import Truths

@@ -54,7 +54,7 @@ def obstacle_to_fusing(net: Net, algorithm: str, n: int) -> str | None:
         return f"need a hidden size from 16 to {_MOST_CHANNELS}, got {net.config.hidden}"
     if n > _MOST_NODES:
         return f"take at most {_MOST_NODES} nodes, got {n}"
-    from algorist.kernels.fused.codes import CLASSES, CODES
+    from algorist.kernels.fused.feature_codes import CLASSES, CODES
 
     for hint in net.spec(algorithm).hints:
         if (hint.location, hint.kind) not in CODES or hint.classes > CLASSES:
@@ -130,7 +130,7 @@ class Tables:
 
 def _predicted(layout: Layout, truths: Values) -> dict[str, Predicted]:
     """What the kernel of losses must know of features; of permutations it knows nothing."""
-    from algorist.kernels.fused.codes import CODES
+    from algorist.kernels.fused.feature_codes import CODES
     from algorist.kernels.fused.losses import Predicted
 
     return {

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.codes import (
+from algorist.kernels.fused.feature_codes import (
     AMONG_NODES,
     CHOICE,
     CLASSES,

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.codes import (
+from algorist.kernels.fused.feature_codes import (
     AMONG_NODES,
     EDGE,
     EDGE_POINTER,

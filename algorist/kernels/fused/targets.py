@@ -13,7 +13,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.codes import CODES, EDGE, EDGE_POINTER, GRAPH, POINTER, SCALAR, Code
+from algorist.kernels.fused.feature_codes import (
+    CODES,
+    EDGE,
+    EDGE_POINTER,
+    GRAPH,
+    POINTER,
+    SCALAR,
+    Code,
+)
 from algorist.spec import Feature, Kind
 
 _TILE = 512
