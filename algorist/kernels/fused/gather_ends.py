@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.jobs import coded, filled, number, own, started
+from algorist.kernels.fused.grouped_launch import coded, filled, number, own, started
 
 _STACKS = 5
 """So many stacks a launch takes."""

@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused.jobs import coded, filled, number, own, started
+from algorist.kernels.fused.grouped_launch import coded, filled, number, own, started
 from algorist.kernels.fused.streams import Aside
 from algorist.kernels.fused.tiling import dot, padded
 
