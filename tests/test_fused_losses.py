@@ -9,9 +9,9 @@ from torch import Tensor
 
 pytest.importorskip("triton")
 from algorist.kernels.fused import losses as fused
+from algorist.kernels.fused.buffers import Logits
 from algorist.kernels.fused.feature_codes import Code
 from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
-from algorist.kernels.fused.stacks import Logits
 from algorist.kernels.fused.targets import Truths
 from algorist.model import objective
 from algorist.model.scan import Rollout

@@ -23,9 +23,9 @@ from algorist.model.window import Window
 from algorist.spec import Feature, Location
 
 if TYPE_CHECKING:
+    from algorist.kernels.fused.buffers import Logits
     from algorist.kernels.fused.losses import Predicted
     from algorist.kernels.fused.scan import Previous, Reading
-    from algorist.kernels.fused.stacks import Logits
     from algorist.model.net import Net
 
 PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
@@ -247,8 +247,8 @@ class FusedScan:
 
     def _previous(self, carry: Carry) -> Previous:
         """The carried hints, side by side as decoders leave them."""
+        from algorist.kernels.fused.buffers import Logits
         from algorist.kernels.fused.scan import Previous
-        from algorist.kernels.fused.stacks import Logits
 
         def joined(form: Form) -> Tensor | None:
             values = [(f, carry.hints[f.name]) for f in self.maps.hints.of[form]]

@@ -7,11 +7,11 @@ from typing import Any
 
 from torch import Tensor
 
+from algorist.kernels.fused.buffers import Logits, Moments, Slots
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
-from algorist.kernels.fused.stacks import Logits, Moments, Slots
 from algorist.kernels.fused.streams import Aside
 from algorist.kernels.maps import DecodeMaps
 

@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from algorist.kernels.fused.buffers import Logits
 from algorist.kernels.fused.feature_codes import (
     AMONG_NODES,
     EDGE,
@@ -25,7 +26,6 @@ from algorist.kernels.fused.feature_codes import (
     SCALAR,
     Code,
 )
-from algorist.kernels.fused.stacks import Logits
 from algorist.kernels.fused.targets import Truths
 from algorist.kernels.fused.tiling import padded
 from algorist.spec import MASKED

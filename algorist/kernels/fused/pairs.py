@@ -12,9 +12,9 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused import edges, pointer_logits
+from algorist.kernels.fused.buffers import Moments, Slots, at_step
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
-from algorist.kernels.fused.stacks import Moments, Slots, at_step
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.maps import DecodeMaps, EdgeValues, Pointing
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import node
+from algorist.kernels.fused.buffers import Moments, Slots
 from algorist.kernels.fused.gradients import Gradients
-from algorist.kernels.fused.stacks import Moments, Slots
 from algorist.kernels.maps import Pooling
 
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import message, node, triplet
+from algorist.kernels.fused.buffers import Moments, Slots, at_step
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.projection import Projection
-from algorist.kernels.fused.stacks import Moments, Slots, at_step
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.maps import ProcessMaps, Update
 

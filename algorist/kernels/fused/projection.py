@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import node
+from algorist.kernels.fused.buffers import Slots
 from algorist.kernels.fused.gradients import Gradients
-from algorist.kernels.fused.stacks import Slots
 
 
 class Projection:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from algorist.kernels.fused.buffers import Logits, Moments, Slots
 from algorist.kernels.fused.decoding import Decoding
 from algorist.kernels.fused.feedback import begin, begin_backward
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.processing import Processing
-from algorist.kernels.fused.stacks import Logits, Moments, Slots
 from algorist.kernels.fused.streams import Aside
 from algorist.kernels.maps import DecodeMaps, Maps, ProcessMaps, detached, matching, tensors
 
