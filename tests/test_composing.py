@@ -59,7 +59,7 @@ class Example:
         return [*parts, rows[:, :0]]
 
 
-def slopes(values: list[Tensor], parameters: list[Tensor]) -> list[Tensor]:
+def grads(values: list[Tensor], parameters: list[Tensor]) -> list[Tensor]:
     weights = [torch.arange(x.numel(), device=DEVICE).view_as(x).cos() for x in values]
     total = sum((x * weight).sum() for x, weight in zip(values, weights, strict=True))
     return torch.autograd.grad(total, parameters, allow_unused=True, materialize_grads=True)
@@ -71,7 +71,7 @@ def test_results_and_gradients_are_those_of_plain_operations(S, copying):
     example = Example(S)
     got, expected = example.plan().compose(example.parameters, copying), example.expected()
     torch.testing.assert_close(list(got), expected)
-    one, other = (slopes(values, example.parameters) for values in (got, expected))
+    one, other = (grads(values, example.parameters) for values in (got, expected))
     torch.testing.assert_close(one, other)
 
 
@@ -79,7 +79,7 @@ def test_results_and_gradients_are_those_of_plain_operations(S, copying):
 def test_results_that_nobody_reads_teach_nothing(copying):
     example = Example(2)
     got, expected = example.plan().compose(example.parameters, copying), example.expected()
-    one, other = (slopes(values[1:2], example.parameters) for values in (got, expected))
+    one, other = (grads(values[1:2], example.parameters) for values in (got, expected))
     torch.testing.assert_close(one, other)
 
 

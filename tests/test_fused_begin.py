@@ -1,4 +1,4 @@
-"""The beginning of a step against its meaning in the table of kinds: values and all slopes."""
+"""The beginning of a step against its meaning in the table of kinds: values and all grads."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -138,19 +138,19 @@ def check_slopes(step: Step, hard: bool) -> None:
     *expected, d_after = torch.autograd.grad(
         loss, leaves, allow_unused=True, materialize_grads=True
     )
-    slopes = {name: random(*value.shape) for name, value in step.logits.items()}
-    already = {name: value.clone() for name, value in slopes.items()}
+    grads = {name: random(*value.shape) for name, value in step.logits.items()}
+    already = {name: value.clone() for name, value in grads.items()}
     into = torch.full_like(d_after, torch.nan)
     with torch.no_grad():
         cube = step.offered(step.logits)[LOGITS.index("cube")]
         begin_backward(
             step.table, numbers["x"].detach(), numbers["raw"].detach(), step.given, step.fresh,
-            cube, *slots.values(), *step.offered(slopes), into, hard,
+            cube, *slots.values(), *step.offered(grads), into, hard,
         )  # fmt: skip
     torch.testing.assert_close(into, d_after, rtol=1e-5, atol=1e-6)
-    for name, slope in zip(step.logits, expected, strict=True):
+    for name, grad in zip(step.logits, expected, strict=True):
         torch.testing.assert_close(
-            slopes[name], already[name] + slope, rtol=1e-4, atol=1e-5, msg=name
+            grads[name], already[name] + grad, rtol=1e-4, atol=1e-5, msg=name
         )
 
 

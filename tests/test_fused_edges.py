@@ -1,4 +1,4 @@
-"""Fused values and pointers of edges against plain PyTorch: values and all slopes."""
+"""Fused values and pointers of edges against plain PyTorch: values and all grads."""
 
 import pytest
 import torch
@@ -91,25 +91,25 @@ class Problem:
 def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, count, F, triplets):
     problem = Problem(S, n, 2 * count, F, triplets)
     edge, triplet = draw(S, F, count), draw(S, H, count) if triplets else None
-    values, slopes = blank(*problem.raw.shape[:-1], count), draw(*problem.raw.shape[:-1], count)
+    values, grads = blank(*problem.raw.shape[:-1], count), draw(*problem.raw.shape[:-1], count)
     edge_values(
         problem.decoded, COLUMN, problem.raw, problem.maxima, edge, triplet, problem.widening,
         values, problem.wide,
     )  # fmt: skip
     edge_values_backward(
-        slopes, COLUMN, edge, triplet, problem.widening, problem.maxima, problem.wide,
+        grads, COLUMN, edge, triplet, problem.widening, problem.maxima, problem.wide,
         problem.d_decoded, problem.d_widen, problem.d_raw, problem.d_maxima, precision="ieee",
     )  # fmt: skip
     problem.watch(edge, triplet)
     ends = problem.decoded[..., COLUMN:-SPARE].chunk(2, -1)
     expected = problem.pairs(*ends, edge, triplet)
     close(values, expected.detach())
-    (expected * slopes).sum().backward()
+    (expected * grads).sum().backward()
     with torch.no_grad():
         problem.check_slopes()
-        close(torch.einsum("sbijf,sbijc->sfc", problem.raw, slopes), edge.grad)
+        close(torch.einsum("sbijf,sbijc->sfc", problem.raw, grads), edge.grad)
         if triplets:
-            close(torch.einsum("sbijh,sbijc->shc", problem.wide, slopes), triplet.grad)
+            close(torch.einsum("sbijh,sbijc->shc", problem.wide, grads), triplet.grad)
 
 
 class Pointers(Problem):
@@ -122,7 +122,7 @@ class Pointers(Problem):
             triplet = draw(S, Q, H, H) / 4
             self.maps = self.maps._replace(triplet=triplet, turned=triplet.mT.contiguous())
         B, blocks = self.shape[1], tiles(n).blocks(n)
-        self.scores, self.slopes = blank(Q, S, B, n, n, n), draw(Q, S, B, n, n, n)
+        self.scores, self.grads = blank(Q, S, B, n, n, n), draw(Q, S, B, n, n, n)
         self.kept_pairs, self.d_pair = blank(Q, S, B, n, n, H), blank(Q, S, B, n, n, H)
         self.d_target, self.d_pointee = (blank(Q, S, B, blocks, n, H) for _ in range(2))
         self.d_score = blank(Q, S, B, blocks, H)
@@ -150,7 +150,7 @@ class Pointers(Problem):
 
     def run_backward(self):
         cube_backward(
-            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
+            self.grads, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
             self.kept_pairs, self.d_decoded, self.d_target, self.d_pointee, self.d_pair,
             self.d_score, self.d_widen, self.d_raw, self.d_maxima, precision="ieee",
         )  # fmt: skip
@@ -180,14 +180,14 @@ def test_slopes_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, tri
     pointers.run(pointers.wide, pointers.kept_pairs)
     pointers.run_backward()
     pointers.watch(*pointers.maps[:4])
-    (pointers.expected() * pointers.slopes).sum().backward()
+    (pointers.expected() * pointers.grads).sum().backward()
     with torch.no_grad():
         pointers.complete()
         pointers.check_slopes()
         edge, score, bias, triplet, _ = pointers.maps
         close(torch.einsum("sbijf,qsbijh->sqfh", pointers.raw, pointers.d_pair), edge.grad)
         close(pointers.d_score.sum((2, 3)).transpose(0, 1), score.grad)
-        close(pointers.slopes.sum((2, 3, 4, 5)).T, bias.grad)
+        close(pointers.grads.sum((2, 3, 4, 5)).T, bias.grad)
         if triplets:
             sums = torch.einsum("sbijh,qsbijc->sqhc", pointers.wide, pointers.d_pair)
             close(sums, triplet.grad)

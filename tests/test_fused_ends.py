@@ -1,4 +1,4 @@
-"""Ends of trajectories: what is taken out of stacks, and slopes that are put back."""
+"""Ends of trajectories: what is taken out of stacks, and grads that are put back."""
 
 import pytest
 import torch
@@ -36,15 +36,15 @@ def test_slopes_of_ends_are_put_into_the_last_slot_where_they_lie():
         torch.full((K, count, S, B, *shape), torch.nan, device=DEVICE)
         for count, shape in zip(slots, SHAPES, strict=True)
     ]
-    slopes = [torch.randn(1, 2, S, E, *shape, device=DEVICE) for shape in SHAPES]
-    slopes[3] = None
+    grads = [torch.randn(1, 2, S, E, *shape, device=DEVICE) for shape in SHAPES]
+    grads[3] = None
     clear(stacks)
-    put(stacks, slopes, (STEPS, LANES), WEIGHTS)
-    for stack, slope in zip(stacks, slopes, strict=True):
+    put(stacks, grads, (STEPS, LANES), WEIGHTS)
+    for stack, grad in zip(stacks, grads, strict=True):
         expected = torch.zeros_like(stack[:, -1])
-        if slope is not None:
+        if grad is not None:
             for s, e, k, b in places():
                 if WEIGHTS[s, e]:
-                    expected[k, s, b] = slope[0, :, s, e].sum(0)
+                    expected[k, s, b] = grad[0, :, s, e].sum(0)
         torch.testing.assert_close(stack[:, -1], expected)
         assert stack[:, :-1].isnan().all()

@@ -1,4 +1,4 @@
-"""The fused losses of hints agree with the model's objective, and their slopes with autograd."""
+"""The fused losses of hints agree with the model's objective, and their grads with autograd."""
 
 from dataclasses import dataclass
 
@@ -64,7 +64,7 @@ class Problem:
         return Spec.of(inputs={}, hints=kinds, outputs={})
 
     def expected(self) -> tuple[Tensor, Logits]:
-        """Losses and slopes, from the objective and autograd."""
+        """Losses and grads, from the objective and autograd."""
         leaves = self.leaves()
         views = {name: view(leaves, hint) for name, (_, hint) in self.hints.items()}
         empty = torch.empty(0)
@@ -73,7 +73,7 @@ class Problem:
         return slopes_of(torch.stack(list(parts.values())), leaves, 1.0)
 
     def fused(self, scale: Tensor | float = 1.0) -> tuple[Tensor, Logits]:
-        """Losses and slopes from the kernels; each loss counts so much."""
+        """Losses and grads from the kernels; each loss counts so much."""
         leaves, values = self.leaves(), self.values()
         hints = [
             hint._replace(truth=values.places[name].start) for name, (_, hint) in self.hints.items()
@@ -98,7 +98,7 @@ class Problem:
 
 
 def slopes_of(losses: Tensor, leaves: Logits, scale: Tensor | float) -> tuple[Tensor, Logits]:
-    """The losses (hints, S), and the slopes of their sum, each times its scale."""
+    """The losses (hints, S), and the grads of their sum, each times its scale."""
     (losses * scale).sum().backward()
     return losses.detach(), Logits(*(None if x is None else x.grad for x in leaves))
 
@@ -152,14 +152,14 @@ def problem(K, S, B, n, names=tuple(EVERY_KIND), seed=0, spread=3.0) -> Problem:
 
 
 def assert_agree(made: Problem, atol: float = 1e-7):
-    losses, slopes = made.fused()
+    losses, grads = made.fused()
     expected_losses, expected_slopes = made.expected()
     torch.testing.assert_close(losses, expected_losses, rtol=2e-6, atol=1e-6)
-    for name, slope, expected in zip(Logits._fields, slopes, expected_slopes, strict=True):
-        if slope is None:
+    for name, grad, expected in zip(Logits._fields, grads, expected_slopes, strict=True):
+        if grad is None:
             assert expected is None, name
             continue
-        torch.testing.assert_close(slope, expected, rtol=1e-5, atol=atol)
+        torch.testing.assert_close(grad, expected, rtol=1e-5, atol=atol)
 
 
 @pytest.mark.parametrize(("n", "K", "S"), CASES)
@@ -205,26 +205,26 @@ def test_logits_far_from_zero_neither_overflow_nor_vanish():
 def test_a_replica_where_nothing_counts_loses_nothing():
     made = problem(K=1, S=2, B=1, n=4)
     made.follows[:, 1] = 0.0
-    losses, slopes = made.fused()
+    losses, grads = made.fused()
     assert (losses[:, 1] == 0).all()
-    assert (slopes.points[:, :, 1] == 0).all()
-    assert (slopes.cubes[:, :, 1] == 0).all()
-    assert (slopes.points[:, :, 0] != 0).all()
+    assert (grads.points[:, :, 1] == 0).all()
+    assert (grads.cubes[:, :, 1] == 0).all()
+    assert (grads.points[:, :, 0] != 0).all()
 
 
 def test_slopes_are_scaled_by_replica():
     made = problem(K=1, S=2, B=1, n=4)
     scale = torch.tensor([2.0, -0.5], device=DEVICE)  # of each replica
-    (losses, slopes), (same, scaled) = made.fused(), made.fused(scale)
+    (losses, grads), (same, scaled) = made.fused(), made.fused(scale)
     torch.testing.assert_close(same, losses, rtol=0, atol=0)
-    torch.testing.assert_close(scaled.cubes, slopes.cubes * scale.view(-1, 1, 1, 1, 1))
-    torch.testing.assert_close(scaled.graph, slopes.graph * scale.view(-1, 1, 1))
+    torch.testing.assert_close(scaled.cubes, grads.cubes * scale.view(-1, 1, 1, 1, 1))
+    torch.testing.assert_close(scaled.graph, grads.graph * scale.view(-1, 1, 1))
 
 
 @pytest.mark.skipif(not ON_GPU, reason="programs that run one by one always do the same")
 def test_two_runs_are_the_same_bit_for_bit():
     made = problem(K=2, S=1, B=2, n=4)
-    (losses, slopes), (again, same) = made.fused(), made.fused()
+    (losses, grads), (again, same) = made.fused(), made.fused()
     assert torch.equal(losses, again)
-    for slope, other in zip(slopes, same, strict=True):
-        assert torch.equal(slope, other)
+    for grad, other in zip(grads, same, strict=True):
+        assert torch.equal(grad, other)

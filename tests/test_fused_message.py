@@ -1,4 +1,4 @@
-"""Fused messages against their plain twin: values and all slopes. Who hears whom."""
+"""Fused messages against their plain twin: values and all grads. Who hears whom."""
 
 import pytest
 import torch
@@ -49,7 +49,7 @@ class Messages:
         return self.winner, self.built, self.inner
 
     def run_backward(self, d_messages: Tensor, precision: str = "ieee") -> dict[str, Tensor]:
-        """The slopes by what they are of; those of the rows come last."""
+        """The grads by what they are of; those of the rows come last."""
         S, B, n = self.S, self.B, self.n
         blocks = tiles(n).blocks(n)
         d_state, d_raw = unwritten(*self.state.shape), unwritten(*self.raw.shape)
@@ -62,9 +62,9 @@ class Messages:
         )  # fmt: skip
         d_receiver = d_state[..., SPARE : SPARE + H]
         assert d_state.isnan().sum() == d_state.numel() - d_receiver.numel()
-        slopes = {"receiver": d_receiver, "sender": d_sender.sum(2), "raw": d_raw}
-        slopes |= {"edge": d_edge.sum((1, 2))}
-        return slopes | dict(zip(("result", "hidden"), rows, strict=True))
+        grads = {"receiver": d_receiver, "sender": d_sender.sum(2), "raw": d_raw}
+        grads |= {"edge": d_edge.sum((1, 2))}
+        return grads | dict(zip(("result", "hidden"), rows, strict=True))
 
     def twin(self) -> tuple[Tensor, dict[str, Tensor]]:
         """The plain operation, and what it reads."""
@@ -88,17 +88,17 @@ def assert_messages_agree(case: Messages) -> None:
     expected, read = case.twin()
     assert_close(case.run(), expected.detach())
     d_messages = draw(*expected.shape)
-    slopes = dict(zip(read, torch.autograd.grad(expected, read.values(), d_messages), strict=True))
+    grads = dict(zip(read, torch.autograd.grad(expected, read.values(), d_messages), strict=True))
     got = case.run_backward(d_messages)
     for name in ("receiver", "sender", "raw", "edge"):
-        assert_close(got[name], slopes[name])
+        assert_close(got[name], grads[name])
 
-    def weight_slope(values: Tensor, slopes: Tensor) -> Tensor:
-        return values.flatten(1, 3).mT @ slopes.flatten(1, 3)
+    def weight_slope(values: Tensor, grads: Tensor) -> Tensor:
+        return values.flatten(1, 3).mT @ grads.flatten(1, 3)
 
-    assert_close(weight_slope(case.built, got["hidden"]), slopes["first"])
-    assert_close(weight_slope(case.inner, got["result"]), slopes["second"])
-    assert_close(got["hidden"].sum((1, 2, 3)), slopes["bias"])
+    assert_close(weight_slope(case.built, got["hidden"]), grads["first"])
+    assert_close(weight_slope(case.inner, got["result"]), grads["second"])
+    assert_close(got["hidden"].sum((1, 2, 3)), grads["bias"])
 
 
 @by_shape
@@ -127,11 +127,11 @@ def test_messages_when_nothing_is_kept(n):
 def test_messages_with_weights_turned_in_memory():
     case = Messages(3, 2, 4, 2)
     expected = case.run().clone()
-    slopes = case.run_backward(expected)
+    grads = case.run_backward(expected)
     case.first, case.second = (x.mT.contiguous().mT for x in (case.first, case.second))
     assert torch.equal(case.run(), expected)
-    for name, slope in case.run_backward(expected).items():
-        assert torch.equal(slope, slopes[name])
+    for name, grad in case.run_backward(expected).items():
+        assert torch.equal(grad, grads[name])
 
 
 def test_layers_that_lie_differently_in_memory_are_refused():
@@ -150,8 +150,8 @@ def test_messages_with_rounded_operands_are_near():
     rounded, exact = (
         case.run_backward(torch.ones_like(expected), precision) for precision in ("bf16", "ieee")
     )
-    for name, slope in exact.items():
-        assert_close(rounded[name], slope, 0.02)
+    for name, grad in exact.items():
+        assert_close(rounded[name], grad, 0.02)
 
 
 @pytest.mark.parametrize("n", [1, 7, 20])

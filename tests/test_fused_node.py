@@ -1,4 +1,4 @@
-"""What happens at the nodes, fused, against plain PyTorch and its slopes."""
+"""What happens at the nodes, fused, against plain PyTorch and its grads."""
 
 import pytest
 import torch
@@ -67,18 +67,18 @@ def test_slopes_of_a_projection_go_back_to_its_parts_and_partial_ones_are_summed
     S, n, states, groups
 ):
     F, C = 5, 203
-    weight, full, slopes = draw(S, F + states * H, C), draw(S, B, n, C), blank(S, B, n, C)
-    slopes.copy_(full)
+    weight, full, grads = draw(S, F + states * H, C), draw(S, B, n, C), blank(S, B, n, C)
+    grads.copy_(full)
     partials = []
     for count, first, stride, blocks in groups:
         partials.append((draw(count, S, B, blocks, n, H), first, stride))
         for p, part in enumerate(partials[-1][0]):
             columns = slice(first + p * stride, first + p * stride + H)
             full[..., columns] = part.sum(2)
-            slopes[..., columns] = float("nan")
+            grads[..., columns] = float("nan")
     d_parts = [blank(S, B, n, F), *(blank(S, B, n, H) for _ in range(states))]
-    node.project_backward(slopes, weight, partials, d_parts, "ieee")
-    assert_close(slopes, full)
+    node.project_backward(grads, weight, partials, d_parts, "ieee")
+    assert_close(grads, full)
     assert_close(torch.cat(d_parts, -1), product(full, weight.mT))
 
 
@@ -111,18 +111,18 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     weights = [maps.of_message, *(maps.norm or ()), *(maps.gate or ())]
     inputs = (state, messages, *([before] if gated else []), *weights)
     d_state, d_messages, *rest = slopes_of(expected, total, *inputs)
-    slopes, d_message = torch.zeros(S, B, n, C, device=DEVICE), blank(S, B, n, H)
+    grads, d_message = torch.zeros(S, B, n, C, device=DEVICE), blank(S, B, n, H)
     d_before, d_door = (blank(S, B, n, H) if gated else None for _ in range(2))
     d_norm = (blank(S, B, n, H), blank(S, B, n, H)) if normed else None
     node.renew_backward(
-        slots, before.detach(), maps, kept, slopes, (keep, gate), d_message, d_before,
+        slots, before.detach(), maps, kept, grads, (keep, gate), d_message, d_before,
         d_door, d_norm, "ieee",
     )  # fmt: skip
-    assert_close(slopes, d_state)
+    assert_close(grads, d_state)
     assert_close(d_message, d_messages)
     if gated:
         assert_close(d_before, rest.pop(0))
-    heard = slopes[..., keep : keep + H * (1 + gated)]
+    heard = grads[..., keep : keep + H * (1 + gated)]
     found = [affine_slopes(messages, heard)[0]]
     if normed:
         found += [x.sum((1, 2)) for x in d_norm]
@@ -132,9 +132,9 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
         assert_close(got, wanted)
 
 
-def affine_slopes(x, slopes):
+def affine_slopes(x, grads):
     """Of a map's weight and bias."""
-    rows = slopes.flatten(1, 2)
+    rows = grads.flatten(1, 2)
     return x.detach().flatten(1, 2).mT @ rows, rows.sum(1)
 
 

@@ -1,4 +1,4 @@
-"""Fused pointers of nodes against plain PyTorch: values and all slopes."""
+"""Fused pointers of nodes against plain PyTorch: values and all grads."""
 
 from itertools import product
 
@@ -44,7 +44,7 @@ def blank(*shape):
 
 
 class Problem:
-    """Random numbers, the twin's scores and slopes of them, and room for those of the kernels."""
+    """Random numbers, the twin's scores and grads of them, and room for those of the kernels."""
 
     def __init__(self, S, n, P, F, triplets, B=2):
         torch.manual_seed(1000 * S + n)
@@ -59,7 +59,7 @@ class Problem:
             self.widening = Widening(draw(S, T, H), draw(S, H))
         self.scores = blank(P, S, B, n, n)
         self.wide, self.larger = blank(S, B, n, n, H), blank(P, S, B, n, n, H)
-        self.slopes = draw(P, S, B, n, n)
+        self.grads = draw(P, S, B, n, n)
 
     def leaves(self):
         parts = (self.decoded, self.raw, self.maxima, *self.maps[:4], *(self.widening or ()))
@@ -86,7 +86,7 @@ class Problem:
     def run_backward(self):
         P, S, B, n, _ = self.scores.shape
         d_decoded = blank(*self.decoded.shape)
-        points_backward(self.slopes, self.decoded, COLUMN, self.maps, self.larger, d_decoded)
+        points_backward(self.grads, self.decoded, COLUMN, self.maps, self.larger, d_decoded)
         blocks = blocks_of_pairs(n)
         widening = (
             None if self.maxima is None else blank(S, B, blocks, self.maxima.shape[-1] + 1, H)
@@ -99,7 +99,7 @@ class Problem:
             "d_maxima": None if self.maxima is None else blank(*self.maxima.shape),
         }
         pair_values_backward(
-            self.slopes, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
+            self.grads, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
             self.larger, **results, precision="ieee",
         )  # fmt: skip
         return {**results, "d_decoded": d_decoded}
@@ -131,7 +131,7 @@ def test_slopes_are_those_of_the_plain_twin(S, n, P, F, triplets):
     problem.run()
     got = problem.run_backward()
     leaves = problem.leaves()
-    (problem.expected() * problem.slopes).sum().backward()
+    (problem.expected() * problem.grads).sum().backward()
     with torch.no_grad():
         _check_columns(problem, got)
         close(got["d_raw"], problem.raw.grad)
@@ -150,12 +150,12 @@ def _check_columns(problem, got):
 
 
 def _check_weights(problem, got):
-    """What is kept makes up the slopes of the weights."""
+    """What is kept makes up the grads of the weights."""
     edge, score, bias, triplet, _ = problem.maps
     sums = torch.einsum
     close(sums("sbijf,psbijh->spfh", problem.raw, got["d_excess"]), edge.grad)
     close(got["d_score"].sum((2, 3)).transpose(0, 1), score.grad)
-    close(problem.slopes.sum((2, 3, 4)).T, bias.grad)
+    close(problem.grads.sum((2, 3, 4)).T, bias.grad)
     if triplet is not None:
         widen, widen_bias = problem.widening
         close(sums("sbijh,psbijc->sphc", problem.wide, got["d_excess"]), triplet.grad)

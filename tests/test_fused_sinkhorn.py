@@ -1,4 +1,4 @@
-"""The fused Sinkhorn operator against its plain twin: values and slopes."""
+"""The fused Sinkhorn operator against its plain twin: values and grads."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def draw(*shape: int, spread: float = 1.0) -> Tensor:
 
 
 def values_and_slopes(scores: Tensor, weights: Tensor, noise: Tensor | None, *, fused: bool):
-    """The result, and the slopes of a weighted sum of it, less the huge numbers on the diagonal."""
+    """The result, and the grads of a weighted sum of it, less the huge numbers on the diagonal."""
     scores = scores.clone().requires_grad_()
     result = log_sinkhorn(scores, SINKHORN_STEPS, noise, fused=fused)
     n = result.shape[-1]
@@ -32,11 +32,11 @@ def values_and_slopes(scores: Tensor, weights: Tensor, noise: Tensor | None, *, 
 
 
 def assert_agree(scores: Tensor, weights: Tensor, noise: Tensor | None = None):
-    result, slopes = values_and_slopes(scores, weights, noise, fused=True)
+    result, grads = values_and_slopes(scores, weights, noise, fused=True)
     expected, expected_slopes = values_and_slopes(scores, weights, noise, fused=False)
     torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(result.exp(), expected.exp(), rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(slopes, expected_slopes, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(grads, expected_slopes, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("n", SIZES)

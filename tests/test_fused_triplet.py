@@ -1,4 +1,4 @@
-"""Fused triplet maxima against their plain twin: values and all slopes."""
+"""Fused triplet maxima against their plain twin: values and all grads."""
 
 import pytest
 import torch

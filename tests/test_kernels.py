@@ -70,8 +70,8 @@ def outcome(kernels, case: Case, steps: int = STEPS) -> list[Tensor]:
     learning = [x.requires_grad_() for x in tensors]
     values = said(kernels, case, steps)
     loss = (values * torch.arange(1.0, 1.0 + len(values)).sin()).sum()
-    slopes = torch.autograd.grad(loss, learning, allow_unused=True, materialize_grads=True)
-    return [values.detach(), *slopes]
+    grads = torch.autograd.grad(loss, learning, allow_unused=True, materialize_grads=True)
+    return [values.detach(), *grads]
 
 
 def assert_equal(got: Sequence[Tensor], expected: Sequence[Tensor]) -> None:

@@ -166,13 +166,13 @@ def _spread_product(gradient, winner, hidden, turned, d_hidden, d_turned):
                     d_hidden[b, s, r, k] = 0
         for r in range(receivers):
             for c in range(channels):
-                s, slope = winner[b, r, c], gradient[b, r, c]
+                s, grad = winner[b, r, c], gradient[b, r, c]
                 if s < 0:
                     continue
                 for k in range(inner):
-                    d_hidden[b, s, r, k] += slope * turned[c, k]
+                    d_hidden[b, s, r, k] += grad * turned[c, k]
                 for k in range(inner):
-                    d_turned[c, k] += slope * hidden[b, s, r, k]
+                    d_turned[c, k] += grad * hidden[b, s, r, k]
 
 
 @_compiled
@@ -222,13 +222,13 @@ def _spread_score(
     for b in range(samples):
         for j in range(n):
             for i in range(n):
-                slope = gradient[b, j, i]
+                grad = gradient[b, j, i]
                 for c in range(channels):
                     other = target[b, j, c] + pairs[b, j, i, c]
-                    down = slope * score[c]
+                    down = grad * score[c]
                     exceeds = other > source[b, i, c]
                     part = down if exceeds else np.float32(0.0)
                     d_pairs[b, j, i, c] = part
                     d_target[b, j, c] += part
                     d_source[b, i, c] += down - part
-                    d_score[c] += slope * (other if exceeds else source[b, i, c])
+                    d_score[c] += grad * (other if exceeds else source[b, i, c])

@@ -154,11 +154,11 @@ class _Compose(torch.autograd.Function):
         return tuple(room.as_strided(*place) for place in plan.results)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         plan, copying, room = ctx.plan, ctx.copying, torch.empty_like(ctx.room)
         left, right, _ = (ctx.room.as_strided(*place) for place in plan.factors)
         d_left, d_right, d_product = (room.as_strided(*place) for place in plan.factors)
-        torch.cat(_without_gaps(plan, slopes), out=room[plan.factors[0].start :])
+        torch.cat(_without_gaps(plan, grads), out=room[plan.factors[0].start :])
         copying(room, plan.after, back=True)
         d_left.baddbmm_(d_product, right.mT)
         d_right.baddbmm_(left.mT, d_product)
@@ -166,12 +166,12 @@ class _Compose(torch.autograd.Function):
         return None, None, *(room.as_strided(*place) for place in plan.parameters)
 
 
-def _without_gaps(plan: Plan, slopes: Sequence[Tensor | None]) -> list[Tensor]:
-    """The slopes of all results, with zeros for all else but parameters."""
+def _without_gaps(plan: Plan, grads: Sequence[Tensor | None]) -> list[Tensor]:
+    """The grads of all results, with zeros for all else but parameters."""
     zero, start = plan.zero, plan.factors[0].start
     parts: list[Tensor] = []
-    for place, slope in zip(plan.results, slopes, strict=True):
+    for place, grad in zip(plan.results, grads, strict=True):
         parts.append(zero.expand(place.start - start))
-        parts.append(zero.expand(place.end - place.start) if slope is None else slope.flatten())
+        parts.append(zero.expand(place.end - place.start) if grad is None else grad.flatten())
         start = place.end
     return parts

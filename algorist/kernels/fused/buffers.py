@@ -70,9 +70,9 @@ class Slots:
         """Fill the last slots with zeros."""
         clear(list(self.all.values()))
 
-    def put_at(self, ends: tuple[Tensor, Tensor], weights: Tensor, slopes: Slots) -> None:
-        """Put the slopes of ends into the last slots, which are clear."""
-        put(list(self.all.values()), [slopes.all.get(name) for name in self.all], ends, weights)
+    def put_at(self, ends: tuple[Tensor, Tensor], weights: Tensor, grads: Slots) -> None:
+        """Put the grads of ends into the last slots, which are clear."""
+        put(list(self.all.values()), [grads.all.get(name) for name in self.all], ends, weights)
 
 
 def at_step(stack: Tensor | None, k: int) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""All decoders of some features at all steps of a scan: what they predict, and their slopes."""
+"""All decoders of some features at all steps of a scan: what they predict, and their grads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Decoding:
 
     @property
     def adds(self) -> list[str]:
-        """The moments whose slopes it contributes to, each as often as it does."""
+        """The moments whose grads it contributes to, each as often as it does."""
         names = ["x", "before", "after"] if self.nodes else []
         return names + [name for part in self.parts.values() for name in part.adds]
 
@@ -69,29 +69,29 @@ class Decoding:
         for part in self.parts.values():
             part.forward(k)
 
-    def read_slopes(self, slopes: Iterator[Tensor]) -> Logits:
-        """The next slopes, those of all predictions, in one piece each."""
+    def read_grads(self, grads: Iterator[Tensor]) -> Logits:
+        """The next grads, those of all predictions, in one piece each."""
         return Logits(
-            *(None if stack is None else next(slopes).contiguous() for stack in self.predictions)
+            *(None if stack is None else next(grads).contiguous() for stack in self.predictions)
         )
 
-    def turn(self, slots: Slots, slopes: Logits) -> None:
-        """Make ready for the way back, with slopes of all predictions.
+    def turn(self, slots: Slots, grads: Logits) -> None:
+        """Make ready for the way back, with grads of all predictions.
 
-        What the next step reads of a prediction is added to its slopes in place: nobody else reads
+        What the next step reads of a prediction is added to its grads in place: nobody else reads
         them any more.
         """
         if self.nodes:
             self.nodes.turn(slots)
-            if slopes.decoded is not None:
-                self.nodes.slopes[..., : self.node_values] = slopes.decoded
-            slopes = slopes._replace(decoded=self.nodes.slopes)
-        self.slopes = slopes
+            if grads.decoded is not None:
+                self.nodes.grads[..., : self.node_values] = grads.decoded
+            grads = grads._replace(decoded=self.nodes.grads)
+        self.grads = grads
         for name, part in self.parts.items():
-            part.turn(slots, getattr(slopes, name))
+            part.turn(slots, getattr(grads, name))
 
     def backward(self, k: int, aside: Aside) -> None:
-        """The slopes of moment k; aside, those of what was prepared."""
+        """The grads of moment k; aside, those of what was prepared."""
         for part in self.parts.values():
             part.backward(k)
         with aside.work():
@@ -106,10 +106,10 @@ class Decoding:
             name: part.gradients(wanted) for name, part in self.parts.items()
         }
         widen = None
-        slopes = [x for x in (part.d_widen for part in self.of_pairs.values()) if x is not None]
-        if slopes:
-            sums = wanted.want([x.flatten(-2) for x in slopes])
-            widen = affine(sums.unflatten(-1, slopes[0].shape[-2:])[:, 0])
+        grads = [x for x in (part.d_widen for part in self.of_pairs.values()) if x is not None]
+        if grads:
+            sums = wanted.want([x.flatten(-2) for x in grads])
+            widen = affine(sums.unflatten(-1, grads[0].shape[-2:])[:, 0])
         return DecodeMaps(
             nodes=self.nodes.gradients(wanted) if self.nodes else None,
             node_values=self.node_values,

@@ -42,7 +42,7 @@ def _spread_to_triplets(
     d_third, maxima, wide, widen, d_widen, d_maxima, pair, there,
     H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Cut the slopes of widened triplets where these are zero, and take them on to the maxima.
+    """Cut the grads of widened triplets where these are zero, and take them on to the maxima.
 
     What they make of the weights that widen, and of the bias below them, is added up over the rows.
     """
@@ -51,8 +51,8 @@ def _spread_to_triplets(
     place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
     d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
     weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
-    slope = dot(weight, tl.trans(d_third), PRECISION)
-    tl.store(d_maxima + pair * T + feature[:, None], slope, there & exists)
+    grad = dot(weight, tl.trans(d_third), PRECISION)
+    tl.store(d_maxima + pair * T + feature[:, None], grad, there & exists)
     numbers = tl.load(maxima + pair * T + feature[:, None], there & exists, 0.0)
     numbers = tl.where((feature == T)[:, None], 1.0, numbers)
     of_widening = dot(numbers, d_third, PRECISION)
@@ -60,11 +60,11 @@ def _spread_to_triplets(
 
 
 @triton.jit
-def _add_numbers(total, slope, edge, F, H: tl.constexpr, FP: tl.constexpr):
-    """Add to the slopes of the raw numbers what rows of slopes of their sums make."""
+def _add_numbers(total, grad, edge, F, H: tl.constexpr, FP: tl.constexpr):
+    """Add to the grads of the raw numbers what rows of grads of their sums make."""
     channel, number = tl.arange(0, H), tl.arange(0, FP)
     for f in range(F):
-        part = tl.sum(slope * tl.load(edge + f * H + channel), 1)
+        part = tl.sum(grad * tl.load(edge + f * H + channel), 1)
         total += tl.where(number == f, part[:, None], 0.0)
     return total
 
@@ -221,7 +221,7 @@ def _cube_backward(
         pointer, slot = sample // B * Q + q, q * samples + sample
         weight = tl.load(score + pointer * H + channel)
         value = tl.load(pairs + slot * n * n * H + place, there[:, None], 0.0)
-        won = tl.zeros_like(value)  # the sum of the slopes of the scores that the pair decided
+        won = tl.zeros_like(value)  # the sum of the grads of the scores that the pair decided
         of_score = tl.zeros((H,), tl.float32)
         for start in range(0, n, COLUMNS):
             pointee = start + tl.arange(0, COLUMNS)
@@ -240,18 +240,18 @@ def _cube_backward(
             tl.store(at, lost * weight, exists)
         of_score += tl.sum(won * value, 0)
         tl.store(d_score + (slot * blocks + block) * H + channel, of_score)
-        slope = won * weight
-        tl.store(d_pair + slot * n * n * H + place, slope, there[:, None])
+        grad = won * weight
+        tl.store(d_pair + slot * n * n * H + place, grad, there[:, None])
         of_source = d_decoded + 3 * H * q + sources[:, None] * width + channel
-        total = tl.sum(tl.reshape(slope, (R, N, H)), 1)
+        total = tl.sum(tl.reshape(grad, (R, N, H)), 1)
         tl.store(of_source, total, (sources < n)[:, None])
         of_target = d_target + (slot * blocks + block) * n * H + targets[:, None] * H + channel
-        total = tl.sum(tl.reshape(slope, (R, N, H)), 0)
+        total = tl.sum(tl.reshape(grad, (R, N, H)), 0)
         tl.store(of_target, total, (targets < n)[:, None])
-        d_numbers = _add_numbers(d_numbers, slope, edge + pointer * F * H, F, H, FP)
+        d_numbers = _add_numbers(d_numbers, grad, edge + pointer * F * H, F, H, FP)
         if T > 0:
             of_triplet = tl.load(triplet + pointer * H * H + square)
-            d_turned += dot(of_triplet, tl.trans(slope), PRECISION)
+            d_turned += dot(of_triplet, tl.trans(grad), PRECISION)
     d_raw += sample * n * n * F
     at_number = pair[:, None] * F + number
     tl.store(d_raw + at_number, d_numbers, there[:, None] & (number < F)[None, :])
@@ -302,7 +302,7 @@ def edge_values_backward(
     *,
     precision: str,
 ) -> None:
-    """The slopes of all that `edge_values` read."""
+    """The grads of all that `edge_values` read."""
     S, B, n, width = d_decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
     _values_backward[(S * B, cut.blocks(n))](
@@ -364,7 +364,7 @@ def cube_backward(
     *,
     precision: str,
 ) -> None:
-    """The slopes of all that `cube` read, and those of the scores' weights."""
+    """The grads of all that `cube` read, and those of the scores' weights."""
     S, B, n, width = decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
     _cube_backward[(S * B, cut.blocks(n))](

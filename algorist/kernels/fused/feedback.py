@@ -170,9 +170,9 @@ def _edge_pointer_backward(
         i = first + tl.arange(0, LAYERS)[:, None]
         of_ik = _added(d_raw, (i * n + k) * Fe + 1, (i < n) & (k < n), size, count, SLOTS)
         choice, offset, there = _edge_choices(cube, first, n, N, LAYERS, False)
-        slope = choice * (of_jk[None, :, :] + of_ik[:, None, :]) / n
-        slope -= choice * tl.sum(slope, 2, keep_dims=True)
-        tl.store(d_cube + offset, tl.load(d_cube + offset, there, 0.0) + slope, there)
+        grad = choice * (of_jk[None, :, :] + of_ik[:, None, :]) / n
+        grad -= choice * tl.sum(grad, 2, keep_dims=True)
+        tl.store(d_cube + offset, tl.load(d_cube + offset, there, 0.0) + grad, there)
 
 
 @triton.jit(do_not_specialize=_BACKWARD_ARGUMENTS)
@@ -191,8 +191,8 @@ def _begin_backward(
         for first in range(0, n * h, TILE):
             offset = first + tl.arange(0, TILE)
             slots = d_before + sample * n * h
-            slope = _added(slots, offset, offset < kept, nodes * h, before_slots, SLOTS)
-            tl.store(d_after + sample * n * h + offset, slope, offset < n * h)
+            grad = _added(slots, offset, offset < kept, nodes * h, before_slots, SLOTS)
+            tl.store(d_after + sample * n * h + offset, grad, offset < n * h)
     elif tl.load(given + sample) == 0:
         place, meaning, column, index, width = _row(table, hint)
         if CUBE and place == EDGE_POINTER:
@@ -221,17 +221,17 @@ def _begin_backward(
                 row = first + tl.arange(0, R)[:, None]
                 there = (row < rows) & (entry < entries)
                 offset = row * to_row + entry * to_entry
-                slope = _added(slots + to, offset, there, size, count, SLOTS)
+                grad = _added(slots + to, offset, there, size, count, SLOTS)
                 value = tl.load(numbers + to + offset, there, 0.0)
                 if meaning == CHOICE:
-                    slope = value * (slope - tl.sum(value * slope, 1, keep_dims=True))
+                    grad = value * (grad - tl.sum(value * grad, 1, keep_dims=True))
                 elif meaning == MASK:
-                    slope *= value * (1.0 - value)
+                    grad *= value * (1.0 - value)
                 if place == GRAPH:
-                    total += tl.sum(slope, 0)
+                    total += tl.sum(grad, 0)
                 else:
                     target = logits + at + row * by_row + entry * by_entry
-                    tl.store(target, tl.load(target, there, 0.0) + slope, there)
+                    tl.store(target, tl.load(target, there, 0.0) + grad, there)
             if place == GRAPH:
                 target = logits + at + entry
                 tl.store(target, tl.load(target, entry < entries, 0.0) + total, entry < entries)
@@ -260,22 +260,22 @@ def begin(
 
 def begin_backward(
     table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor, cube: Tensor | None,
-    d_x: Tensor, d_raw: Tensor, d_before: Tensor, slopes: Tensor | None, d_points: Tensor | None,
+    d_x: Tensor, d_raw: Tensor, d_before: Tensor, grads: Tensor | None, d_points: Tensor | None,
     d_edge_values: Tensor | None, d_cube: Tensor | None, d_graph_values: Tensor | None,
     d_after: Tensor, hard: bool,
 ) -> None:  # fmt: skip
-    """Add to the slopes of all logits of the step before; write those of its states, `d_after`.
+    """Add to the grads of all logits of the step before; write those of its states, `d_after`.
 
     `d_x`, `d_raw` and `d_before` have a leading axis of slots, which are added up. `x` and `raw`
-    are as the step read them; `slopes` are those of `decoded`. Hard choices pass no slope on.
+    are as the step read them; `grads` are those of `decoded`. Hard choices pass no grad on.
     """
     S, B, n, h = d_after.shape
     counts = len(d_x), len(d_raw), len(d_before)
     _begin_backward[(S * B, 1 if hard else len(table) + 1)](
         table, given, fresh, x, raw, _any(cube, x), d_x, d_raw, d_before,
-        _any(slopes, x), _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
+        _any(grads, x), _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
         _any(d_graph_values, x), d_after,
-        n, h, x.shape[-1], raw.shape[-1], _width(slopes), _width(d_edge_values),
+        n, h, x.shape[-1], raw.shape[-1], _width(grads), _width(d_edge_values),
         _width(d_graph_values), *counts, SLOTS=triton.next_power_of_2(max(counts)),
         **_tiles(n, d_cube is not None), **following(S * B * n),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What lies at the ends of trajectories, taken out of stacks, and slopes put back there."""
+"""What lies at the ends of trajectories, taken out of stacks, and grads put back there."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ def clear(stacks: Sequence[Tensor]) -> None:
 
 @triton.jit(do_not_specialize=["S", "B", "E"])
 def _put(
-    starts, stacks, slopes, sizes, slots, parts, steps, lanes, weights, S, B, E,
+    starts, stacks, grads, sizes, slots, parts, steps, lanes, weights, S, B, E,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     end, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if tl.load(weights + end) > 0:
-        stack, slope = own(stacks, starts, job), own(slopes, starts, job)
+        stack, grad = own(stacks, starts, job), own(grads, starts, job)
         size, block = number(sizes, starts, job), job - number(starts, starts, job)
         of = number(slots, starts, job)
         place = block * BLOCK + tl.arange(0, BLOCK)
         total = tl.zeros((BLOCK,), tl.float32)
         for part in range(number(parts, starts, job)):
             row = part * S * E + end
-            total += tl.load(slope + row * size + place, place < size, 0.0)
+            total += tl.load(grad + row * size + place, place < size, 0.0)
         step, lane = tl.load(steps + end).to(tl.int64), tl.load(lanes + end)
         row = ((step * of + of - 1) * S + end // E) * B + lane
         tl.store(stack + row * size + place, total, place < size)
@@ -83,19 +83,19 @@ def _put(
 
 def put(
     stacks: Sequence[Tensor],
-    slopes: Sequence[Tensor | None],
+    grads: Sequence[Tensor | None],
     ends: tuple[Tensor, Tensor],
     weights: Tensor,
 ) -> None:
-    """Put the slopes of ends into the last slot of stacks (K, slots, S, B, ...), which is clear.
+    """Put the grads of ends into the last slot of stacks (K, slots, S, B, ...), which is clear.
 
     Slopes are (1, slots, S, E, ...), their slots are added up; None for none. Ends whose weight is
     zero have none; no two others lie at the same place.
     """
     (S, E), B = weights.shape, stacks[0].shape[3]
     sizes = [x.shape[4:].numel() for x in stacks]
-    read = [x if slope is None else slope for x, slope in zip(stacks, slopes, strict=True)]
-    parts = [0 if slope is None else slope.shape[1] for slope in slopes]
+    read = [x if grad is None else grad for x, grad in zip(stacks, grads, strict=True)]
+    parts = [0 if grad is None else grad.shape[1] for grad in grads]
     starts, programs = started([triton.cdiv(size, _BLOCK) for size in sizes], _STACKS)
     _put[S * E, programs](
         starts, filled(stacks, _STACKS), filled(read, _STACKS), coded(sizes, _STACKS),

@@ -28,7 +28,7 @@ _JOBS, _RESULTS = 16, 32
 _PROGRAMS, _FEWEST = 2112, 32
 """As many programs as keep a device busy, unless these had too few tiles to be worth a part."""
 _ROWS, _TALL, _WIDE = 16, 32, 128
-"""The rows of a tile; the columns of slopes that matrix units take at a time; those of inputs."""
+"""The rows of a tile; the columns of grads that matrix units take at a time; those of inputs."""
 _WARPS, _STAGES = 4, 4
 """Of programs that make products: how many threads there are, and tiles on their way."""
 _PARTS, _BLOCK = 16, 256
@@ -41,7 +41,7 @@ class _Place(NamedTuple):
     rows: int  # of one step of one replica
     steps: int
     each: int  # products side by side, P
-    stride: int  # of the slopes, from row to row
+    stride: int  # of the grads, from row to row
     first: int  # of their columns
     columns: int
     features: int  # of the narrow input; -1 where neither these nor sums are wanted
@@ -54,9 +54,9 @@ class _Place(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """The product of one wide input, or none, and some columns of slopes."""
+    """The product of one wide input, or none, and some columns of grads."""
 
-    slopes: Tensor
+    grads: Tensor
     narrow: Tensor
     wide: Tensor
     place: _Place
@@ -73,12 +73,12 @@ class _Job(NamedTuple):
 
     @property
     def aligned(self) -> bool:
-        """Whether slopes can be read four at a time."""
+        """Whether grads can be read four at a time."""
         return self.place.stride % 4 == 0 and self.place.first % 4 == 0
 
     @property
     def chunks(self) -> int:
-        """How many times _TALL columns of slopes a program takes."""
+        """How many times _TALL columns of grads a program takes."""
         return _WIDE // _TALL if self.aligned else 1
 
     @property
@@ -115,12 +115,12 @@ def _added(sums, chosen, more):
 
 @triton.jit(do_not_specialize=["S", "PER"])
 def _products(
-    starts, slopes, narrow, wide, parts, places, S, PER,
+    starts, grads, narrow, wide, parts, places, S, PER,
     ROWS: tl.constexpr, TALL: tl.constexpr, CHUNKS: tl.constexpr, WIDE: tl.constexpr,
     NARROW: tl.constexpr, UNIT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     job = tl.program_id(0)
-    slopes, out = own(slopes, starts, job), own(parts, starts, job)
+    grads, out = own(grads, starts, job), own(parts, starts, job)
     narrow, wide = own(narrow, starts, job), own(wide, starts, job)
     rows, steps = number(places[0], starts, job), number(places[1], starts, job)
     P, stride = number(places[2], starts, job), number(places[3], starts, job)
@@ -145,9 +145,9 @@ def _products(
 
     # Rows that are known to start at multiples of four are read four numbers at a time.
     stride, width = stride // UNIT * UNIT, width // 4 * 4
-    slopes += first // UNIT * UNIT
+    grads += first // UNIT * UNIT
     readable = tl.cdiv(columns, UNIT) * UNIT
-    # The matrix units read slopes as they lie, not turned first, if they take few columns at once.
+    # The matrix units read grads as they lie, not turned first, if they take few columns at once.
     of_slopes = row[None, :] * stride + column[:, None]
     small = _zeros(CHUNKS, TALL, NARROW)
     if WIDE > 0:
@@ -169,7 +169,7 @@ def _products(
         for chunk in tl.static_range(CHUNKS):
             read = (column + chunk * TALL < readable)[:, None]
             place = base + chunk * TALL + of_slopes
-            down = tl.load(slopes + place, there[None, :] & read, 0.0)
+            down = tl.load(grads + place, there[None, :] & read, 0.0)
             small = _added(small, chunk, dot(down, numbers, PRECISION))
             if WIDE > 0:
                 large = _added(large, chunk, dot(down, values, PRECISION))
@@ -214,26 +214,26 @@ class Gradients:
 
     def want(
         self,
-        slopes: Tensor | Sequence[Tensor],
+        grads: Tensor | Sequence[Tensor],
         narrow: Tensor | None = None,
         wide: Sequence[Tensor] = (),
         *,
         column: int = 0,
         each: bool = False,
     ) -> Tensor:
-        """[narrow, wide, 1] x slopes, summed over all rows: (S, height, b), filled by `make`.
+        """[narrow, wide, 1] x grads, summed over all rows: (S, height, b), filled by `make`.
 
         Slopes are (K, S, rows..., b), and so are the inputs, which lie side by side in the rows of
-        the result; its last row holds the sums of the slopes. The products of several stacks of
-        slopes are added up; without inputs, these may have different rows.
+        the result; its last row holds the sums of the grads. The products of several stacks of
+        grads are added up; without inputs, these may have different rows.
 
-        column: the first that is wanted of the slopes.
-        each: slopes are (K, P, S, rows..., b), and perhaps the narrow input; (S, P, height, b).
+        column: the first that is wanted of the grads.
+        each: grads are (K, P, S, rows..., b), and perhaps the narrow input; (S, P, height, b).
         """
         for x in wide:
             if x.shape[-1] % 4:
                 raise ValueError(f"wide: got {x.shape[-1]} columns, expected a multiple of 4")
-        stacks = [slopes] if isinstance(slopes, Tensor) else slopes
+        stacks = [grads] if isinstance(grads, Tensor) else grads
         first = stacks[0]
         P, (S, *_, end) = (first.shape[1], first.shape[2:]) if each else (1, first.shape[1:])
         features, stride = (0, 0) if narrow is None else (narrow.shape[-1], narrow.stride(-2))
@@ -282,11 +282,11 @@ def affine(product: Tensor) -> Affine:
 
 
 def _launch(jobs: Sequence[tuple[_Job, Tensor]], S: int, per: int, precision: str) -> None:
-    """Make the parts of some products, whose slopes are all aligned or all ragged."""
+    """Make the parts of some products, whose grads are all aligned or all ragged."""
     one, places = jobs[0][0], [job.place for job, _ in jobs]
     programs = [job.units(S) * triton.cdiv(job.tiles, per) for job, _ in jobs]
     starts, total = started(programs, _JOBS)
-    stacks = [(job.slopes, job.narrow, job.wide, parts) for job, parts in jobs]
+    stacks = [(job.grads, job.narrow, job.wide, parts) for job, parts in jobs]
     _products[(total,)](
         starts,
         *(filled(some, _JOBS) for some in zip(*stacks, strict=True)),

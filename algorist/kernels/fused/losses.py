@@ -1,4 +1,4 @@
-"""The losses of all hints or outputs of a window, and their slopes, in two passes over predictions.
+"""The losses of all hints or outputs of a window, and their grads, in two passes over predictions.
 
 Both passes are one kernel, which looks up in a table what each feature is: it is compiled once for
 every algorithm of a size. A program takes one feature of one lane and a few steps; outputs have a
@@ -84,7 +84,7 @@ def _sum(parts, count, CHUNK: tl.constexpr):
 
 @triton.jit
 def _numbers(
-    logits, slopes, numbers, marks, meaning, rows, stride, slope_stride, factor,
+    logits, grads, numbers, marks, meaning, rows, stride, slope_stride, factor,
     TILE: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip
     """Squared errors of scalars or cross entropies of masks, added up, and how many count."""
@@ -95,13 +95,13 @@ def _numbers(
         x = tl.load(logits + row * stride, there, 0.0)
         if meaning == SCALAR:
             off = x - tl.load(numbers + row, there, 0.0)
-            loss, slope, counts = off * off, 2.0 * off, there.to(tl.float32)
+            loss, grad, counts = off * off, 2.0 * off, there.to(tl.float32)
         else:
             mark = tl.load(marks + row, there, _MASKED).to(tl.float32)
             loss = tl.maximum(x, 0.0) - x * mark + tl.log(1.0 + tl.exp(-tl.abs(x)))
-            slope, counts = tl.sigmoid(x) - mark, (mark != _MASKED).to(tl.float32)
+            grad, counts = tl.sigmoid(x) - mark, (mark != _MASKED).to(tl.float32)
         if LAST:
-            tl.store(slopes + row * slope_stride, factor * counts * slope, there)
+            tl.store(grads + row * slope_stride, factor * counts * grad, there)
         else:
             lost += tl.sum(counts * loss, 0)
             counted += tl.sum(counts, 0)
@@ -110,7 +110,7 @@ def _numbers(
 
 @triton.jit
 def _choices(
-    logits, slopes, marks, targets, place, rows, stride, slope_stride, width, between,
+    logits, grads, marks, targets, place, rows, stride, slope_stride, width, between,
     slope_between, factor,
     R: tl.constexpr, N: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip
@@ -132,9 +132,9 @@ def _choices(
         power = tl.exp(x)
         total = tl.sum(power, 1)
         if LAST:
-            slope = counts[:, None] * power / total[:, None] - chosen
+            grad = counts[:, None] * power / total[:, None] - chosen
             at = row * slope_stride + column * slope_between
-            tl.store(slopes + at, factor * slope, there)
+            tl.store(grads + at, factor * grad, there)
         else:
             score = tl.sum(tl.where(chosen > 0, x, 0.0), 1)
             lost += tl.sum(counts * tl.log(total) - score, 0)
@@ -166,16 +166,16 @@ def _pass(
     meaning, place = code % 4, code // 4
 
     # Each sample has rows of logits; pointers have stacks of their own among several (heads).
-    logits, slopes, rows, stride = decoded, d_decoded, n, C2
+    logits, grads, rows, stride = decoded, d_decoded, n, C2
     heads, head, between = 1, 0, 1
     if place == GRAPH:
-        logits, slopes, rows, stride = graph_values, d_graph_values, 1, Cg
+        logits, grads, rows, stride = graph_values, d_graph_values, 1, Cg
     elif place == EDGE:
-        logits, slopes, rows, stride = edge_values, d_edge_values, n * n, Ce
+        logits, grads, rows, stride = edge_values, d_edge_values, n * n, Ce
     elif place == POINTER:
-        logits, slopes, heads, stride = points, d_points, P, n
+        logits, grads, heads, stride = points, d_points, P, n
     elif place == EDGE_POINTER:
-        logits, slopes, heads, rows, stride = cube, d_cube, Q, n * n, n
+        logits, grads, heads, rows, stride = cube, d_cube, Q, n * n, n
     if place >= POINTER:
         head, column, width = column, 0, n
     size, slope_stride, slope_between = rows * stride, stride, 1
@@ -201,13 +201,13 @@ def _pass(
         weight = tl.load(weights + sample)
         if meaning <= MASK:
             loss, counts = _numbers(
-                logits + at, slopes + slope_at,
+                logits + at, grads + slope_at,
                 numbers + sample * of_numbers + truth_column, at_mark,
                 meaning, rows, stride, slope_stride, factor * weight, R * N, LAST,
             )  # fmt: skip
         else:
             loss, counts = _choices(
-                logits + at, slopes + slope_at, at_mark,
+                logits + at, grads + slope_at, at_mark,
                 targets + sample * of_targets + truth_column, place, rows,
                 stride, slope_stride, width, between, slope_between, factor * weight, R, N, LAST,
             )  # fmt: skip
@@ -244,7 +244,7 @@ class _MeanLosses(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, None, *ctx.run.slopes(scale)
+        return None, None, None, *ctx.run.grads(scale)
 
 
 class _Run:
@@ -264,19 +264,19 @@ class _Run:
         _mean[(losses.numel(),)](self.sums, losses, self.parts, CHUNK=_CHUNK, num_warps=4)
         return losses
 
-    def slopes(self, scale: Tensor) -> Logits:
-        """The last pass: slopes of all logits, those of each loss times its scale (features, S)."""
+    def grads(self, scale: Tensor) -> Logits:
+        """The last pass: grads of all logits, those of each loss times its scale (features, S)."""
         new = torch.empty_like if self.table.complete else torch.zeros_like
-        slopes = Logits(
+        grads = Logits(
             *(
                 None if x is None else new(x, memory_format=torch.contiguous_format)
                 for x in self.logits
             )
         )
-        self._pass(scale.contiguous(), slopes, last=True)
-        return slopes
+        self._pass(scale.contiguous(), grads, last=True)
+        return grads
 
-    def _pass(self, scale: Tensor, slopes: Logits, *, last: bool) -> None:
+    def _pass(self, scale: Tensor, grads: Logits, *, last: bool) -> None:
         table, logits, (K, S, B) = self.table, self.logits, self.weights.shape
         n = next((x.shape[-2] for x in logits[:-1] if x is not None), 1)
         columns = padded(max(n, table.widest))
@@ -285,9 +285,9 @@ class _Run:
         _pass[(self.parts, S, len(table.rows))](
             table.rows, self.weights, scale,
             *(any_tensor if x is None else x for x in logits), *self.truths,
-            *(any_tensor if x is None else x for x in slopes), self.sums,
+            *(any_tensor if x is None else x for x in grads), self.sums,
             K, B, n, _size(logits.points, 1), _size(logits.cubes, 1), _row(logits.decoded),
-            _row(slopes.decoded), _size(logits.edges), _size(logits.graph),
+            _row(grads.decoded), _size(logits.edges), _size(logits.graph),
             *(x.shape[-1] for x in self.truths), self.steps, R=rows, N=columns, CHUNK=_CHUNK,
             LAST=last, num_warps=max(1, min(4, rows * columns // 256)),
         )  # fmt: skip

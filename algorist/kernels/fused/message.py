@@ -142,16 +142,16 @@ def _message_backward(
     # Four channels a thread, as in all other tiles, though winners are small enough for eight.
     place = tl.max_contiguous(to[:, None] * H + channel, (1, 4))
     won = tl.load(winner + node * H + place, there, -1) == frm[:, None]
-    slope = tl.where(won, tl.load(d_messages + node * H + place, there, 0.0), 0.0)
+    grad = tl.where(won, tl.load(d_messages + node * H + place, there, 0.0), 0.0)
     rows = node * n * H
     place = pair * H + channel
-    tl.store(d_result + rows + place, slope, there)
+    tl.store(d_result + rows + place, grad, there)
     first += replica * H * H + channel[None, :] * in_stride
     second += replica * H * H + channel[:, None] * out_stride
     total = tl.zeros((R * N, H), tl.float32)
     for start in range(0, H, C):  # in chunks, as forward
         part = start + tl.arange(0, C)
-        hidden = dot(slope, tl.load(second + part[None, :] * in_stride), PRECISION)
+        hidden = dot(grad, tl.load(second + part[None, :] * in_stride), PRECISION)
         at_part = pair * H + part
         hidden = tl.where(tl.load(inner + rows + at_part, there, 0.0) > 0, hidden, 0.0)
         tl.store(d_hidden + rows + at_part, hidden, there)
@@ -196,7 +196,7 @@ def message_backward(
     *,
     precision: str,
 ) -> None:
-    """The slopes of all that the messages are made of, given those of the largest."""
+    """The grads of all that the messages are made of, given those of the largest."""
     S, B, n, h = d_messages.shape
     cut = tiles(n)
     _message_backward[(S * B, cut.blocks(n))](

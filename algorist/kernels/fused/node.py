@@ -83,7 +83,7 @@ def _unit(*columns: int) -> int:
 
 @triton.jit(do_not_specialize=_COUNTS)
 def _project_backward(
-    slopes, weight, partials, places, d_x, d_before, d_after,
+    grads, weight, partials, places, d_x, d_before, d_after,
     rows, B, n, F, C,
     H: tl.constexpr, UNIT: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
     DEEP: tl.constexpr, BLOCKS: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
@@ -117,7 +117,7 @@ def _project_backward(
             down += dot(total, weights, PRECISION)
             # All programs of these rows sum the same; one of them writes it down. None reads it.
             end = tl.where(tl.program_id(2) == 0, rows, 0)
-            tl.store(slopes + line * C + column, total, row[:, None] < end)
+            tl.store(grads + line * C + column, total, row[:, None] < end)
     for k in tl.range(0, C, DEEP, num_stages=STAGES):
         column = k + inner
         own = column < C
@@ -126,7 +126,7 @@ def _project_backward(
             first, stride = first // UNIT * UNIT, stride // UNIT * UNIT
             away = column - first
             own &= (away < 0) | (away >= (count - 1) * stride + H) | (away % stride >= H)
-        values = tl.load(slopes + line * C + column, there & own, 0.0)
+        values = tl.load(grads + line * C + column, there & own, 0.0)
         weights = tl.load(turned + column[:, None], known & own[:, None], 0.0)
         down += dot(values, weights, PRECISION)
     tl.store(d_x + line * F + channel, down, there & (channel < F))
@@ -138,24 +138,24 @@ def _project_backward(
 
 
 def project_backward(
-    slopes: Tensor,
+    grads: Tensor,
     weight: Tensor,
     partials: Sequence[Partial],
     d_parts: Sequence[Tensor],
     precision: str,
 ) -> None:
-    """The slopes of the parts, from those of what `project` made of them.
+    """The grads of the parts, from those of what `project` made of them.
 
-    What `partials` hold is summed, and written into its columns of `slopes` too.
+    What `partials` hold is summed, and written into its columns of `grads` too.
     """
     d_x, d_before, d_after = (*d_parts, None)[:3]
     S, B, n, h = d_before.shape
-    C, F = slopes.shape[-1], d_x.shape[-1]
+    C, F = grads.shape[-1], d_x.shape[-1]
     places = tuple((first, max(stride, h), len(x), x.shape[3]) for x, first, stride in partials)
     starts = [column for first, stride, *_ in places for column in (first, stride)]
     tall = 2 * _TALL if S * B * n >= MANY else _TALL
     _project_backward[S, triton.cdiv(B * n, tall), triton.cdiv(weight.shape[1], _WIDE)](
-        slopes, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
+        grads, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
         B * n, B, n, F, C,
         H=h, UNIT=_unit(C, *starts), TALL=tall, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4,
         STAGES=_STAGES, PRECISION=precision, num_warps=4, **following(S * B * n),
@@ -238,7 +238,7 @@ def renew(
 @triton.jit
 def _renew_backward(
     d_after, before, weight, scale, offset, gate, pre, opened, door_inner,
-    slopes, d_message, d_before, d_door, d_normal, d_value,
+    grads, d_message, d_before, d_door, d_normal, d_value,
     rows, C, keep_column, gate_column,
     H: tl.constexpr, SLOTS: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -283,13 +283,13 @@ def _renew_backward(
     if gate is not None:
         gates = tl.load(gate + (replica * H + channel)[None, :] * H + channel[:, None])
     down = tl.where(alive, down, 0.0)
-    tl.store(slopes + line * C + keep_column + channel, down, there)
+    tl.store(grads + line * C + keep_column + channel, down, there)
     down = dot(down, of_value, PRECISION)
     if gate is not None:
         of_gate = tl.load(turned + H)
         d_gate = dot(d_gate, gates, PRECISION)
         d_gate = tl.where(tl.load(door_inner + place, there, 0.0) > 0, d_gate, 0.0)
-        tl.store(slopes + line * C + gate_column + channel, d_gate, there)
+        tl.store(grads + line * C + gate_column + channel, d_gate, there)
         down += dot(d_gate, of_gate, PRECISION)
     tl.store(d_message + place, down, there)
 
@@ -299,7 +299,7 @@ def renew_backward(
     before: Tensor,
     maps: Update,
     kept: Sequence[Tensor | None],
-    slopes: Tensor,
+    grads: Tensor,
     columns: tuple[int, int | None],
     d_message: Tensor,
     d_before: Tensor | None,
@@ -307,10 +307,10 @@ def renew_backward(
     d_norm: Sequence[Tensor] | None,
     precision: str,
 ) -> None:
-    """The slopes of what `renew` reads, from the sum of the slots of d_after (slots, S, B, n, h).
+    """The grads of what `renew` reads, from the sum of the slots of d_after (slots, S, B, n, h).
 
-    They go into the columns keep and gate of `slopes`, d_message and, with a gate, d_before. For
-    the weights are d_door, before the gate's sigmoid, and d_norm, which sums up to the slopes of
+    They go into the columns keep and gate of `grads`, d_message and, with a gate, d_before. For
+    the weights are d_door, before the gate's sigmoid, and d_norm, which sums up to the grads of
     the norm's scale and offset.
     """
     slots, S, B, n, h = d_after.shape
@@ -318,8 +318,8 @@ def renew_backward(
     gate = maps.gate.weight if maps.gate else None
     _renew_backward[S, triton.cdiv(B * n, _ROWS)](
         d_after, before, maps.of_message, *(maps.norm or (None, None)), gate, *kept,
-        slopes, d_message, d_before, d_door, *(d_norm or (None, None)),
-        B * n, slopes.shape[-1], keep_column, gate_column,
+        grads, d_message, d_before, d_door, *(d_norm or (None, None)),
+        B * n, grads.shape[-1], keep_column, gate_column,
         H=h, SLOTS=slots, ROWS=_ROWS, PRECISION=precision, num_warps=8,
         **following(S * B * n),
     )  # fmt: skip
@@ -425,14 +425,14 @@ def _pool_backward(
     node_winner = tl.load(winners + place)[None, :]
     before_winner = tl.load(winners + place + H)[None, :]
     after_winner = tl.load(winners + place + 2 * H)[None, :]
-    slope = tl.load(d_out + sample * CG + value, value < CG, 0.0)[None, :]
+    grad = tl.load(d_out + sample * CG + value, value < CG, 0.0)[None, :]
     parts = weight + (replica * 3 * H + channel)[:, None] * CG + value
-    of_nodes = tl.sum(tl.load(parts, wanted, 0.0) * slope, 1)[None, :]
-    of_before = tl.sum(tl.load(parts + H * CG, wanted, 0.0) * slope, 1)[None, :]
-    of_after = tl.sum(tl.load(parts + 2 * H * CG, wanted, 0.0) * slope, 1)[None, :]
+    of_nodes = tl.sum(tl.load(parts, wanted, 0.0) * grad, 1)[None, :]
+    of_before = tl.sum(tl.load(parts + H * CG, wanted, 0.0) * grad, 1)[None, :]
+    of_after = tl.sum(tl.load(parts + 2 * H * CG, wanted, 0.0) * grad, 1)[None, :]
     at_graph = graph_weight + (replica * F + feature)[:, None] * CG + value
     of_graph = tl.load(at_graph, known[:, None] & wanted, 0.0)
-    of_graph = tl.sum(of_graph * slope, 1)[None, :]
+    of_graph = tl.sum(of_graph * grad, 1)[None, :]
     for start in range(0, n, ROWS):
         node = start + tl.arange(0, ROWS)[:, None]
         line, there = sample * n + node, node < n
@@ -457,7 +457,7 @@ def pool_backward(
     d_encoded: Tensor,
     precision: str,
 ) -> None:
-    """The slopes of what `pool` reads, from those of its result; d_encoded is of x @ encoder."""
+    """The grads of what `pool` reads, from those of its result; d_encoded is of x @ encoder."""
     S, B, n, h = d_before.shape
     F, Cg = graph_weight.shape[1:]
     _pool_backward[(S * B,)](

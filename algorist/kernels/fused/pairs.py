@@ -53,7 +53,7 @@ class OfPairs(ABC):
 
     @abstractmethod
     def backward(self, k: int) -> None:
-        """The slopes of what step k read."""
+        """The grads of what step k read."""
 
     @abstractmethod
     def gradients(self, wanted: Gradients) -> Pointing | EdgeValues:
@@ -67,15 +67,15 @@ class OfPairs(ABC):
         """Where the widened triplets are to be written, if at all."""
         return at_step(self.shared.wide, k) if self.first else None
 
-    def turn(self, slots: Slots, slopes: Tensor) -> None:
+    def turn(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
-        self.slopes = slopes
+        self.grads = grads
         self.d_raw, self.d_maxima = slots.take("raw"), slots.take_if("maxima")
         self.d_widen: Tensor | None = None
         if self.moments.maxima is not None:
             K, S, B, n, h = self.moments.before.shape
             weights = self.moments.maxima.shape[-1] + 1  # and the bias
-            self.d_widen = self.slopes.new_empty(K, S, B, self.blocks(n), weights, h)
+            self.d_widen = self.grads.new_empty(K, S, B, self.blocks(n), weights, h)
 
     def blocks(self, n: int) -> int:
         """Into how many blocks the way back cuts the pairs of n nodes."""
@@ -89,16 +89,16 @@ class OfPairs(ABC):
         """The maxima of step k, and these widened."""
         return at_step(self.moments.maxima, k), at_step(self.shared.wide, k)
 
-    def _slopes(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    def _grads(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
         return at_step(self.d_widen, k), self.d_raw[k], at_step(self.d_maxima, k)
 
     def _of_sums(
-        self, wanted: Gradients, slopes: Tensor, *, each: bool
+        self, wanted: Gradients, grads: Tensor, *, each: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """The gradients of what edges and triplets add to sums, from the slopes of these."""
+        """The gradients of what edges and triplets add to sums, from the grads of these."""
         raw = self.moments.raw
         wide = [self.shared.wide] if self.widen else []
-        product = wanted.want(slopes, raw, wide, each=each)
+        product = wanted.want(grads, raw, wide, each=each)
         edge, triplet = product[..., :-1, :].tensor_split((raw.shape[-1],), -2)
         return edge, triplet if wide else None
 
@@ -130,9 +130,9 @@ class Points(OfPairs):
             keep=self.shared.keep,
         )  # fmt: skip
 
-    def turn(self, slots: Slots, slopes: Tensor) -> None:
+    def turn(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
-        super().turn(slots, slopes)
+        super().turn(slots, grads)
         K, P, S, B, n, _, h = self.larger.shape
         self.d_score = self.larger.new_empty(K, P, S, B, self.blocks(n), h)
 
@@ -141,25 +141,25 @@ class Points(OfPairs):
         return points.blocks_of_pairs(n)
 
     def backward(self, k: int) -> None:
-        """The slopes of what nodes said in step k."""
+        """The grads of what nodes said in step k."""
         points.points_backward(
-            self.slopes[k], self.projection.out[k], self.column, self.maps, self.larger[k],
-            self.projection.slopes[k],
+            self.grads[k], self.projection.out[k], self.column, self.maps, self.larger[k],
+            self.projection.grads[k],
         )  # fmt: skip
 
     def prepare_backward(self, k: int) -> None:
-        """The slopes of what edges and triplets said in step k, in the place of what was scored."""
+        """The grads of what edges and triplets said in step k, in the place of what was scored."""
         points.pair_values_backward(
-            self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
+            self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
             *self._triplets(k), self.larger[k], self.d_score[k], self.larger[k],
-            *self._slopes(k), precision=self.precision,
+            *self._grads(k), precision=self.precision,
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> Pointing:
         """Of the maps."""
         edge, triplet = self._of_sums(wanted, self.larger, each=True)
         score = wanted.want(self.d_score, each=True)
-        bias = wanted.want(self.slopes.unsqueeze(-1), each=True)
+        bias = wanted.want(self.grads.unsqueeze(-1), each=True)
         return Pointing(edge, triplet, score=score.mT, bias=bias[..., 0])
 
 
@@ -177,15 +177,15 @@ class Edges(OfPairs):
         edges.edge_values(*self._read(k), *self.maps, self.widen, self.out[k], self._wide(k))
 
     def backward(self, k: int) -> None:
-        """The slopes of what step k read."""
+        """The grads of what step k read."""
         edges.edge_values_backward(
-            self.slopes[k], self.column, *self.maps, self.widen, *self._triplets(k),
-            self.projection.slopes[k], *self._slopes(k), precision=self.precision,
+            self.grads[k], self.column, *self.maps, self.widen, *self._triplets(k),
+            self.projection.grads[k], *self._grads(k), precision=self.precision,
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> EdgeValues:
         """Of the maps."""
-        return EdgeValues(*self._of_sums(wanted, self.slopes, each=False))
+        return EdgeValues(*self._of_sums(wanted, self.grads, each=False))
 
 
 class Cubes(OfPairs):
@@ -206,9 +206,9 @@ class Cubes(OfPairs):
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
 
-    def turn(self, slots: Slots, slopes: Tensor) -> None:
+    def turn(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
-        super().turn(slots, slopes)
+        super().turn(slots, grads)
         K, S, B, n, h = self.moments.before.shape
         Q = self.out.shape[1]
         self.d_target = self._partial(Q, self.column + h, 3 * h)
@@ -217,11 +217,11 @@ class Cubes(OfPairs):
         self.d_score = self.out.new_empty(K, Q, S, B, self.blocks(n), h)
 
     def backward(self, k: int) -> None:
-        """The slopes of what step k read."""
+        """The grads of what step k read."""
         edges.cube_backward(
-            self.slopes[k], self.projection.out[k], self.column, self.maps, self.widen,
-            *self._triplets(k), self.pairs[k], self.projection.slopes[k], self.d_target,
-            self.d_pointee, self.d_pair[k], self.d_score[k], *self._slopes(k),
+            self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
+            *self._triplets(k), self.pairs[k], self.projection.grads[k], self.d_target,
+            self.d_pointee, self.d_pair[k], self.d_score[k], *self._grads(k),
             precision=self.precision,
         )  # fmt: skip
 
@@ -229,7 +229,7 @@ class Cubes(OfPairs):
         """Of the maps."""
         edge, triplet = self._of_sums(wanted, self.d_pair, each=True)
         score = wanted.want(self.d_score, each=True)
-        bias = self.slopes.sum((0, 3, 4, 5, 6))
+        bias = self.grads.sum((0, 3, 4, 5, 6))
         return Pointing(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
 
 

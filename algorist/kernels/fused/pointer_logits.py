@@ -122,10 +122,10 @@ def _score_backward(
         down = tl.load(d_points + slot + sources[None, :] * n + targets[:, None], there, 0.0)
         both = down[:, :, None] * weight[None, None, :]
         value = tl.load(larger + slot * H + pair[:, :, None] * H + part, there[:, :, None], 0.0)
-        slope = tl.where(value > other[None, :, :], both, 0.0)
+        grad = tl.where(value > other[None, :, :], both, 0.0)
         of_target = (sample * n + targets)[:, None] * width + column + H + part
-        tl.store(d_decoded + of_target, tl.sum(slope, 1), (targets < n)[:, None])
-        d_source += tl.sum(both - slope, 0)
+        tl.store(d_decoded + of_target, tl.sum(grad, 1), (targets < n)[:, None])
+        d_source += tl.sum(both - grad, 0)
     tl.store(d_decoded + of_source, d_source, is_source)
 
 
@@ -153,15 +153,15 @@ def _pairs_backward(
         other = decoded + 2 * H * p + source[:, None] * width + part
         place = slot * n * n * H + pair[:, None] * H + part
         value = tl.load(larger + place, there[:, None], 0.0)
-        slope = tl.where(value > tl.load(other, there[:, None], 0.0), both, 0.0)
-        tl.store(d_excess + place, slope, there[:, None])
+        grad = tl.where(value > tl.load(other, there[:, None], 0.0), both, 0.0)
+        tl.store(d_excess + place, grad, there[:, None])
         tile = slot * tl.num_programs(1) + tl.program_id(1)
         tl.store(d_score + tile * H + part, tl.sum(down[:, None] * value, 0))
         weight = edge + pointer * F * H + number[None, :] * H + part[:, None]
-        d_numbers += dot(slope, tl.load(weight, (number < F)[None, :], 0.0), PRECISION)
+        d_numbers += dot(grad, tl.load(weight, (number < F)[None, :], 0.0), PRECISION)
         if T > 0:
             weight = tl.load(triplet + pointer * H * H + channel[None, :] * H + part[:, None])
-            d_third += dot(slope, weight, PRECISION)
+            d_third += dot(grad, weight, PRECISION)
     at = d_raw + sample * n * n * F + pair[:, None] * F + number
     tl.store(at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
@@ -170,9 +170,9 @@ def _pairs_backward(
         feature = tl.arange(0, TP)
         known = (feature < T)[None, :]
         weight = widen + sample // B * T * H + feature[None, :] * H + channel[:, None]
-        slope = dot(d_third, tl.load(weight, known, 0.0), PRECISION)
+        grad = dot(d_third, tl.load(weight, known, 0.0), PRECISION)
         at_maxima = sample * n * n * T + pair[:, None] * T + feature
-        tl.store(d_maxima + at_maxima, slope, there[:, None] & known)
+        tl.store(d_maxima + at_maxima, grad, there[:, None] & known)
         turned = maxima + sample * n * n * T + pair[None, :] * T + feature[:, None]
         numbers = tl.load(turned, there[None, :] & (feature < T)[:, None], 0.0)
         numbers = tl.where((feature == T)[:, None], 1.0, numbers)
@@ -230,7 +230,7 @@ def points_backward(
     larger: Tensor,  # (P, S, B, n, n, h), what was scored
     d_decoded: Tensor,  # (S, B, n, C), the columns of the pointers are written
 ) -> None:
-    """The slopes of the nodes' parts in `points`."""
+    """The grads of the nodes' parts in `points`."""
     P, S, B, n, _, h = larger.shape
     N = padded(n)
     C = min(h, 32 if N == 16 else 16)
@@ -250,14 +250,14 @@ def pair_values_backward(
     wide: Tensor | None,
     larger: Tensor,
     d_score: Tensor,  # (P, S, B, blocks, h), to be added up over samples and blocks
-    d_excess: Tensor,  # like `larger`, or in its place: the slopes of target + edge + triplets
+    d_excess: Tensor,  # like `larger`, or in its place: the grads of target + edge + triplets
     d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), of weights and bias, to be added up too
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)
     *,
     precision: str,
 ) -> None:
-    """The slopes of all that `pair_values` read, and of the scores' weights."""
+    """The grads of all that `pair_values` read, and of the scores' weights."""
     P, S, B, n, _, h = larger.shape
     F, T = d_raw.shape[-1], features(d_maxima)
     _pairs_backward[(S * B, blocks_of_pairs(n))](

@@ -31,17 +31,17 @@ class Pool:
         kept = (self.pooled[k], self.winners[k]) if len(self.pooled) else None
         node.pool(x, before, after, *self.maps, self.out[k], kept, self.precision)
 
-    def turn(self, slots: Slots, slopes: Tensor) -> None:
+    def turn(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
-        self.slopes = slopes
+        self.grads = grads
         self.slots = [slots.take(name) for name in self.adds]
         self.d_encoded = torch.empty_like(self.moments.before)
 
     def backward(self, k: int) -> None:
-        """The slopes of what step k read."""
+        """The grads of what step k read."""
         d_x, d_before, d_after = (slot[k] for slot in self.slots)
         node.pool_backward(
-            self.slopes[k], self.winners[k], *self.maps, d_x, d_before, d_after,
+            self.grads[k], self.winners[k], *self.maps, d_x, d_before, d_after,
             self.d_encoded[k], self.precision,
         )  # fmt: skip
 
@@ -50,6 +50,6 @@ class Pool:
         x = self.moments.x
         encoder = wanted.want(self.d_encoded, x)[:, :-1]
         # The numbers of the graph lie at each of its nodes.
-        both = wanted.want(self.slopes, x[:, :, :, 0], [self.pooled])[:, :-1]
+        both = wanted.want(self.grads, x[:, :, :, 0], [self.pooled])[:, :-1]
         graph, pooled = both.split((x.shape[-1], self.pooled.shape[-1]), 1)
         return Pooling(encoder=encoder, pooled=pooled, graph=graph)

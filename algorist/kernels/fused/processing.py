@@ -54,7 +54,7 @@ class Processing:
 
     @property
     def adds(self) -> list[str]:
-        """The moments whose slopes it contributes to, each as often as it does."""
+        """The moments whose grads it contributes to, each as often as it does."""
         gate = ["before"] if self.maps.update.gate else []
         triplets = ["raw"] if self.maps.triplet is not None else []
         return ["x", "before", "raw", *gate, *triplets]
@@ -115,30 +115,30 @@ class Processing:
             )
 
     def renew_backward(self, k: int) -> None:
-        """The slopes of the messages of step k, and of all that they are made of."""
-        maps, slopes = self.maps, self.state.slopes[k]
+        """The grads of the messages of step k, and of all that they are made of."""
+        maps, grads = self.maps, self.state.grads[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
         node.renew_backward(
-            self.d_after[k], self.moments.before[k], maps.update, self._renewed(k), slopes,
+            self.d_after[k], self.moments.before[k], maps.update, self._renewed(k), grads,
             self.columns, self.d_message, at_step(self.d_before, k),
             self.d_door[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
         message.message_backward(
             self.d_message, self.winner[k], self.built[k], self.inner[k], self.moments.raw[k],
-            maps.edge, maps.first.weight, maps.second, slopes, 0, self.d_sender[0], self.d_raw[k],
+            maps.edge, maps.first.weight, maps.second, grads, 0, self.d_sender[0], self.d_raw[k],
             self.d_edge[k], self.d_result[k], self.d_hidden[k], precision=self.precision,
         )  # fmt: skip
 
     def connect_triplets_backward(self, k: int) -> None:
-        """The slopes of what the triplets of step k are made of."""
+        """The grads of what the triplets of step k are made of."""
         if self.maps.triplet is not None:
             triplet.triplet_max_backward(
-                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet, self.state.slopes[k],
+                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet, self.state.grads[k],
                 self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
             )  # fmt: skip
 
     def project_backward(self, k: int) -> None:
-        """The slopes of the states and numbers that step k began with."""
+        """The grads of the states and numbers that step k began with."""
         self.state.backward(k)
 
     def gradients(self, wanted: Gradients) -> ProcessMaps:
@@ -147,7 +147,7 @@ class Processing:
         triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
         norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
         gate = affine(want(self.d_door, wide=[self.door_inner])) if maps.update.gate else None
-        heard = want(self.state.slopes, wide=[self.messages], column=self.keep_column)
+        heard = want(self.state.grads, wide=[self.messages], column=self.keep_column)
         return ProcessMaps(
             state=self.state.gradients(wanted),
             edge=want(self.d_edge.flatten(-2)).view_as(maps.edge),

@@ -36,14 +36,14 @@ class Projection:
 
     def turn(self, slots: Slots) -> None:
         """Make ready for the way back."""
-        self.slopes = torch.empty_like(self.out)
-        self.slopes[..., slice(*self.unread)] = 0.0
+        self.grads = torch.empty_like(self.out)
+        self.grads[..., slice(*self.unread)] = 0.0
         self.partials: list[node.Partial] = []
         names = ("x", "before", "after")[: len(self.inputs)]
         self.d_inputs = [slots.take(name) for name in names]
 
     def partial(self, count: int, column: int, stride: int, blocks: int) -> Tensor:
-        """Room for slopes of some columns that are not yet added up over blocks."""
+        """Room for grads of some columns that are not yet added up over blocks."""
         _, S, B, n, _ = self.out.shape
         h = self.inputs[1].shape[-1]
         room = self.out.new_empty(count, S, B, blocks, n, h)
@@ -51,11 +51,11 @@ class Projection:
         return room
 
     def backward(self, k: int) -> None:
-        """The slopes of the inputs of step k."""
-        slopes = [slot[k] for slot in self.d_inputs]
-        node.project_backward(self.slopes[k], self.weight, self.partials, slopes, self.precision)
+        """The grads of the inputs of step k."""
+        grads = [slot[k] for slot in self.d_inputs]
+        node.project_backward(self.grads[k], self.weight, self.partials, grads, self.precision)
 
     def gradients(self, wanted: Gradients) -> Tensor:
         """Of the map."""
         x, *states = self.inputs
-        return wanted.want(self.slopes, x, states)[:, :-1]
+        return wanted.want(self.grads, x, states)[:, :-1]

@@ -1,8 +1,8 @@
 """The scan of a window as one operation: a handful of kernels a step, forward and backward.
 
 What the steps read and leave lies in stacks, (K, S, B, ...): K steps, S replicas, B lanes. Backward
-walks through the steps once for the slopes; the gradients of all weights are then products over
-the stacks. Several parts contribute to the same slope: each has its slot, and the reader adds up.
+walks through the steps once for the grads; the gradients of all weights are then products over
+the stacks. Several parts contribute to the same grad: each has its slot, and the reader adds up.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class _Scan(torch.autograd.Function):
         return views
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         run, ctx.run = ctx.run, None
-        return None, None, *matching(ctx.maps, run.backward(iter(slopes)))
+        return None, None, *matching(ctx.maps, run.backward(iter(grads)))
 
 
 class _Run:
@@ -149,9 +149,9 @@ class _Run:
             self.outputs.prepare(0)
         self.outputs.forward(0, self.aside)
 
-    def backward(self, slopes: Iterator[Tensor]) -> Maps:
-        """The gradients of all maps, from the slopes of all predictions."""
-        of_hints, of_outputs = self.hints.read_slopes(slopes), self.outputs.read_slopes(slopes)
+    def backward(self, grads: Iterator[Tensor]) -> Maps:
+        """The gradients of all maps, from the grads of all predictions."""
+        of_hints, of_outputs = self.hints.read_grads(grads), self.outputs.read_grads(grads)
         at_ends = Slots(self.outputs.moments, Counter(self.outputs.adds))
         # Of the states after a step also what the next one reads; of all what the ends read.
         adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
@@ -183,10 +183,10 @@ class _Run:
         return gradients
 
     def _begin_backward(self, k: int, slots: Slots, d_after: Tensor) -> None:
-        reading, slopes = self.reading, self.hints.slopes.step(k - 1)
+        reading, grads = self.reading, self.hints.grads.step(k - 1)
         cubes = self.hints.logits.step(k - 1).cubes
         begin_backward(
             reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k], cubes,
-            slots.all["x"][k], slots.all["raw"][k], slots.all["before"][k], *slopes, d_after,
+            slots.all["x"][k], slots.all["raw"][k], slots.all["before"][k], *grads, d_after,
             reading.hard,
         )  # fmt: skip

@@ -64,7 +64,7 @@ def _log_sinkhorn(
 
 @triton.jit
 def _log_sinkhorn_backward(
-    slopes, result, taken,  # inputs
+    grads, result, taken,  # inputs
     d_scores,  # result
     n, steps, temperature, N: tl.constexpr,
 ):  # fmt: skip
@@ -72,17 +72,17 @@ def _log_sinkhorn_backward(
     row, column, there = _place(n, N)
     at = matrix * n * n + row * n + column
     x = tl.load(result + at, there, float("-inf"))
-    slope = tl.load(slopes + at, there, 0.0)
+    grad = tl.load(grads + at, there, 0.0)
     taken += (matrix + 1) * steps * 2 * n
     for _ in range(steps):
         taken -= 2 * n
         of_rows = tl.load(taken + row, row < n, 0.0)
         of_columns = tl.load(taken + n + column, column < n, 0.0)
-        slope -= tl.exp(x) * tl.sum(slope, 0, keep_dims=True)
+        grad -= tl.exp(x) * tl.sum(grad, 0, keep_dims=True)
         x += of_columns
-        slope -= tl.exp(x) * tl.sum(slope, 1, keep_dims=True)
+        grad -= tl.exp(x) * tl.sum(grad, 1, keep_dims=True)
         x += of_rows
-    tl.store(d_scores + at, slope / temperature, there)
+    tl.store(d_scores + at, grad / temperature, there)
 
 
 def log_sinkhorn(scores: Tensor, steps: int, temperature: float, noise: Tensor | None) -> Tensor:
@@ -112,11 +112,11 @@ class _LogSinkhorn(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grads: Tensor) -> tuple[Tensor | None, ...]:
         result, taken = ctx.saved_tensors
         d_scores, n = torch.empty_like(result), result.shape[-1]
         _log_sinkhorn_backward[(len(taken),)](
-            slopes.contiguous(), result, taken, d_scores, n, ctx.steps, ctx.temperature,
+            grads.contiguous(), result, taken, d_scores, n, ctx.steps, ctx.temperature,
             **_resources(n),
         )  # fmt: skip
         return d_scores, None, None, None

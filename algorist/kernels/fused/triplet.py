@@ -1,7 +1,7 @@
 """Triplet maxima: for all j and k, the largest over i of what the nodes (i, j, k) sum up to.
 
 Forward, a program takes one node of one sample; on the way back, some nodes that may have won. Both
-walk through what they need so that maxima and sums of slopes stay within a thread. Columns of the
+walk through what they need so that maxima and sums of grads stay within a thread. Columns of the
 nodes' projections are read and written in place.
 """
 
@@ -110,12 +110,12 @@ def _triplet_max_backward(
     for z in range(n):  # what each x won: over k for each j, over j for each k
         place = (y * n + z)[:, None] * T + t
         mine = tl.load(winner + place, there, -1)[None, :, :] == x[:, None, None]
-        slope = _added(d_maxima, place, there, size, SLOTS)
-        left += tl.where(mine, slope[None, :, :], 0.0)
+        grad = _added(d_maxima, place, there, size, SLOTS)
+        left += tl.where(mine, grad[None, :, :], 0.0)
         place = (z * n + y)[:, None] * T + t
         mine = tl.load(winner + place, there, -1)[None, :, :] == x[:, None, None]
-        slope = _added(d_maxima, place, there, size, SLOTS)
-        right += tl.where(mine, slope[None, :, :], 0.0)
+        grad = _added(d_maxima, place, there, size, SLOTS)
+        right += tl.where(mine, grad[None, :, :], 0.0)
     known = (x < n)[:, None] & (y < n)[None, :]
     pair = x[:, None] * n + y[None, :]
     third = _added(d_maxima, pair[:, :, None] * T + t, known[:, :, None], size, SLOTS)
@@ -147,7 +147,7 @@ def triplet_max_backward(
     d_edges: Tensor,  # (S, B, n, n, 3T)
     d_raw: Tensor,  # (S, B, n, n, F)
 ) -> None:
-    """The slopes of all that the maxima are made of."""
+    """The grads of all that the maxima are made of."""
     slots, S, B, n, _, T = d_maxima.shape
     N = padded(n)
     X = max(1, min(N, _WON // (N * T)))
