@@ -75,20 +75,20 @@ class Decoding:
             *(None if stack is None else next(grads).contiguous() for stack in self.predictions)
         )
 
-    def turn(self, slots: Slots, grads: Logits) -> None:
+    def begin_backward(self, slots: Slots, grads: Logits) -> None:
         """Make ready for the way back, with grads of all predictions.
 
         What the next step reads of a prediction is added to its grads in place: nobody else reads
         them any more.
         """
         if self.nodes:
-            self.nodes.turn(slots)
+            self.nodes.begin_backward(slots)
             if grads.decoded is not None:
                 self.nodes.grads[..., : self.node_values] = grads.decoded
             grads = grads._replace(decoded=self.nodes.grads)
         self.grads = grads
         for name, part in self.parts.items():
-            part.turn(slots, getattr(grads, name))
+            part.begin_backward(slots, getattr(grads, name))
 
     def backward(self, k: int, aside: Aside) -> None:
         """The grads of moment k; aside, those of what was prepared."""

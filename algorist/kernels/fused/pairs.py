@@ -67,7 +67,7 @@ class OfPairs(ABC):
         """Where the widened triplets are to be written, if at all."""
         return at_step(self.shared.wide, k) if self.first else None
 
-    def turn(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
         self.grads = grads
         self.d_raw, self.d_maxima = slots.take("raw"), slots.take_if("maxima")
@@ -130,9 +130,9 @@ class Points(OfPairs):
             keep=self.shared.keep,
         )  # fmt: skip
 
-    def turn(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
-        super().turn(slots, grads)
+        super().begin_backward(slots, grads)
         K, P, S, B, n, _, h = self.larger.shape
         self.d_score = self.larger.new_empty(K, P, S, B, self.blocks(n), h)
 
@@ -206,9 +206,9 @@ class Cubes(OfPairs):
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
 
-    def turn(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
-        super().turn(slots, grads)
+        super().begin_backward(slots, grads)
         K, S, B, n, h = self.moments.before.shape
         Q = self.out.shape[1]
         self.d_target = self._partial(Q, self.column + h, 3 * h)

@@ -31,7 +31,7 @@ class Pool:
         kept = (self.pooled[k], self.winners[k]) if len(self.pooled) else None
         node.pool(x, before, after, *self.maps, self.out[k], kept, self.precision)
 
-    def turn(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
         """Make ready for the way back."""
         self.grads = grads
         self.slots = [slots.take(name) for name in self.adds]

@@ -91,10 +91,10 @@ class Processing:
         """What renewal keeps for the way back."""
         return [at_step(stack, k) for stack in (self.pre, self.opened, self.door_inner)]
 
-    def turn(self, slots: Slots) -> None:
+    def begin_backward(self, slots: Slots) -> None:
         """Make ready for the way back."""
         n = self.moments.before.shape[-2]
-        self.state.turn(slots)
+        self.state.begin_backward(slots)
         blocks = tiles(n).blocks(n)
         self.d_sender = self.state.partial(1, self.sender_column, 0, blocks)
         self.d_message = torch.empty_like(self.messages[0])

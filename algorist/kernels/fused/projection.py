@@ -34,7 +34,7 @@ class Projection:
         """The values of step k."""
         node.project([x[k] for x in self.inputs], self.weight, self.out[k], self.precision)
 
-    def turn(self, slots: Slots) -> None:
+    def begin_backward(self, slots: Slots) -> None:
         """Make ready for the way back."""
         self.grads = torch.empty_like(self.out)
         self.grads[..., slice(*self.unread)] = 0.0

@@ -157,15 +157,15 @@ class _Run:
         adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
         slots = Slots(self.moments, adds)
         from_next = slots.take("after")
-        self.outputs.turn(at_ends, of_outputs)
+        self.outputs.begin_backward(at_ends, of_outputs)
         with self.aside.work():
             slots.clear_last()
             from_next[-1] = 0.0
         self.outputs.backward(0, self.aside)
         self.aside.join()
 
-        self.hints.turn(slots, of_hints)
-        self.process.turn(slots)
+        self.hints.begin_backward(slots, of_hints)
+        self.process.begin_backward(slots)
         slots.put_at(self.reading.ends, self.reading.end_weights, at_ends)
         for k in reversed(range(len(from_next))):
             self.hints.backward(k, self.aside)
