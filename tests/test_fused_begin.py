@@ -133,8 +133,8 @@ def check_values(step: Step, hard: bool) -> None:
 def check_slopes(step: Step, hard: bool) -> None:
     leaves = [value.requires_grad_() for value in (*step.logits.values(), step.after)]
     numbers = step.plain(hard)
-    slots = {name: random(SLOTS[name], *value.shape) for name, value in numbers.items()}
-    loss = sum((value * slots[name].sum(0)).sum() for name, value in numbers.items())
+    grad_buffers = {name: random(SLOTS[name], *value.shape) for name, value in numbers.items()}
+    loss = sum((value * grad_buffers[name].sum(0)).sum() for name, value in numbers.items())
     *expected, d_after = torch.autograd.grad(
         loss, leaves, allow_unused=True, materialize_grads=True
     )
@@ -145,7 +145,7 @@ def check_slopes(step: Step, hard: bool) -> None:
         cube = step.offered(step.logits)[LOGITS.index("cube")]
         begin_backward(
             step.table, numbers["x"].detach(), numbers["raw"].detach(), step.given, step.fresh,
-            cube, *slots.values(), *step.offered(grads), into, hard,
+            cube, *grad_buffers.values(), *step.offered(grads), into, hard,
         )  # fmt: skip
     torch.testing.assert_close(into, d_after, rtol=1e-5, atol=1e-6)
     for name, grad in zip(step.logits, expected, strict=True):

@@ -31,10 +31,10 @@ def test_moments_at_ends_are_those_of_their_steps_and_lanes(shapes):
 
 
 def test_slopes_of_ends_are_put_into_the_last_slot_where_they_lie():
-    E, slots = STEPS.shape[1], (1, 2, 3, 2, 4)
+    E, grad_buffers = STEPS.shape[1], (1, 2, 3, 2, 4)
     stacks = [
         torch.full((K, count, S, B, *shape), torch.nan, device=DEVICE)
-        for count, shape in zip(slots, SHAPES, strict=True)
+        for count, shape in zip(grad_buffers, SHAPES, strict=True)
     ]
     grads = [torch.randn(1, 2, S, E, *shape, device=DEVICE) for shape in SHAPES]
     grads[3] = None

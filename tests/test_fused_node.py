@@ -106,8 +106,8 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     assert_close(after, expected.detach())
     assert torch.equal(after, unkept)
 
-    slots = draw(3, S, B, n, H)
-    total = slots.sum(0)
+    grad_buffers = draw(3, S, B, n, H)
+    total = grad_buffers.sum(0)
     weights = [maps.of_message, *(maps.norm or ()), *(maps.gate or ())]
     inputs = (state, messages, *([before] if gated else []), *weights)
     d_state, d_messages, *rest = slopes_of(expected, total, *inputs)
@@ -115,7 +115,7 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     d_before, d_door = (blank(S, B, n, H) if gated else None for _ in range(2))
     d_norm = (blank(S, B, n, H), blank(S, B, n, H)) if normed else None
     node.renew_backward(
-        slots, before.detach(), maps, kept, grads, (keep, gate), d_message, d_before,
+        grad_buffers, before.detach(), maps, kept, grads, (keep, gate), d_message, d_before,
         d_door, d_norm, "ieee",
     )  # fmt: skip
     assert_close(grads, d_state)

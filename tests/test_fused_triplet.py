@@ -20,8 +20,8 @@ def seed():
 
 
 @by_shape
-@pytest.mark.parametrize("slots", [1, 3])
-def test_triplet_maxima_and_all_their_slopes(shape, slots):
+@pytest.mark.parametrize("grad_buffers", [1, 3])
+def test_triplet_maxima_and_all_their_slopes(shape, grad_buffers):
     S, B, n, F = shape
     state, raw, edge = draw(S, B, n, SPARE + 3 * T), draw(S, B, n, n, F), draw(S, F, 3 * T)
     maxima, winner = unwritten(S, B, n, n, T), unwritten(S, B, n, n, T, dtype=torch.int16)
@@ -30,7 +30,7 @@ def test_triplet_maxima_and_all_their_slopes(shape, slots):
     triplet.triplet_max(state, SPARE, raw, edge, maxima, winner)
     assert_close(maxima, expected.detach())
 
-    d_maxima = draw(slots, S, B, n, n, T)
+    d_maxima = draw(grad_buffers, S, B, n, n, T)
     d_state, d_raw = unwritten(*state.shape), unwritten(*raw.shape)
     d_edges = unwritten(S, B, n, n, 3 * T)
     triplet.triplet_max_backward(d_maxima, winner, edge, d_state, SPARE, d_edges, d_raw)

@@ -46,8 +46,8 @@ class Logits(NamedTuple):
         return Logits(*(at_step(stack, k) for stack in self))
 
 
-class Slots:
-    """Slopes of the moments: (K, slots, S, B, ...), a slot for each part that contributes."""
+class GradBuffers:
+    """Slopes of the moments: (K, grad_buffers, S, B, ...), a slot for each part that contributes."""
 
     def __init__(self, moments: Moments, parts: Counter[str]):
         self.all = {
@@ -67,11 +67,11 @@ class Slots:
         return self.take(name) if name in self.all else None
 
     def clear_last(self) -> None:
-        """Fill the last slots with zeros."""
+        """Fill the last grad_buffers with zeros."""
         clear(list(self.all.values()))
 
-    def put_at(self, ends: tuple[Tensor, Tensor], weights: Tensor, grads: Slots) -> None:
-        """Put the grads of ends into the last slots, which are clear."""
+    def put_at(self, ends: tuple[Tensor, Tensor], weights: Tensor, grads: GradBuffers) -> None:
+        """Put the grads of ends into the last grad_buffers, which are clear."""
         put(list(self.all.values()), [grads.all.get(name) for name in self.all], ends, weights)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from algorist.kernels.fused.buffers import Logits, Moments, Slots
+from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
@@ -75,20 +75,20 @@ class Decoding:
             *(None if stack is None else next(grads).contiguous() for stack in self.predictions)
         )
 
-    def begin_backward(self, slots: Slots, grads: Logits) -> None:
+    def begin_backward(self, grad_buffers: GradBuffers, grads: Logits) -> None:
         """Make ready for the way back, with grads of all predictions.
 
         What the next step reads of a prediction is added to its grads in place: nobody else reads
         them any more.
         """
         if self.nodes:
-            self.nodes.begin_backward(slots)
+            self.nodes.begin_backward(grad_buffers)
             if grads.decoded is not None:
                 self.nodes.grads[..., : self.node_values] = grads.decoded
             grads = grads._replace(decoded=self.nodes.grads)
         self.grads = grads
         for name, part in self.parts.items():
-            part.begin_backward(slots, getattr(grads, name))
+            part.begin_backward(grad_buffers, getattr(grads, name))
 
     def backward(self, k: int, aside: Aside) -> None:
         """The grads of moment k; aside, those of what was prepared."""

@@ -150,12 +150,12 @@ def _begin(
 
 
 @triton.jit
-def _added(slots, offset, there, size, count, SLOTS: tl.constexpr):
-    """The sum of the `count` slots, at most SLOTS, that lie `size` apart."""
-    total = tl.load(slots + offset, there, 0.0)
+def _added(grad_buffers, offset, there, size, count, SLOTS: tl.constexpr):
+    """The sum of the `count` grad_buffers, at most SLOTS, that lie `size` apart."""
+    total = tl.load(grad_buffers + offset, there, 0.0)
     count = tl.where(there, count, 0)
     for slot in tl.static_range(1, SLOTS):
-        total += tl.load(slots + slot * size + offset, slot < count, 0.0)
+        total += tl.load(grad_buffers + slot * size + offset, slot < count, 0.0)
     return total
 
 
@@ -190,22 +190,22 @@ def _begin_backward(
         kept = tl.where(tl.load(fresh + sample) == 0, n * h, 0)
         for first in range(0, n * h, TILE):
             offset = first + tl.arange(0, TILE)
-            slots = d_before + sample * n * h
-            grad = _added(slots, offset, offset < kept, nodes * h, before_slots, SLOTS)
+            grad_buffers = d_before + sample * n * h
+            grad = _added(grad_buffers, offset, offset < kept, nodes * h, before_slots, SLOTS)
             tl.store(d_after + sample * n * h + offset, grad, offset < n * h)
     elif tl.load(given + sample) == 0:
         place, meaning, column, index, width = _row(table, hint)
         if CUBE and place == EDGE_POINTER:
             skipped = (index * tl.num_programs(0) + sample) * n * n * n
-            slots = d_raw + sample * n * n * Fe + column
+            grad_buffers = d_raw + sample * n * n * Fe + column
             _edge_pointer_backward(
-                cube + skipped, slots, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
+                cube + skipped, grad_buffers, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
                 N, LAYERS, SLOTS,
             )  # fmt: skip
         else:
-            logits, numbers, slots, size, count = d_decoded, x, d_x, nodes * Fx, x_slots
+            logits, numbers, grad_buffers, size, count = d_decoded, x, d_x, nodes * Fx, x_slots
             if place >= EDGE:
-                numbers, slots, size, count = raw, d_raw, nodes * n * Fe, raw_slots
+                numbers, grad_buffers, size, count = raw, d_raw, nodes * n * Fe, raw_slots
             if place == GRAPH:
                 logits = d_graph_values
             elif place == EDGE:
@@ -221,7 +221,7 @@ def _begin_backward(
                 row = first + tl.arange(0, R)[:, None]
                 there = (row < rows) & (entry < entries)
                 offset = row * to_row + entry * to_entry
-                grad = _added(slots + to, offset, there, size, count, SLOTS)
+                grad = _added(grad_buffers + to, offset, there, size, count, SLOTS)
                 value = tl.load(numbers + to + offset, there, 0.0)
                 if meaning == CHOICE:
                     grad = value * (grad - tl.sum(value * grad, 1, keep_dims=True))
@@ -266,7 +266,7 @@ def begin_backward(
 ) -> None:  # fmt: skip
     """Add to the grads of all logits of the step before; write those of its states, `d_after`.
 
-    `d_x`, `d_raw` and `d_before` have a leading axis of slots, which are added up. `x` and `raw`
+    `d_x`, `d_raw` and `d_before` have a leading axis of grad_buffers, which are added up. `x` and `raw`
     are as the step read them; `grads` are those of `decoded`. Hard choices pass no grad on.
     """
     S, B, n, h = d_after.shape

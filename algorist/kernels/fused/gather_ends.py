@@ -41,17 +41,17 @@ def take(stacks: Sequence[Tensor], steps: Tensor, lanes: Tensor) -> list[Tensor]
 
 
 @triton.jit
-def _clear(starts, stacks, sizes, slots, lanes, BLOCK: tl.constexpr):
+def _clear(starts, stacks, sizes, grad_buffers, lanes, BLOCK: tl.constexpr):
     moment, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
     stack, size = own(stacks, starts, job), number(sizes, starts, job)
-    of, block = number(slots, starts, job), job - number(starts, starts, job)
+    of, block = number(grad_buffers, starts, job), job - number(starts, starts, job)
     place = block * BLOCK + tl.arange(0, BLOCK)
     row = (moment // lanes * of + of - 1) * lanes + moment % lanes
     tl.store(stack + row * size + place, tl.zeros((BLOCK,), tl.float32), place < size)
 
 
 def clear(stacks: Sequence[Tensor]) -> None:
-    """Fill the last slot of stacks (K, slots, S, B, ...) with zeros."""
+    """Fill the last slot of stacks (K, grad_buffers, S, B, ...) with zeros."""
     K, _, S, B = stacks[0].shape[:4]
     sizes = [x.shape[4:].numel() for x in stacks]
     starts, programs = started([triton.cdiv(size, _BLOCK) for size in sizes], _STACKS)
@@ -63,14 +63,14 @@ def clear(stacks: Sequence[Tensor]) -> None:
 
 @triton.jit(do_not_specialize=["S", "B", "E"])
 def _put(
-    starts, stacks, grads, sizes, slots, parts, steps, lanes, weights, S, B, E,
+    starts, stacks, grads, sizes, grad_buffers, parts, steps, lanes, weights, S, B, E,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     end, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if tl.load(weights + end) > 0:
         stack, grad = own(stacks, starts, job), own(grads, starts, job)
         size, block = number(sizes, starts, job), job - number(starts, starts, job)
-        of = number(slots, starts, job)
+        of = number(grad_buffers, starts, job)
         place = block * BLOCK + tl.arange(0, BLOCK)
         total = tl.zeros((BLOCK,), tl.float32)
         for part in range(number(parts, starts, job)):
@@ -87,9 +87,9 @@ def put(
     ends: tuple[Tensor, Tensor],
     weights: Tensor,
 ) -> None:
-    """Put the grads of ends into the last slot of stacks (K, slots, S, B, ...), which is clear.
+    """Put the grads of ends into the last slot of stacks (K, grad_buffers, S, B, ...), which is clear.
 
-    Slopes are (1, slots, S, E, ...), their slots are added up; None for none. Ends whose weight is
+    Slopes are (1, grad_buffers, S, E, ...), their grad_buffers are added up; None for none. Ends whose weight is
     zero have none; no two others lie at the same place.
     """
     (S, E), B = weights.shape, stacks[0].shape[3]

@@ -307,20 +307,20 @@ def renew_backward(
     d_norm: Sequence[Tensor] | None,
     precision: str,
 ) -> None:
-    """The grads of what `renew` reads, from the sum of the slots of d_after (slots, S, B, n, h).
+    """The grads of what `renew` reads, from the sum of the grad_buffers of d_after (grad_buffers, S, B, n, h).
 
     They go into the columns keep and gate of `grads`, d_message and, with a gate, d_before. For
     the weights are d_door, before the gate's sigmoid, and d_norm, which sums up to the grads of
     the norm's scale and offset.
     """
-    slots, S, B, n, h = d_after.shape
+    grad_buffers, S, B, n, h = d_after.shape
     keep_column, gate_column = columns
     gate = maps.gate.weight if maps.gate else None
     _renew_backward[S, triton.cdiv(B * n, _ROWS)](
         d_after, before, maps.of_message, *(maps.norm or (None, None)), gate, *kept,
         grads, d_message, d_before, d_door, *(d_norm or (None, None)),
         B * n, grads.shape[-1], keep_column, gate_column,
-        H=h, SLOTS=slots, ROWS=_ROWS, PRECISION=precision, num_warps=8,
+        H=h, SLOTS=grad_buffers, ROWS=_ROWS, PRECISION=precision, num_warps=8,
         **following(S * B * n),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused import edges, pointer_logits
-from algorist.kernels.fused.buffers import Moments, Slots, at_step
+from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.tiling import tiles
@@ -67,10 +67,10 @@ class OfPairs(ABC):
         """Where the widened triplets are to be written, if at all."""
         return at_step(self.shared.wide, k) if self.first else None
 
-    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
         """Make ready for the way back."""
         self.grads = grads
-        self.d_raw, self.d_maxima = slots.take("raw"), slots.take_if("maxima")
+        self.d_raw, self.d_maxima = grad_buffers.take("raw"), grad_buffers.take_if("maxima")
         self.d_widen: Tensor | None = None
         if self.moments.maxima is not None:
             K, S, B, n, h = self.moments.before.shape
@@ -130,9 +130,9 @@ class Points(OfPairs):
             keep=self.shared.keep,
         )  # fmt: skip
 
-    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
         """Make ready for the way back."""
-        super().begin_backward(slots, grads)
+        super().begin_backward(grad_buffers, grads)
         K, P, S, B, n, _, h = self.larger.shape
         self.d_score = self.larger.new_empty(K, P, S, B, self.blocks(n), h)
 
@@ -206,9 +206,9 @@ class Cubes(OfPairs):
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
 
-    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
         """Make ready for the way back."""
-        super().begin_backward(slots, grads)
+        super().begin_backward(grad_buffers, grads)
         K, S, B, n, h = self.moments.before.shape
         Q = self.out.shape[1]
         self.d_target = self._partial(Q, self.column + h, 3 * h)

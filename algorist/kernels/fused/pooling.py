@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import node
-from algorist.kernels.fused.buffers import Moments, Slots
+from algorist.kernels.fused.buffers import GradBuffers, Moments
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.maps import Pooling
 
@@ -31,15 +31,15 @@ class Pool:
         kept = (self.pooled[k], self.winners[k]) if len(self.pooled) else None
         node.pool(x, before, after, *self.maps, self.out[k], kept, self.precision)
 
-    def begin_backward(self, slots: Slots, grads: Tensor) -> None:
+    def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
         """Make ready for the way back."""
         self.grads = grads
-        self.slots = [slots.take(name) for name in self.adds]
+        self.grad_buffers = [grad_buffers.take(name) for name in self.adds]
         self.d_encoded = torch.empty_like(self.moments.before)
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
-        d_x, d_before, d_after = (slot[k] for slot in self.slots)
+        d_x, d_before, d_after = (slot[k] for slot in self.grad_buffers)
         node.pool_backward(
             self.grads[k], self.winners[k], *self.maps, d_x, d_before, d_after,
             self.d_encoded[k], self.precision,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import message, node, triplet
-from algorist.kernels.fused.buffers import Moments, Slots, at_step
+from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.tiling import tiles
@@ -91,10 +91,10 @@ class Processing:
         """What renewal keeps for the way back."""
         return [at_step(stack, k) for stack in (self.pre, self.opened, self.door_inner)]
 
-    def begin_backward(self, slots: Slots) -> None:
+    def begin_backward(self, grad_buffers: GradBuffers) -> None:
         """Make ready for the way back."""
         n = self.moments.before.shape[-2]
-        self.state.begin_backward(slots)
+        self.state.begin_backward(grad_buffers)
         blocks = tiles(n).blocks(n)
         self.d_sender = self.state.partial(1, self.sender_column, 0, blocks)
         self.d_message = torch.empty_like(self.messages[0])
@@ -105,11 +105,14 @@ class Processing:
         self.d_door, self.d_scale, self.d_offset = (
             torch.empty_like(self.messages) for _ in range(3)
         )
-        self.d_raw = slots.take("raw")
-        self.d_before = slots.take("before") if self.maps.update.gate else None
-        self.d_after = slots.all["after"]
+        self.d_raw = grad_buffers.take("raw")
+        self.d_before = grad_buffers.take("before") if self.maps.update.gate else None
+        self.d_after = grad_buffers.all["after"]
         if self.maps.triplet is not None:
-            self.d_maxima, self.d_raw_of_triplets = slots.all["maxima"], slots.take("raw")
+            self.d_maxima, self.d_raw_of_triplets = (
+                grad_buffers.all["maxima"],
+                grad_buffers.take("raw"),
+            )
             self.d_edges = self.d_maxima.new_empty(
                 *self.moments.raw.shape[:-1], self.maps.triplet.shape[-1]
             )

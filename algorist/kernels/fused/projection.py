@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import node
-from algorist.kernels.fused.buffers import Slots
+from algorist.kernels.fused.buffers import GradBuffers
 from algorist.kernels.fused.gradients import Gradients
 
 
@@ -34,13 +34,13 @@ class Projection:
         """The values of step k."""
         node.project([x[k] for x in self.inputs], self.weight, self.out[k], self.precision)
 
-    def begin_backward(self, slots: Slots) -> None:
+    def begin_backward(self, grad_buffers: GradBuffers) -> None:
         """Make ready for the way back."""
         self.grads = torch.empty_like(self.out)
         self.grads[..., slice(*self.unread)] = 0.0
         self.partials: list[node.Partial] = []
         names = ("x", "before", "after")[: len(self.inputs)]
-        self.d_inputs = [slots.take(name) for name in names]
+        self.d_inputs = [grad_buffers.take(name) for name in names]
 
     def partial(self, count: int, column: int, stride: int, blocks: int) -> Tensor:
         """Room for grads of some columns that are not yet added up over blocks."""

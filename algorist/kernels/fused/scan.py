@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from algorist.kernels.fused.buffers import Logits, Moments, Slots
+from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
 from algorist.kernels.fused.decoding import Decoding
 from algorist.kernels.fused.feedback import begin, begin_backward
 from algorist.kernels.fused.gradients import Gradients
@@ -152,21 +152,21 @@ class _Run:
     def backward(self, grads: Iterator[Tensor]) -> Maps:
         """The gradients of all maps, from the grads of all predictions."""
         of_hints, of_outputs = self.hints.read_grads(grads), self.outputs.read_grads(grads)
-        at_ends = Slots(self.outputs.moments, Counter(self.outputs.adds))
+        at_ends = GradBuffers(self.outputs.moments, Counter(self.outputs.adds))
         # Of the states after a step also what the next one reads; of all what the ends read.
         adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
-        slots = Slots(self.moments, adds)
-        from_next = slots.take("after")
+        grad_buffers = GradBuffers(self.moments, adds)
+        from_next = grad_buffers.take("after")
         self.outputs.begin_backward(at_ends, of_outputs)
         with self.aside.work():
-            slots.clear_last()
+            grad_buffers.clear_last()
             from_next[-1] = 0.0
         self.outputs.backward(0, self.aside)
         self.aside.join()
 
-        self.hints.begin_backward(slots, of_hints)
-        self.process.begin_backward(slots)
-        slots.put_at(self.reading.ends, self.reading.end_weights, at_ends)
+        self.hints.begin_backward(grad_buffers, of_hints)
+        self.process.begin_backward(grad_buffers)
+        grad_buffers.put_at(self.reading.ends, self.reading.end_weights, at_ends)
         for k in reversed(range(len(from_next))):
             self.hints.backward(k, self.aside)
             with self.aside.work():
@@ -175,18 +175,18 @@ class _Run:
             self.aside.join()
             self.process.project_backward(k)
             if k:
-                self._begin_backward(k, slots, from_next[k - 1])
+                self._begin_backward(k, grad_buffers, from_next[k - 1])
         wanted = Gradients(self.reading.precision)
         parts = (self.process, self.hints, self.outputs)
         gradients = tuple(part.gradients(wanted) for part in parts)
         wanted.make()
         return gradients
 
-    def _begin_backward(self, k: int, slots: Slots, d_after: Tensor) -> None:
+    def _begin_backward(self, k: int, grad_buffers: GradBuffers, d_after: Tensor) -> None:
         reading, grads = self.reading, self.hints.grads.step(k - 1)
         cubes = self.hints.logits.step(k - 1).cubes
         begin_backward(
             reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k], cubes,
-            slots.all["x"][k], slots.all["raw"][k], slots.all["before"][k], *grads, d_after,
+            grad_buffers.all["x"][k], grad_buffers.all["raw"][k], grad_buffers.all["before"][k], *grads, d_after,
             reading.hard,
         )  # fmt: skip

@@ -87,11 +87,11 @@ def triplet_max(
 
 
 @triton.jit
-def _added(slots, place, there, size, SLOTS: tl.constexpr):
-    """The sum of some slots, which lie `size` apart."""
-    total = tl.load(slots + place, there, 0.0)
+def _added(grad_buffers, place, there, size, SLOTS: tl.constexpr):
+    """The sum of some grad_buffers, which lie `size` apart."""
+    total = tl.load(grad_buffers + place, there, 0.0)
     for slot in tl.static_range(1, SLOTS):
-        total += tl.load(slots + slot * size + place, there, 0.0)
+        total += tl.load(grad_buffers + slot * size + place, there, 0.0)
     return total
 
 
@@ -139,7 +139,7 @@ def _triplet_max_backward(
 
 
 def triplet_max_backward(
-    d_maxima: Tensor,  # (slots, S, B, n, n, T), which are added up
+    d_maxima: Tensor,  # (grad_buffers, S, B, n, n, T), which are added up
     winner: Tensor,
     edge: Tensor,
     d_state: Tensor,  # (S, B, n, columns), of which those of i, j and k are written
@@ -148,11 +148,11 @@ def triplet_max_backward(
     d_raw: Tensor,  # (S, B, n, n, F)
 ) -> None:
     """The grads of all that the maxima are made of."""
-    slots, S, B, n, _, T = d_maxima.shape
+    grad_buffers, S, B, n, _, T = d_maxima.shape
     N = padded(n)
     X = max(1, min(N, _WON // (N * T)))
     _triplet_max_backward[(S * B, triton.cdiv(n, X))](
         d_maxima, winner, edge, d_state, d_edges, d_raw, d_maxima.stride(0), B, n,
         COLUMN=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], T=T, N=N, X=X,
-        SLOTS=slots, num_warps=4,
+        SLOTS=grad_buffers, num_warps=4,
     )  # fmt: skip
