@@ -12,7 +12,7 @@ from algorist.kernels.fused import losses as fused
 from algorist.kernels.fused.buffers import Logits
 from algorist.kernels.fused.feature_codes import Code
 from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
-from algorist.kernels.fused.targets import Truths
+from algorist.kernels.fused.targets import Targets
 from algorist.model import objective
 from algorist.model.scan import Rollout
 from algorist.model.values import Values
@@ -27,7 +27,7 @@ MORE = 5
 
 
 def hint(code: Code, column: int, width: int = 1) -> Predicted:
-    """A hint whose truths have no place yet."""
+    """A hint whose targets have no place yet."""
     return Predicted(code, column, truth=-1, width=width)
 
 
@@ -51,10 +51,10 @@ EVERY_KIND = {
 
 @dataclass
 class Problem:
-    """Predictions and truths of some hints, as the objective and as the kernels take them."""
+    """Predictions and targets of some hints, as the objective and as the kernels take them."""
 
     hints: dict
-    truths: dict[str, Tensor]  # moments 0 to K
+    targets: dict[str, Tensor]  # moments 0 to K
     follows: Tensor
     logits: Logits
 
@@ -68,7 +68,7 @@ class Problem:
         leaves = self.leaves()
         views = {name: view(leaves, hint) for name, (_, hint) in self.hints.items()}
         empty = torch.empty(0)
-        window = Window({}, self.truths, {}, self.follows, (empty, empty), empty)
+        window = Window({}, self.targets, {}, self.follows, (empty, empty), empty)
         parts = objective.losses(self.spec, Rollout(views, {}, None), window)
         return slopes_of(torch.stack(list(parts.values())), leaves, 1.0)
 
@@ -83,13 +83,13 @@ class Problem:
             decoded=None if leaves.decoded is None else leaves.decoded[..., :-MORE]
         )
         table = loss_table(hints, DEVICE)
-        truths = Truths(*(part[1:].to(DEVICE) for part in values.parts))
-        return slopes_of(mean_losses(table, views, truths, self.follows), leaves, scale)
+        targets = Targets(*(part[1:].to(DEVICE) for part in values.parts))
+        return slopes_of(mean_losses(table, views, targets, self.follows), leaves, scale)
 
     def values(self) -> Values:
-        """The truths side by side, as windows hold them."""
+        """The targets side by side, as windows hold them."""
         K, S, B = self.follows.shape
-        replicas = [{k: x[:, s].cpu().numpy() for k, x in self.truths.items()} for s in range(S)]
+        replicas = [{k: x[:, s].cpu().numpy() for k, x in self.targets.items()} for s in range(S)]
         return Values.of(self.spec.hints, replicas, (K + 1, S, B))
 
     def leaves(self) -> Logits:
@@ -137,7 +137,7 @@ def draw_truth(kind, shape, n, generator) -> Tensor:
 def problem(K, S, B, n, names=tuple(EVERY_KIND), seed=0, spread=3.0) -> Problem:
     generator = torch.Generator().manual_seed(seed)
     hints = {name: EVERY_KIND[name] for name in names}
-    truths = {
+    targets = {
         name: draw_truth(kind, (K + 1, S, B), n, generator).to(DEVICE)
         for name, (kind, _) in hints.items()
     }
@@ -148,7 +148,7 @@ def problem(K, S, B, n, names=tuple(EVERY_KIND), seed=0, spread=3.0) -> Problem:
         (K, S, B, 5),
     )  # fmt: skip
     logits = (spread * torch.randn(shape, generator=generator) for shape in shapes)
-    return Problem(hints, truths, follows.to(DEVICE), Logits(*(x.to(DEVICE) for x in logits)))
+    return Problem(hints, targets, follows.to(DEVICE), Logits(*(x.to(DEVICE) for x in logits)))
 
 
 def assert_agree(made: Problem, atol: float = 1e-7):
@@ -191,7 +191,7 @@ def test_more_classes_than_nodes():
     kind = node.categorical(19)
     made.hints = {"classes": (kind, hint(Code.NODE_CLASSES, 0, 19))}
     generator = torch.Generator().manual_seed(1)
-    made.truths = {"classes": draw_truth(kind, (3, 1, 2), 4, generator).to(DEVICE)}
+    made.targets = {"classes": draw_truth(kind, (3, 1, 2), 4, generator).to(DEVICE)}
     decoded = torch.randn(2, 1, 2, 4, 19 + MORE, generator=generator)
     made.logits = Logits(decoded=decoded.to(DEVICE))
     assert_agree(made)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
-from algorist.kernels.fused.targets import Truths, code, write
+from algorist.kernels.fused.targets import Targets, code, write
 from algorist.model.encoding import dense
 from algorist.model.kinds import TABLE, raw_numbers, raw_width, row
 from algorist.model.values import Values
@@ -32,10 +32,10 @@ def drawn(feature: Feature, *shape: int) -> Tensor:
     return torch.randint(low, high, shape)
 
 
-def in_plain_words(truths: dict[str, Tensor], n: int) -> tuple[Tensor, Tensor]:
+def in_plain_words(targets: dict[str, Tensor], n: int) -> tuple[Tensor, Tensor]:
     """What nodes and graph, and what edges read, of the features in their order."""
     numbers = {Location.NODE: [], Location.EDGE: []}
-    values = dense(FEATURES, truths, n)
+    values = dense(FEATURES, targets, n)
     for feature in FEATURES:
         value = raw_numbers(feature, values[feature.name])
         lands = row(feature).form.lands
@@ -57,34 +57,34 @@ def table(values: Values) -> Tensor:
 def written(values: Values, like: tuple[Tensor, Tensor], given: Tensor | None) -> list[Tensor]:
     """What the kernel makes of values, and 7 where it writes nothing."""
     x, raw = (torch.full_like(numbers, 7.0) for numbers in like)
-    truths = Truths(*(part.to(DEVICE) for part in values.parts))
-    write(table(values), truths, x, raw, given)
+    targets = Targets(*(part.to(DEVICE) for part in values.parts))
+    write(table(values), targets, x, raw, given)
     return [x, raw]
 
 
 def made(n: int, *lanes: int) -> tuple[dict[str, Tensor], Values]:
     torch.manual_seed(n)
-    truths = {f.name: drawn(f, *lanes, n) for f in FEATURES}
+    targets = {f.name: drawn(f, *lanes, n) for f in FEATURES}
     replicas = [
-        {name: x.select(len(lanes) - 2, s).numpy() for name, x in truths.items()}
+        {name: x.select(len(lanes) - 2, s).numpy() for name, x in targets.items()}
         for s in range(lanes[-2])
     ]
-    return truths, Values.of(FEATURES, replicas, lanes)
+    return targets, Values.of(FEATURES, replicas, lanes)
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_every_kind_of_feature_is_written_where_it_is_given(n):
     K, S, B = (2, 2, 3) if n < 16 else (1, 1, 2)
-    truths, values = made(n, K + 1, S, B)
+    targets, values = made(n, K + 1, S, B)
     given = (torch.arange(K * S * B).view(K, S, B) % 2 == 0).to(DEVICE)
-    expected = in_plain_words({name: truth[:-1] for name, truth in truths.items()}, n)
+    expected = in_plain_words({name: truth[:-1] for name, truth in targets.items()}, n)
     for got, true in zip(written(values, expected, given), expected, strict=True):
         torch.testing.assert_close(got, torch.where(expanded(given, true), true, 7.0))
 
 
 def test_values_without_steps_are_written_at_every_step():
-    truths, values = made(4, 2, 3)
-    at_step = in_plain_words(truths, 4)
+    targets, values = made(4, 2, 3)
+    at_step = in_plain_words(targets, 4)
     expected = tuple(numbers.expand(3, *numbers.shape).contiguous() for numbers in at_step)
     for got, true in zip(written(values, expected, None), expected, strict=True):
         torch.testing.assert_close(got, true)

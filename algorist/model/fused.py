@@ -128,7 +128,7 @@ class Tables:
         return limits
 
 
-def _predicted(layout: Layout, truths: Values) -> dict[str, Predicted]:
+def _predicted(layout: Layout, targets: Values) -> dict[str, Predicted]:
     """What the kernel of losses must know of features; of permutations it knows nothing."""
     from algorist.kernels.fused.feature_codes import CODES
     from algorist.kernels.fused.losses import Predicted
@@ -137,7 +137,7 @@ def _predicted(layout: Layout, truths: Values) -> dict[str, Predicted]:
         f.name: Predicted(
             code=CODES[f.location, f.kind],
             column=layout.place(f),
-            truth=truths.places[f.name].start,
+            truth=targets.places[f.name].start,
             width=width(f),
         )
         for f in layout.features
@@ -208,17 +208,17 @@ class FusedScan:
     def _losses(self, hints: Logits, outputs: Logits, window: Window) -> dict[str, Tensor]:
         """The losses of all hints at once, and those of all outputs that kernels know."""
         from algorist.kernels.fused.losses import mean_losses
-        from algorist.kernels.fused.targets import Truths
+        from algorist.kernels.fused.targets import Targets
 
         tables, names = self.tables, [feature.name for feature in self.maps.hints.features]
         losses: list[Tensor] = []
         if names:
-            truths = Truths(*(part[1:] for part in window.hints.parts))
-            losses += mean_losses(tables.hint_losses, hints, truths, window.follows).unbind(0)
+            targets = Targets(*(part[1:] for part in window.hints.parts))
+            losses += mean_losses(tables.hint_losses, hints, targets, window.follows).unbind(0)
         if tables.outputs:
-            truths = Truths(*(part.unsqueeze(0) for part in window.outputs.parts))
+            targets = Targets(*(part.unsqueeze(0) for part in window.outputs.parts))
             weights = window.end_weights.unsqueeze(0)
-            losses += mean_losses(tables.output_losses, outputs, truths, weights).unbind(0)
+            losses += mean_losses(tables.output_losses, outputs, targets, weights).unbind(0)
         return dict(zip((*names, *tables.outputs), losses, strict=True))
 
     def _beginnings(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
@@ -235,14 +235,14 @@ class FusedScan:
 
     def _true_numbers(self, given: Tensor) -> tuple[Tensor, Tensor]:
         """The inputs at every step, true hints where they are given, and ones at the end of x."""
-        from algorist.kernels.fused.targets import Truths, write
+        from algorist.kernels.fused.targets import Targets, write
 
         window, columns = self.window, self.columns
         shape = (*window.follows.shape, self.n)
         x = window.follows.new_ones(*shape, columns.of_x + 1)
         raw = window.follows.new_empty(*shape, self.n, columns.of_edges)
-        write(self.tables.inputs, Truths(*window.inputs.parts), x, raw, None)
-        write(self.tables.true_hints, Truths(*window.hints.parts), x, raw, given)
+        write(self.tables.inputs, Targets(*window.inputs.parts), x, raw, None)
+        write(self.tables.true_hints, Targets(*window.hints.parts), x, raw, given)
         return x, raw
 
     def _previous(self, carry: Carry) -> Previous:

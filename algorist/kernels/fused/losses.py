@@ -26,7 +26,7 @@ from algorist.kernels.fused.feature_codes import (
     SCALAR,
     Code,
 )
-from algorist.kernels.fused.targets import Truths
+from algorist.kernels.fused.targets import Targets
 from algorist.kernels.fused.tiling import padded
 from algorist.spec import MASKED
 
@@ -47,7 +47,7 @@ class Predicted(NamedTuple):
     column: int
     """In its logits; of pointers, which of the pointers it is."""
     truth: int
-    """The first column among the truths of its type."""
+    """The first column among the targets of its type."""
     width: int = 1
     """The number of classes."""
 
@@ -56,7 +56,7 @@ class Table(NamedTuple):
     """What the kernel looks up: made once for an algorithm and a number of nodes."""
 
     rows: Tensor
-    """(features, 4), int32: code, column in the logits, width, column in the truths."""
+    """(features, 4), int32: code, column in the logits, width, column in the targets."""
     widest: int
     """The most classes that a feature has."""
     complete: bool
@@ -142,7 +142,7 @@ def _choices(
     return lost, counted
 
 
-# No size of an algorithm's features, and no place of its truths, may lead to another compilation.
+# No size of an algorithm's features, and no place of its targets, may lead to another compilation.
 _ANY = (
     "numbers", "marks", "targets", "K", "B", "n", "P", "Q", "C2", "D2", "Ce", "Cg",
     "of_numbers", "of_marks", "of_targets", "steps",
@@ -226,20 +226,20 @@ def _mean(sums, losses, parts, CHUNK: tl.constexpr):
     tl.store(losses + which, _sum(sums, parts, CHUNK) / counted)
 
 
-def mean_losses(table: Table, logits: Logits, truths: Truths, weights: Tensor) -> Tensor:
+def mean_losses(table: Table, logits: Logits, targets: Targets, weights: Tensor) -> Tensor:
     """The loss of each feature of a window, (features, S): the mean over all that counts.
 
-    Truths are of K steps and B lanes; `weights` (K, S, B) says how much each of them counts.
+    Targets are of K steps and B lanes; `weights` (K, S, B) says how much each of them counts.
     """
-    return _MeanLosses.apply(table, truths, weights, *logits)
+    return _MeanLosses.apply(table, targets, weights, *logits)
 
 
 class _MeanLosses(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, table: Table, truths: Truths, weights: Tensor, *logits: Tensor | None
+        ctx: Any, table: Table, targets: Targets, weights: Tensor, *logits: Tensor | None
     ) -> Tensor:
-        ctx.run = _Run(table, truths, weights, Logits(*logits))
+        ctx.run = _Run(table, targets, weights, Logits(*logits))
         return ctx.run.losses()
 
     @staticmethod
@@ -250,8 +250,8 @@ class _MeanLosses(torch.autograd.Function):
 class _Run:
     """Both passes over a window."""
 
-    def __init__(self, table: Table, truths: Truths, weights: Tensor, logits: Logits):
-        self.table, self.truths, self.weights, self.logits = table, truths, weights, logits
+    def __init__(self, table: Table, targets: Targets, weights: Tensor, logits: Logits):
+        self.table, self.targets, self.weights, self.logits = table, targets, weights, logits
         K, S, B = weights.shape
         self.steps = triton.cdiv(K, max(1, _PARTS // B))
         self.parts = triton.cdiv(K, self.steps) * B
@@ -284,11 +284,11 @@ class _Run:
         any_tensor = self.weights
         _pass[(self.parts, S, len(table.rows))](
             table.rows, self.weights, scale,
-            *(any_tensor if x is None else x for x in logits), *self.truths,
+            *(any_tensor if x is None else x for x in logits), *self.targets,
             *(any_tensor if x is None else x for x in grads), self.sums,
             K, B, n, _size(logits.points, 1), _size(logits.cubes, 1), _row(logits.decoded),
             _row(grads.decoded), _size(logits.edges), _size(logits.graph),
-            *(x.shape[-1] for x in self.truths), self.steps, R=rows, N=columns, CHUNK=_CHUNK,
+            *(x.shape[-1] for x in self.targets), self.steps, R=rows, N=columns, CHUNK=_CHUNK,
             LAST=last, num_warps=max(1, min(4, rows * columns // 256)),
         )  # fmt: skip
 

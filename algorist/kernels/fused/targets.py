@@ -31,7 +31,7 @@ _TILE = 512
 _ARGUMENTS = range(15)
 
 
-class Truths(NamedTuple):
+class Targets(NamedTuple):
     """True values side by side: one tensor (..., S, B, columns) for each type."""
 
     numbers: Tensor  # float32: scalars
@@ -104,18 +104,18 @@ def _write(
                 tl.store(result + target, value, there)
 
 
-def write(table: Tensor, truths: Truths, x: Tensor, raw: Tensor, given: Tensor | None) -> None:
-    """Write truths into `x` (K, S, B, n, Fx) and `raw` (K, S, B, n, n, Fe).
+def write(table: Tensor, targets: Targets, x: Tensor, raw: Tensor, given: Tensor | None) -> None:
+    """Write targets into `x` (K, S, B, n, Fx) and `raw` (K, S, B, n, n, Fe).
 
     `table` (features, 4), int32, has for each feature: its code, its (first) column in `x` or
-    `raw`, its width (the number of classes, else 1), its first column among the truths of its type.
-    The truths are those of at least K steps, or of one for them all. `given` (K, S, B) says where
+    `raw`, its width (the number of classes, else 1), its first column among the targets of its type.
+    The targets are those of at least K steps, or of one for them all. `given` (K, S, B) says where
     they are written, None everywhere.
     """
     *lanes, n, columns = x.shape
-    samples = truths.numbers.shape[:-1].numel()
+    samples = targets.numbers.shape[:-1].numel()
     _write[(math.prod(lanes),)](
-        table, table if given is None else given, *truths, x, raw,
-        len(table), samples, n, columns, raw.shape[-1], *(part.shape[-1] for part in truths),
+        table, table if given is None else given, *targets, x, raw,
+        len(table), samples, n, columns, raw.shape[-1], *(part.shape[-1] for part in targets),
         ALL=given is None, TILE=_TILE,
     )  # fmt: skip
