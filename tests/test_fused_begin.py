@@ -19,7 +19,7 @@ from algorist.spec import Feature, Kind, Location, Stage
 
 HIDDEN, INPUTS, SLOTS = 16, 2, {"x": 2, "raw": 3, "before": 1}
 PIECES = (Code.NODE_CHOICE, Code.POINTER, Code.EDGE_MASK, Code.GRAPH_CLASSES)
-LOGITS = ("decoded", "points", "edge_values", "cube", "graph_values")
+LOGITS = ("decoded", "points", "edge_values", "edge_pointer_logits", "graph_values")
 SIZES = [1, 7, 17] + ([4, 16, 20, 64, 80, 128] if ON_GPU else [])
 
 
@@ -52,7 +52,10 @@ class Step:
     def __post_init__(self) -> None:
         torch.manual_seed(0)
         S, B, n = self.S, self.B, self.n
-        width = dict.fromkeys(("x", "raw", *LOGITS), INPUTS) | {"points": 0, "cube": 0}
+        width = dict.fromkeys(("x", "raw", *LOGITS), INPUTS) | {
+            "points": 0,
+            "edge_pointer_logits": 0,
+        }
         table, self.at = [], []
         for feature in self.hints:
             number, name = self.buffers(feature)
@@ -70,7 +73,7 @@ class Step:
             "decoded": random(S, B, n, width["decoded"] + 3),
             "points": random(width["points"], S, B, n, n),
             "edge_values": random(S, B, n, n, width["edge_values"]),
-            "cube": random(width["cube"], S, B, n, n, n),
+            "edge_pointer_logits": random(width["edge_pointer_logits"], S, B, n, n, n),
             "graph_values": random(S, B, width["graph_values"]),
         }
         self.after = random(S, B, n, HIDDEN)
@@ -84,12 +87,12 @@ class Step:
         if feature.location == Location.GRAPH:
             return "x", "graph_values"
         if feature.kind == Kind.POINTER:
-            return "raw", "points" if feature.location == Location.NODE else "cube"
+            return "raw", "points" if feature.location == Location.NODE else "edge_pointer_logits"
         return ("x", "decoded") if feature.location == Location.NODE else ("raw", "edge_values")
 
     def predictions(self, feature: Feature, name: str, index: int) -> Tensor:
         """A hint's logits as decoders return them."""
-        if name in ("points", "cube"):
+        if name in ("points", "edge_pointer_logits"):
             return self.logits[name][index]
         if feature.classes:
             return self.logits[name][..., index : index + feature.classes]
@@ -142,10 +145,10 @@ def check_slopes(step: Step, hard: bool) -> None:
     already = {name: value.clone() for name, value in grads.items()}
     into = torch.full_like(d_after, torch.nan)
     with torch.no_grad():
-        cube = step.offered(step.logits)[LOGITS.index("cube")]
+        edge_pointer_logits = step.offered(step.logits)[LOGITS.index("edge_pointer_logits")]
         begin_backward(
             step.table, numbers["x"].detach(), numbers["raw"].detach(), step.given, step.fresh,
-            cube, *grad_buffers.values(), *step.offered(grads), into, hard,
+            edge_pointer_logits, *grad_buffers.values(), *step.offered(grads), into, hard,
         )  # fmt: skip
     torch.testing.assert_close(into, d_after, rtol=1e-5, atol=1e-6)
     for name, grad in zip(step.logits, expected, strict=True):

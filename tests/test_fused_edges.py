@@ -8,7 +8,12 @@ from torch.nn.functional import relu
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.affine import Affine, product
-from algorist.kernels.fused.edges import cube, cube_backward, edge_values, edge_values_backward
+from algorist.kernels.fused.edges import (
+    edge_pointer_logits,
+    edge_pointer_logits_backward,
+    edge_values,
+    edge_values_backward,
+)
 from algorist.kernels.fused.pointer_logits import Scoring, Widening
 from algorist.kernels.fused.tiling import tiles
 from algorist.kernels.plain import edge_pointer_scores
@@ -143,13 +148,13 @@ class Pointers(Problem):
         return x[..., COLUMN + 3 * H * q :][..., : 3 * H].chunk(3, -1)
 
     def run(self, *kept):
-        cube(
+        edge_pointer_logits(
             self.decoded, COLUMN, self.raw, self.maxima, self.maps, self.widening, self.scores,
             *kept, precision="ieee",
         )  # fmt: skip
 
     def run_backward(self):
-        cube_backward(
+        edge_pointer_logits_backward(
             self.grads, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
             self.kept_pairs, self.d_decoded, self.d_target, self.d_pointee, self.d_pair,
             self.d_score, self.d_widen, self.d_raw, self.d_maxima, precision="ieee",

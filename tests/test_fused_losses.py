@@ -108,7 +108,7 @@ def view(stacks: Logits, hint: Predicted) -> Tensor:
     if hint.code == Code.POINTER:
         return stacks.points[:, hint.column]
     if hint.code == Code.EDGE_POINTER:
-        return stacks.cubes[:, hint.column]
+        return stacks.edge_pointer_logits[:, hint.column]
     location = hint.code.name.split("_")[0]
     stack = {"NODE": stacks.decoded, "EDGE": stacks.edges, "GRAPH": stacks.graph}
     values = stack[location][..., hint.column : hint.column + hint.width]
@@ -208,7 +208,7 @@ def test_a_replica_where_nothing_counts_loses_nothing():
     losses, grads = made.fused()
     assert (losses[:, 1] == 0).all()
     assert (grads.points[:, :, 1] == 0).all()
-    assert (grads.cubes[:, :, 1] == 0).all()
+    assert (grads.edge_pointer_logits[:, :, 1] == 0).all()
     assert (grads.points[:, :, 0] != 0).all()
 
 
@@ -217,7 +217,9 @@ def test_slopes_are_scaled_by_replica():
     scale = torch.tensor([2.0, -0.5], device=DEVICE)  # of each replica
     (losses, grads), (same, scaled) = made.fused(), made.fused(scale)
     torch.testing.assert_close(same, losses, rtol=0, atol=0)
-    torch.testing.assert_close(scaled.cubes, grads.cubes * scale.view(-1, 1, 1, 1, 1))
+    torch.testing.assert_close(
+        scaled.edge_pointer_logits, grads.edge_pointer_logits * scale.view(-1, 1, 1, 1, 1)
+    )
     torch.testing.assert_close(scaled.graph, grads.graph * scale.view(-1, 1, 1))
 
 

@@ -77,7 +77,7 @@ class DecodeMaps(NamedTuple):
     node_values: int  # how many of these columns are values of nodes
     points: Pointing | None
     edges: EdgeValues | None
-    cubes: Pointing | None
+    edge_pointer_logits: Pointing | None
     graph: Pooling | None
     widen: Affine | None  # how triplets are read, f -> h
 

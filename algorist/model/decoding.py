@@ -39,7 +39,7 @@ class Decoded(NamedTuple):
     nodes: Tensor | None  # (..., n, C)
     points: Sequence[Tensor]  # (..., n, n) each: from source to target
     edges: Tensor | None  # (..., n, n, C)
-    cubes: Sequence[Tensor]  # (..., n, n, n) each: from an edge to a node
+    edge_pointer_logits: Sequence[Tensor]  # (..., n, n, n) each: from an edge to a node
     graph: Tensor | None  # (..., C)
 
 
@@ -99,7 +99,7 @@ class Layout:
     def _named(self, decoded: Decoded) -> dict[str, Tensor]:
         parts: dict[Form, Iterable[Tensor]] = {
             Form.POINTER: decoded.points,
-            Form.EDGE_POINTER: decoded.cubes,
+            Form.EDGE_POINTER: decoded.edge_pointer_logits,
         }
         wide = {Form.NODE: decoded.nodes, Form.EDGE: decoded.edges, Form.GRAPH: decoded.graph}
         for form, values in wide.items():
@@ -201,7 +201,7 @@ class JoinedDecoders:
             node_values=sum(self._layout.widths(Form.NODE)),
             points=pointing(Form.POINTER),
             edges=edge_values(),
-            cubes=pointing(Form.EDGE_POINTER),
+            edge_pointer_logits=pointing(Form.EDGE_POINTER),
             graph=pooling(),
             widen=None,
         )
@@ -221,7 +221,9 @@ class Decoders:
         sizes += [maps.edges.edge.shape[-1]] * 2 if maps.edges else []
         sizes += [maps.rest - maps.narrow]
         sizes += [pointer.edge.shape[-1] for pointer in _each(maps.points) for _ in range(2)]
-        sizes += [pointer.edge.shape[-1] for pointer in _each(maps.cubes) for _ in range(3)]
+        sizes += [
+            pointer.edge.shape[-1] for pointer in _each(maps.edge_pointer_logits) for _ in range(3)
+        ]
         return tuple(sizes)
 
     def __call__(self, moment: Moment) -> Decoded:
@@ -239,11 +241,11 @@ class Decoders:
             nodes=nodes if maps.node_values else None,
             edges=edges,
             points=[score(next(parts), next(parts), raw, wide) for score in self._pointers],
-            cubes=[
+            edge_pointer_logits=[
                 plain.edge_pointer_scores(
                     _pairs(next(parts), next(parts), raw, wide, one), next(parts), one.affine
                 )
-                for one in _each(maps.cubes)
+                for one in _each(maps.edge_pointer_logits)
             ],
             graph=_of_graph(moment, maps.graph) if maps.graph else None,
         )

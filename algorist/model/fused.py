@@ -262,7 +262,7 @@ class FusedScan:
             decoded=joined(Form.NODE),
             points=joined(Form.POINTER),
             edges=joined(Form.EDGE),
-            cubes=joined(Form.EDGE_POINTER),
+            edge_pointer_logits=joined(Form.EDGE_POINTER),
             graph=joined(Form.GRAPH),
         )
         return Previous(carry.hidden.contiguous(), logits)
@@ -270,11 +270,11 @@ class FusedScan:
 
 def _by_form(logits: Logits) -> Decoded:
     """The same predictions, each pointer by itself."""
-    nodes, points, edges, cubes, graph = logits
+    nodes, points, edges, edge_pointer_logits, graph = logits
     return Decoded(
         nodes=nodes,
         points=() if points is None else points.unbind(1),
         edges=edges,
-        cubes=() if cubes is None else cubes.unbind(1),
+        edge_pointer_logits=() if edge_pointer_logits is None else edge_pointer_logits.unbind(1),
         graph=graph,
     )

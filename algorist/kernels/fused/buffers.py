@@ -38,7 +38,7 @@ class Logits(NamedTuple):
     decoded: Tensor | None = None  # (K, S, B, n, C): values of nodes, then what others are made of
     points: Tensor | None = None  # (K, P, S, B, n, n)
     edges: Tensor | None = None  # (K, S, B, n, n, Ce)
-    cubes: Tensor | None = None  # (K, Q, S, B, n, n, n)
+    edge_pointer_logits: Tensor | None = None  # (K, Q, S, B, n, n, n)
     graph: Tensor | None = None  # (K, S, B, Cg)
 
     def step(self, k: int) -> Logits:

@@ -27,7 +27,7 @@ class Decoding:
         if maps.nodes is not None:
             unread = (maps.narrow, maps.rest)
             self.nodes = Projection(maps.nodes, (x, before, after), precision, unread=unread)
-        if self.nodes and (maps.points or maps.edges or maps.cubes):
+        if self.nodes and (maps.points or maps.edges or maps.edge_pointer_logits):
             shared = Shared(moments, self.nodes, maps.widen, keep=keep)
             self.of_pairs = decoders_of_pairs(maps, shared)
         # Part of what pointers say does not depend on new states: it is prepared before them.
@@ -115,7 +115,7 @@ class Decoding:
             node_values=self.node_values,
             points=of_parts.get("points"),
             edges=of_parts.get("edges"),
-            cubes=of_parts.get("cubes"),
+            edge_pointer_logits=of_parts.get("edge_pointer_logits"),
             graph=of_parts.get("graph"),
             widen=widen,
         )

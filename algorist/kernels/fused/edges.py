@@ -1,4 +1,4 @@
-"""Values of edges, and how strongly each edge points to each node ("cube").
+"""Values of edges, and how strongly each edge points to each node ("edge_pointer_logits").
 
 A row is a pair (source, target). As for pointers of nodes, what backward needs is kept, and the
 gradients of the weights are left to whoever keeps the stacks.
@@ -150,7 +150,7 @@ def _values_backward(
 @triton.jit(do_not_specialize=COUNTS)
 def _cube(
     decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
-    cube, wide, pairs,  # results
+    edge_pointer_logits, wide, pairs,  # results
     column, width, B, n, F, Q,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -192,7 +192,7 @@ def _cube(
             for k in tl.range(start, min(start + COLUMNS, n), loop_unroll_factor=2):
                 larger = tl.maximum(value, tl.load(of_node + 2 * H + k * width))
                 totals = tl.where(pointee == k, tl.sum(larger * weight, 1)[:, None], totals)
-            at = cube + slot * n + pair[:, None] * n + pointee
+            at = edge_pointer_logits + slot * n + pair[:, None] * n + pointee
             tl.store(at, totals + bias, there[:, None] & (pointee < n)[None, :])
 
 
@@ -319,7 +319,7 @@ def _channels(widening: Widening | None) -> int:
     return 16 if widening is None else widening.bias.shape[-1]
 
 
-def cube(
+def edge_pointer_logits(
     decoded: Tensor,  # (S, B, n, width), from `column` on: source, target, pointee of each pointer
     column: int,
     raw: Tensor,  # (S, B, n, n, F)
@@ -344,7 +344,7 @@ def cube(
     )  # fmt: skip
 
 
-def cube_backward(
+def edge_pointer_logits_backward(
     d_scores: Tensor,  # (Q, S, B, n, n, n)
     decoded: Tensor,
     column: int,
@@ -364,7 +364,7 @@ def cube_backward(
     *,
     precision: str,
 ) -> None:
-    """The grads of all that `cube` read, and those of the scores' weights."""
+    """The grads of all that `edge_pointer_logits` read, and those of the scores' weights."""
     S, B, n, width = decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
     _cube_backward[(S * B, cut.blocks(n))](

@@ -79,22 +79,26 @@ def _choose(value, HARD: tl.constexpr):
 
 
 @triton.jit
-def _edge_choices(cube, first, n, N: tl.constexpr, LAYERS: tl.constexpr, HARD: tl.constexpr):
+def _edge_choices(
+    edge_pointer_logits, first, n, N: tl.constexpr, LAYERS: tl.constexpr, HARD: tl.constexpr
+):
     """What edges (i, j) point to, from i = `first` on: their choices, offsets, which are there."""
     i = first + tl.arange(0, LAYERS)[:, None, None]
     j, k = tl.arange(0, N)[None, :, None], tl.arange(0, N)[None, None, :]
     there, offset = (i < n) & (j < n) & (k < n), (i * n + j) * n + k
-    value = tl.load(cube + offset, there, 0.0)
+    value = tl.load(edge_pointer_logits + offset, there, 0.0)
     choice = _choose(tl.where(k < n, value, float("-inf")), HARD)
     return tl.where(there, choice, 0.0), offset, there
 
 
 @triton.jit
-def _edge_pointer(cube, raw, n, Fe, N: tl.constexpr, LAYERS: tl.constexpr, HARD: tl.constexpr):
+def _edge_pointer(
+    edge_pointer_logits, raw, n, Fe, N: tl.constexpr, LAYERS: tl.constexpr, HARD: tl.constexpr
+):
     j, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
     total = tl.zeros((N, N), tl.float32)
     for first in range(0, n, LAYERS):
-        choice, _, _ = _edge_choices(cube, first, n, N, LAYERS, HARD)
+        choice, _, _ = _edge_choices(edge_pointer_logits, first, n, N, LAYERS, HARD)
         total += tl.sum(choice, 0)
         i = first + tl.arange(0, LAYERS)[:, None]
         tl.store(raw + (i * n + k) * Fe + 1, tl.sum(choice, 1) / n, (i < n) & (k < n))
@@ -103,7 +107,7 @@ def _edge_pointer(cube, raw, n, Fe, N: tl.constexpr, LAYERS: tl.constexpr, HARD:
 
 @triton.jit(do_not_specialize=_ARGUMENTS)
 def _begin(
-    table, given, fresh, decoded, points, edge_values, cube, graph_values, after,  # inputs
+    table, given, fresh, decoded, points, edge_values, edge_pointer_logits, graph_values, after,  # inputs
     x, raw, before,  # results
     n, h, Fx, Fe, C2, Ce, Cg,
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
@@ -120,7 +124,7 @@ def _begin(
     elif tl.load(given + sample) == 0:
         place, meaning, column, index, width = _row(table, hint)
         if CUBE and place == EDGE_POINTER:
-            of_sample = cube + (index * tl.num_programs(0) + sample) * n * n * n
+            of_sample = edge_pointer_logits + (index * tl.num_programs(0) + sample) * n * n * n
             numbers = raw + sample * n * n * Fe + column
             _edge_pointer(of_sample, numbers, n, Fe, N, LAYERS, HARD)
         else:
@@ -161,7 +165,7 @@ def _added(grad_buffers, offset, there, size, count, SLOTS: tl.constexpr):
 
 @triton.jit
 def _edge_pointer_backward(
-    cube, d_raw, d_cube, n, Fe, size, count,
+    edge_pointer_logits, d_raw, d_cube, n, Fe, size, count,
     N: tl.constexpr, LAYERS: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     j, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
@@ -169,7 +173,7 @@ def _edge_pointer_backward(
     for first in range(0, n, LAYERS):
         i = first + tl.arange(0, LAYERS)[:, None]
         of_ik = _added(d_raw, (i * n + k) * Fe + 1, (i < n) & (k < n), size, count, SLOTS)
-        choice, offset, there = _edge_choices(cube, first, n, N, LAYERS, False)
+        choice, offset, there = _edge_choices(edge_pointer_logits, first, n, N, LAYERS, False)
         grad = choice * (of_jk[None, :, :] + of_ik[:, None, :]) / n
         grad -= choice * tl.sum(grad, 2, keep_dims=True)
         tl.store(d_cube + offset, tl.load(d_cube + offset, there, 0.0) + grad, there)
@@ -177,7 +181,7 @@ def _edge_pointer_backward(
 
 @triton.jit(do_not_specialize=_BACKWARD_ARGUMENTS)
 def _begin_backward(
-    table, given, fresh, x, raw, cube, d_x, d_raw, d_before,  # inputs
+    table, given, fresh, x, raw, edge_pointer_logits, d_x, d_raw, d_before,  # inputs
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values, d_after,  # results
     n, h, Fx, Fe, C2, Ce, Cg, x_slots, raw_slots, before_slots,
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
@@ -199,7 +203,7 @@ def _begin_backward(
             skipped = (index * tl.num_programs(0) + sample) * n * n * n
             grad_buffers = d_raw + sample * n * n * Fe + column
             _edge_pointer_backward(
-                cube + skipped, grad_buffers, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
+                edge_pointer_logits + skipped, grad_buffers, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
                 N, LAYERS, SLOTS,
             )  # fmt: skip
         else:
@@ -239,7 +243,7 @@ def _begin_backward(
 
 def begin(
     table: Tensor, x: Tensor, raw: Tensor, before: Tensor, given: Tensor, fresh: Tensor,
-    decoded: Tensor | None, points: Tensor | None, edge_values: Tensor | None, cube: Tensor | None,
+    decoded: Tensor | None, points: Tensor | None, edge_values: Tensor | None, edge_pointer_logits: Tensor | None,
     graph_values: Tensor | None, after: Tensor, hard: bool,
 ) -> None:  # fmt: skip
     """Put the predictions of the step before in place of the true hints, where not given.
@@ -251,15 +255,15 @@ def begin(
     """
     S, B, n, h = before.shape
     _begin[(S * B, len(table) + 1)](
-        table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x), _any(cube, x),
+        table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x), _any(edge_pointer_logits, x),
         _any(graph_values, x), after, x, raw, before,
         n, h, x.shape[-1], raw.shape[-1], _width(decoded), _width(edge_values),
-        _width(graph_values), HARD=hard, **_tiles(n, cube is not None), **following(S * B * n),
+        _width(graph_values), HARD=hard, **_tiles(n, edge_pointer_logits is not None), **following(S * B * n),
     )  # fmt: skip
 
 
 def begin_backward(
-    table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor, cube: Tensor | None,
+    table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor, edge_pointer_logits: Tensor | None,
     d_x: Tensor, d_raw: Tensor, d_before: Tensor, grads: Tensor | None, d_points: Tensor | None,
     d_edge_values: Tensor | None, d_cube: Tensor | None, d_graph_values: Tensor | None,
     d_after: Tensor, hard: bool,
@@ -272,7 +276,7 @@ def begin_backward(
     S, B, n, h = d_after.shape
     counts = len(d_x), len(d_raw), len(d_before)
     _begin_backward[(S * B, 1 if hard else len(table) + 1)](
-        table, given, fresh, x, raw, _any(cube, x), d_x, d_raw, d_before,
+        table, given, fresh, x, raw, _any(edge_pointer_logits, x), d_x, d_raw, d_before,
         _any(grads, x), _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
         _any(d_graph_values, x), d_after,
         n, h, x.shape[-1], raw.shape[-1], _width(grads), _width(d_edge_values),
@@ -290,12 +294,12 @@ def _width(logits: Tensor | None) -> int:
     return 0 if logits is None else logits.shape[-1]
 
 
-def _tiles(n: int, cube: bool) -> dict[str, int]:
+def _tiles(n: int, edge_pointer_logits: bool) -> dict[str, int]:
     """How the kernels are to cut what n nodes have, and among how many threads."""
     nodes = padded(n)
     width = max(nodes, CLASSES)
     return {
         "N": nodes, "R": _TILE // width, "W": width, "LAYERS": max(1, _CUBE_TILE // nodes**2),
-        "TILE": _TILE, "CUBE": cube,
-        "num_warps": (16 if nodes > 64 else 8) if cube else 4,
+        "TILE": _TILE, "CUBE": edge_pointer_logits,
+        "num_warps": (16 if nodes > 64 else 8) if edge_pointer_logits else 4,
     }  # fmt: skip

@@ -152,7 +152,7 @@ _ANY = (
 @triton.jit(do_not_specialize=_ANY)
 def _pass(
     table, weights, scale,  # (features, 4), (K, S, B), (features, S)
-    decoded, points, edge_values, cube, graph_values, numbers, marks, targets,  # inputs
+    decoded, points, edge_values, edge_pointer_logits, graph_values, numbers, marks, targets,  # inputs
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values,  # results, last pass
     sums,  # result of the first pass, input of the last: (features, S, 2, parts)
     K, B, n, P, Q, C2, D2, Ce, Cg, of_numbers, of_marks, of_targets, steps,
@@ -175,7 +175,7 @@ def _pass(
     elif place == POINTER:
         logits, grads, heads, stride = points, d_points, P, n
     elif place == EDGE_POINTER:
-        logits, grads, heads, rows, stride = cube, d_cube, Q, n * n, n
+        logits, grads, heads, rows, stride = edge_pointer_logits, d_cube, Q, n * n, n
     if place >= POINTER:
         head, column, width = column, 0, n
     size, slope_stride, slope_between = rows * stride, stride, 1
@@ -286,7 +286,7 @@ class _Run:
             table.rows, self.weights, scale,
             *(any_tensor if x is None else x for x in logits), *self.targets,
             *(any_tensor if x is None else x for x in grads), self.sums,
-            K, B, n, _size(logits.points, 1), _size(logits.cubes, 1), _row(logits.decoded),
+            K, B, n, _size(logits.points, 1), _size(logits.edge_pointer_logits, 1), _row(logits.decoded),
             _row(grads.decoded), _size(logits.edges), _size(logits.graph),
             *(x.shape[-1] for x in self.targets), self.steps, R=rows, N=columns, CHUNK=_CHUNK,
             LAST=last, num_warps=max(1, min(4, rows * columns // 256)),

@@ -83,14 +83,14 @@ def _message(
         listens = tl.load(heard + node * n + pair, there, 0.0) > 0
         result = tl.where(listens, result, _NOT_A_NEIGHBOUR)
     result = tl.where(there, result, -3.0e38)
-    cube = tl.reshape(result, (R, N, H))
-    best = tl.max(cube, 1)
+    edge_pointer_logits = tl.reshape(result, (R, N, H))
+    best = tl.max(edge_pointer_logits, 1)
     to = block * R + tl.arange(0, R)
     place = (node + to)[:, None] * H + channel
     tl.store(messages + place, best, (to < n)[:, None])
     if KEEP:
         among = tl.arange(0, N)[None, :, None]
-        which = tl.min(tl.where(cube == best[:, None, :], among, N), 1)
+        which = tl.min(tl.where(edge_pointer_logits == best[:, None, :], among, N), 1)
         if MASKED:  # who hears nobody learns from nobody
             which = tl.where(best == _NOT_A_NEIGHBOUR, -1, which)
         tl.store(winner + place, which.to(tl.int16), (to < n)[:, None])
@@ -157,13 +157,13 @@ def _message_backward(
         tl.store(d_hidden + rows + at_part, hidden, there)
         total += dot(hidden, tl.load(first + part[:, None] * out_stride), PRECISION)
     total = tl.where(tl.load(built + rows + place, there, 0.0) > 0, total, 0.0)
-    cube = tl.reshape(total, (R, N, H))
+    edge_pointer_logits = tl.reshape(total, (R, N, H))
     tile = sample * tl.num_programs(1) + block
     nodes, senders = block * R + tl.arange(0, R), tl.arange(0, N)
     place = (node + nodes)[:, None] * STRIDE + RECEIVER + channel
-    tl.store(d_state + place, tl.sum(cube, 1), (nodes < n)[:, None])
+    tl.store(d_state + place, tl.sum(edge_pointer_logits, 1), (nodes < n)[:, None])
     place = (tile * n + senders)[:, None] * H + channel
-    tl.store(d_sender + place, tl.sum(cube, 0), (senders < n)[:, None])
+    tl.store(d_sender + place, tl.sum(edge_pointer_logits, 0), (senders < n)[:, None])
     if F > 0:
         number = tl.arange(0, FP)
         known = (number < F)[None, :]

@@ -188,7 +188,7 @@ class Edges(OfPairs):
         return EdgeValues(*self._of_sums(wanted, self.grads, each=False))
 
 
-class Cubes(OfPairs):
+class EdgePointerDecoder(OfPairs):
     """Pointers of edges."""
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
@@ -201,7 +201,7 @@ class Cubes(OfPairs):
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
-        edges.cube(
+        edges.edge_pointer_logits(
             *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
@@ -218,7 +218,7 @@ class Cubes(OfPairs):
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
-        edges.cube_backward(
+        edges.edge_pointer_logits_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
             *self._triplets(k), self.pairs[k], self.projection.grads[k], self.d_target,
             self.d_pointee, self.d_pair[k], self.d_score[k], *self._grads(k),
@@ -248,6 +248,8 @@ def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, OfPairs]:
         column += 2 * h * maps.points.edge.shape[1]
     if maps.edges:
         found["edges"] = Edges(maps.edges, shared, maps.node_values, first=not found)
-    if maps.cubes:
-        found["cubes"] = Cubes(maps.cubes, shared, column, first=not found)
+    if maps.edge_pointer_logits:
+        found["edge_pointer_logits"] = EdgePointerDecoder(
+            maps.edge_pointer_logits, shared, column, first=not found
+        )
     return found

@@ -184,9 +184,9 @@ class _Run:
 
     def _begin_backward(self, k: int, grad_buffers: GradBuffers, d_after: Tensor) -> None:
         reading, grads = self.reading, self.hints.grads.step(k - 1)
-        cubes = self.hints.logits.step(k - 1).cubes
+        edge_pointer_logits = self.hints.logits.step(k - 1).edge_pointer_logits
         begin_backward(
-            reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k], cubes,
+            reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k], edge_pointer_logits,
             grad_buffers.all["x"][k], grad_buffers.all["raw"][k], grad_buffers.all["before"][k], *grads, d_after,
             reading.hard,
         )  # fmt: skip
