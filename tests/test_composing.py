@@ -8,17 +8,17 @@ import torch
 from small import DEVICE
 from torch import Tensor
 
-from algorist.kernels.composing import Plan, copy_each
+from algorist.kernels.composing import WeightLayout, copy_each
 
 ROWS, INNER, COLUMNS = 3, 5, 40
 
 
-def copy_at_once(*arguments, **options):
+def copy_grouped(*arguments, **options):
     copying = pytest.importorskip("algorist.kernels.fused.copying", reason="Triton is missing")
-    copying.copy_at_once(*arguments, **options)
+    copying.copy_grouped(*arguments, **options)
 
 
-ways = pytest.mark.parametrize("copying", [copy_each, copy_at_once])
+ways = pytest.mark.parametrize("copying", [copy_each, copy_grouped])
 replicas = pytest.mark.parametrize("S", [1, 3])
 
 
@@ -36,8 +36,8 @@ class Example:
             self.biases = [learnt(S, 4) for _ in range(3)]
         self.parameters = [self.numbers, *self.biases, self.wide]
 
-    def plan(self) -> Plan:
-        plan = Plan(self.parameters, ROWS, INNER, COLUMNS)
+    def plan(self) -> WeightLayout:
+        plan = WeightLayout(self.parameters, ROWS, INNER, COLUMNS)
         plan.copy(plan.of(self.numbers), plan.left[:, :2, :4])
         plan.copy(plan.stack_of(self.biases), plan.left[:, 2, :4])
         plan.set(plan.left[:, 2, 4:], 2.0)

@@ -17,10 +17,10 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, li
     start = [torch.randn(replicas, *shape, device=DEVICE) for shape in SHAPES]
     expected = [tensor.clone().requires_grad_() for tensor in start]
     adam = torch.optim.Adam(expected, lr=1e-2)
-    room = torch.empty(sum(x.numel() for x in start) + 7, device=DEVICE)
+    buffer = torch.empty(sum(x.numel() for x in start) + 7, device=DEVICE)
     views, at = [torch.empty_like(start[0])], 7  # the first lies apart from the others
     for tensor in start[1:]:
-        views.append(room[at : at + tensor.numel()].view_as(tensor))
+        views.append(buffer[at : at + tensor.numel()].view_as(tensor))
         at += tensor.numel()
     weights = [
         Weights(x, view, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=DEVICE))
@@ -28,7 +28,7 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, li
     ]
     own = Adam(weights)
     for _ in range(3):
-        room.normal_()
+        buffer.normal_()
         views[0].normal_()
         norm = torch.stack([view.flatten(1).square().sum(1) for view in views]).sum(0).sqrt()
         scale = (limit / norm).clamp(max=1.0) if limit else torch.ones_like(norm)

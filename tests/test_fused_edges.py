@@ -54,7 +54,7 @@ def watch(*tensors):
 
 
 class Problem:
-    """What both decoders of edges read, and room for what they keep."""
+    """What both decoders of edges read, and buffer for what they keep."""
 
     def __init__(self, S, n, width, F, triplets, B=2):
         torch.manual_seed(1000 * S + n)
@@ -118,7 +118,7 @@ def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, coun
 
 
 class Pointers(Problem):
-    """Pointers of edges, the twin's scores, and room for the kernels' results."""
+    """Pointers of edges, the twin's scores, and buffer for the kernels' results."""
 
     def __init__(self, S, n, Q, F, triplets):
         super().__init__(S, n, 3 * H * Q, F, triplets)

@@ -23,7 +23,7 @@ def seed():
 
 
 class Messages:
-    """Random messages: all that their kernels read, and room for what they write."""
+    """Random messages: all that their kernels read, and buffer for what they write."""
 
     columns = (SPARE, SPARE + H + 3 * T)
 

@@ -44,7 +44,7 @@ def blank(*shape):
 
 
 class Problem:
-    """Random numbers, the twin's scores and grads of them, and room for those of the kernels."""
+    """Random numbers, the twin's scores and grads of them, and buffer for those of the kernels."""
 
     def __init__(self, S, n, P, F, triplets, B=2):
         torch.manual_seed(1000 * S + n)

@@ -1,7 +1,7 @@
 """Weights composed of parameters, in as few operations as there can be.
 
 All that is linear and comes before a step is a single product of two block matrices. Parameters,
-the two matrices, their product and the results lie in one long tensor, the *room*, so that all
+the two matrices, their product and the results lie in one long tensor, the *buffer*, so that all
 copies from one to the other can be made at once; the way back makes the same copies the other way
 round.
 """
@@ -19,15 +19,15 @@ _LINE = 64
 """Results begin at multiples of so many numbers: kernels read whole lines of memory."""
 
 
-class Place(NamedTuple):
-    """A part of a room."""
+class StridedView(NamedTuple):
+    """A part of a buffer."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     start: int
 
     @classmethod
-    def of(cls, view: Tensor) -> Place:
+    def of(cls, view: Tensor) -> StridedView:
         """That which a view shows."""
         return cls(tuple(view.shape), view.stride(), view.storage_offset())
 
@@ -38,10 +38,10 @@ class Place(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """From one part of the room to another; what lies along the first axis is added up."""
+    """From one part of the buffer to another; what lies along the first axis is added up."""
 
-    source: Place  # (count, S, rows, columns)
-    target: Place  # (S, rows, columns)
+    source: StridedView  # (count, S, rows, columns)
+    target: StridedView  # (S, rows, columns)
 
 
 class Copies:
@@ -53,25 +53,25 @@ class Copies:
 
 
 class Copying(Protocol):
-    """A way to make copies in a room, or to make them from target to source."""
+    """A way to make copies in a buffer, or to make them from target to source."""
 
-    def __call__(self, room: Tensor, copies: Copies, *, back: bool) -> None:
+    def __call__(self, buffer: Tensor, copies: Copies, *, back: bool) -> None:
         """Make them all."""
         ...
 
 
-def copy_each(room: Tensor, copies: Copies, *, back: bool) -> None:
+def copy_each(buffer: Tensor, copies: Copies, *, back: bool) -> None:
     """Copies one after the other, in plain PyTorch."""
     for copy in copies.all:
-        source, target = (room.as_strided(*place) for place in copy)
+        source, target = (buffer.as_strided(*place) for place in copy)
         if back:
             source.copy_(target)
         else:
             target.copy_(source[0] if len(source) == 1 else source.sum(0))
 
 
-class Plan:
-    """What lies where in a room, and what is copied; places are shown as views of no memory."""
+class WeightLayout:
+    """What lies where in a buffer, and what is copied; places are shown as views of no memory."""
 
     def __init__(self, parameters: Sequence[Tensor], rows: int, inner: int, columns: int):
         """The product is that of (S, rows, inner) and (S, inner, columns)."""
@@ -79,14 +79,14 @@ class Plan:
         self.replicas, device = len(parameters[0]), parameters[0].device
         self.before, self.after = Copies(), Copies()
         self._of = {id(x): self._take(*x.shape) for x in parameters}
-        self.parameters = [Place.of(view) for view in self._of.values()]
+        self.parameters = [StridedView.of(view) for view in self._of.values()]
         self.left = self._take(self.replicas, rows, inner)
         self.right = self._take(self.replicas, inner, columns)
         self.constants = torch.zeros(self.size - self.left.storage_offset(), device=device)
         self.zero = torch.zeros(1, device=device)
         self.product = self._take(self.replicas, rows, columns)
-        self.factors = [Place.of(view) for view in (self.left, self.right, self.product)]
-        self.results: list[Place] = []
+        self.factors = [StridedView.of(view) for view in (self.left, self.right, self.product)]
+        self.results: list[StridedView] = []
 
     def _take(self, *shape: int) -> Tensor:
         view = self._room[self.size :][: torch.Size(shape).numel()].view(shape)
@@ -110,7 +110,7 @@ class Plan:
         """Room for one more result."""
         self.size = -(-self.size // _LINE) * _LINE
         view = self._take(self.replicas, *shape)
-        self.results.append(Place.of(view))
+        self.results.append(StridedView.of(view))
         return view
 
     def set(self, view: Tensor, value: float) -> None:
@@ -131,7 +131,7 @@ class Plan:
         if target.ndim == 2:
             source, target = source.unsqueeze(-2), target.unsqueeze(-2)
         copies = self.before if early else self.after
-        copies.all.append(Copy(Place.of(source), Place.of(target)))
+        copies.all.append(Copy(StridedView.of(source), StridedView.of(target)))
 
     def compose(self, parameters: Sequence[Tensor], copying: Copying) -> tuple[Tensor, ...]:
         """All results, in their order."""
@@ -140,33 +140,35 @@ class Plan:
 
 class _Compose(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, plan: Plan, copying: Copying, *parameters: Tensor) -> tuple[Tensor, ...]:
-        room = parameters[0].new_empty(plan.size)
-        left, right, product = (room.as_strided(*place) for place in plan.factors)
+    def forward(
+        ctx: Any, plan: WeightLayout, copying: Copying, *parameters: Tensor
+    ) -> tuple[Tensor, ...]:
+        buffer = parameters[0].new_empty(plan.size)
+        left, right, product = (buffer.as_strided(*place) for place in plan.factors)
         # Not by a concatenation, which takes several times as long for so many numbers.
-        torch._foreach_copy_([room.as_strided(*place) for place in plan.parameters], parameters)
-        room[plan.factors[0].start : plan.factors[-1].start] = plan.constants
-        copying(room, plan.before, back=False)
+        torch._foreach_copy_([buffer.as_strided(*place) for place in plan.parameters], parameters)
+        buffer[plan.factors[0].start : plan.factors[-1].start] = plan.constants
+        copying(buffer, plan.before, back=False)
         torch.bmm(left, right, out=product)
-        copying(room, plan.after, back=False)
+        copying(buffer, plan.after, back=False)
         ctx.set_materialize_grads(False)
-        ctx.plan, ctx.copying, ctx.room = plan, copying, room
-        return tuple(room.as_strided(*place) for place in plan.results)
+        ctx.plan, ctx.copying, ctx.buffer = plan, copying, buffer
+        return tuple(buffer.as_strided(*place) for place in plan.results)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        plan, copying, room = ctx.plan, ctx.copying, torch.empty_like(ctx.room)
-        left, right, _ = (ctx.room.as_strided(*place) for place in plan.factors)
-        d_left, d_right, d_product = (room.as_strided(*place) for place in plan.factors)
-        torch.cat(_without_gaps(plan, grads), out=room[plan.factors[0].start :])
-        copying(room, plan.after, back=True)
+        plan, copying, buffer = ctx.plan, ctx.copying, torch.empty_like(ctx.buffer)
+        left, right, _ = (ctx.buffer.as_strided(*place) for place in plan.factors)
+        d_left, d_right, d_product = (buffer.as_strided(*place) for place in plan.factors)
+        torch.cat(_without_gaps(plan, grads), out=buffer[plan.factors[0].start :])
+        copying(buffer, plan.after, back=True)
         d_left.baddbmm_(d_product, right.mT)
         d_right.baddbmm_(left.mT, d_product)
-        copying(room, plan.before, back=True)
-        return None, None, *(room.as_strided(*place) for place in plan.parameters)
+        copying(buffer, plan.before, back=True)
+        return None, None, *(buffer.as_strided(*place) for place in plan.parameters)
 
 
-def _without_gaps(plan: Plan, grads: Sequence[Tensor | None]) -> list[Tensor]:
+def _without_gaps(plan: WeightLayout, grads: Sequence[Tensor | None]) -> list[Tensor]:
     """The grads of all results, with zeros for all else but parameters."""
     zero, start = plan.zero, plan.factors[0].start
     parts: list[Tensor] = []

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.composing import Plan
+from algorist.kernels.composing import WeightLayout
 from algorist.model.layers import Linear
 from algorist.spec import Location
 
@@ -91,7 +91,7 @@ class Composer:
         )
         self.hidden, self.numbers = hidden, of_nodes + of_graph + 1
         ends = [*accumulate((column.width for column in columns), initial=0)]
-        self.plan = Plan(self.parameters, self.numbers + of_edges, 4 * hidden + 4, ends[-1])
+        self.plan = WeightLayout(self.parameters, self.numbers + of_edges, 4 * hidden + 4, ends[-1])
         spans = iter([slice(*pair) for pair in pairwise(ends)])
         self.joints = [Joint(group, [next(spans) for _ in group]) for group in groups]
         for joint in self.joints:

@@ -162,14 +162,14 @@ class FusedScan:
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-        from algorist.kernels.fused.copying import copy_at_once
+        from algorist.kernels.fused.copying import copy_grouped
         from algorist.kernels.fused.scan import scan
         from algorist.kernels.fused.streams import Aside
 
         maps, processor, aside = self.maps, self.net.processor, Aside(self.net.device)
         with aside.work():
             reading = self._reading(carry)
-        folded, *decode = maps.compose(processor.widen, copy_at_once)
+        folded, *decode = maps.compose(processor.widen, copy_grouped)
         process = processor.maps(folded)
         aside.join()
         of_hints, of_outputs, hidden = scan(process, *decode, reading)

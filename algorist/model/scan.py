@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.composing import Copying, Place, copy_each
+from algorist.kernels.composing import Copying, StridedView, copy_each
 from algorist.kernels.maps import DecodeMaps, Maps, changed, tensors
 from algorist.kernels.ops import choose
 from algorist.model.composing import Composer
@@ -83,7 +83,7 @@ class Composed:
             hints.compose(composer, *joints[:2]),
             outputs.compose(composer, *joints[2:]),
         )
-        self._places = [Place.of(view) for view in tensors(self._maps)]
+        self._places = [StridedView.of(view) for view in tensors(self._maps)]
 
     def compose(
         self, widen: Affine | None, copying: Copying

@@ -15,7 +15,7 @@ _FIELDS = tl.constexpr(13)
 
 
 @triton.jit
-def _copy(room, table, BACK: tl.constexpr, TILE: tl.constexpr):
+def _copy(buffer, table, BACK: tl.constexpr, TILE: tl.constexpr):
     row, replica = table + tl.program_id(0) * _FIELDS, tl.program_id(1).to(tl.int64)
     first, end, width, count = tl.load(row), tl.load(row + 1), tl.load(row + 2), tl.load(row + 3)
     number = first + tl.arange(0, TILE)
@@ -23,11 +23,11 @@ def _copy(room, table, BACK: tl.constexpr, TILE: tl.constexpr):
     source, target = row + 4, row + 9
     step = tl.load(source + 1)
     source = (
-        room + tl.load(source) + replica * tl.load(source + 2)
+        buffer + tl.load(source) + replica * tl.load(source + 2)
         + i * tl.load(source + 3) + j * tl.load(source + 4)
     )  # fmt: skip
     target = (
-        room + tl.load(target) + replica * tl.load(target + 1)
+        buffer + tl.load(target) + replica * tl.load(target + 1)
         + i * tl.load(target + 2) + j * tl.load(target + 3)
     )  # fmt: skip
     if BACK:
@@ -41,13 +41,13 @@ def _copy(room, table, BACK: tl.constexpr, TILE: tl.constexpr):
         tl.store(target, value, there)
 
 
-def copy_at_once(room: Tensor, copies: Copies, *, back: bool) -> None:
-    """Make all copies in a room, or make them from target to source."""
-    if copies.table is None or copies.table.device != room.device:
+def copy_grouped(buffer: Tensor, copies: Copies, *, back: bool) -> None:
+    """Make all copies in a buffer, or make them from target to source."""
+    if copies.table is None or copies.table.device != buffer.device:
         rows = [row for copy in copies.all for row in _rows(copy)]
-        copies.table = torch.tensor(rows, dtype=torch.int32, device=room.device)
+        copies.table = torch.tensor(rows, dtype=torch.int32, device=buffer.device)
     replicas = copies.all[0].target.shape[0]
-    _copy[(len(copies.table), replicas)](room, copies.table, BACK=back, TILE=_TILE, num_warps=4)
+    _copy[(len(copies.table), replicas)](buffer, copies.table, BACK=back, TILE=_TILE, num_warps=4)
 
 
 def _rows(copy: Copy) -> list[tuple[int, ...]]:
