@@ -24,7 +24,7 @@ _PARTS = {
 """Which of the types the values of a kind have."""
 
 
-class Place(NamedTuple):
+class ColumnSlice(NamedTuple):
     """Where the values of a feature stand."""
 
     part: int
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 class Values(Mapping[str, Tensor]):
     """Tensors by the names of their features; they share their first axes and their memory."""
 
-    def __init__(self, parts: tuple[Tensor, ...], places: Mapping[str, Place]):
+    def __init__(self, parts: tuple[Tensor, ...], places: Mapping[str, ColumnSlice]):
         self.parts = parts
         """Each (..., columns): scalars (float32), masks and classes (int8), pointers (int16)."""
         self.places = places
@@ -56,7 +56,7 @@ class Values(Mapping[str, Tensor]):
         for feature in features:
             part = _PARTS[feature.kind]
             of_one = replicas[0][feature.name].shape[len(shape) - 1 :]
-            places[feature.name] = Place(part, columns[part], of_one)
+            places[feature.name] = ColumnSlice(part, columns[part], of_one)
             columns[part] += prod(of_one)
         parts = [np.zeros((*shape, c), t) for c, t in zip(columns, _TYPES, strict=True)]
         for s, arrays in enumerate(replicas):
@@ -69,7 +69,7 @@ class Values(Mapping[str, Tensor]):
     @classmethod
     def side_by_side(cls, numbers: Mapping[str, Tensor]) -> Values:
         """Tensors of one number each, all of one type and shape, by any names."""
-        places = {name: Place(0, start, ()) for start, name in enumerate(numbers)}
+        places = {name: ColumnSlice(0, start, ()) for start, name in enumerate(numbers)}
         return cls((torch.stack(list(numbers.values()), -1),), places)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Values:
