@@ -8,7 +8,7 @@ from functools import partial
 from torch.nn.functional import relu
 
 from algorist.kernels.affine import product
-from algorist.model.composing import Column
+from algorist.model.composing import FusedOutput
 from algorist.model.layers import LayerNorm, Linear
 from algorist.model.processors import PROCESSORS, Processor
 
@@ -32,7 +32,10 @@ class Neighbours(Processor):
     def columns(self, *, triplets):
         """What is made of nodes: their own part, and what they say, to which edges add."""
         h = self.own.outputs
-        return [Column(h, self.own, graph=self.graph), Column(h, self.sender, edge=self.edge)]
+        return [
+            FusedOutput(h, self.own, graph=self.graph),
+            FusedOutput(h, self.sender, edge=self.edge),
+        ]
 
     def compose(self, composer, joint):
         """The maps of nodes, joined, and that of edges: encoders are folded into both."""

@@ -23,7 +23,7 @@ Encoders = Mapping[Location, Sequence[Linear]]
 """The maps whose sum encodes the raw numbers of nodes, edges and graph."""
 
 
-class Column(NamedTuple):
+class FusedOutput(NamedTuple):
     """Outputs that are sums: of what is made of a node, and of what is added to that.
 
     Each map reads an encoding before all else; of messages only their bias is read here.
@@ -45,14 +45,14 @@ _NODE, _EDGE, _GRAPH, _MESSAGE = range(4)
 """What maps read: the blocks of the inner axis of the product. A one for each comes last."""
 
 
-class Joint(NamedTuple):
+class OutputGroup(NamedTuple):
     """Columns side by side, and where each of them stands."""
 
-    columns: Sequence[Column]
+    columns: Sequence[FusedOutput]
     spans: Sequence[slice]
 
     @property
-    def each(self) -> list[tuple[Column, slice]]:
+    def each(self) -> list[tuple[FusedOutput, slice]]:
         """Both, for each column."""
         return list(zip(self.columns, self.spans, strict=True))
 
@@ -73,7 +73,7 @@ class Composer:
         hidden: int,
         encoders: Encoders,
         message: Linear | None,
-        groups: Sequence[Sequence[Column]],
+        groups: Sequence[Sequence[FusedOutput]],
         others: Iterable[Linear],
     ):
         """`message` is the last map of messages; `others` are only copied into results."""
@@ -93,7 +93,7 @@ class Composer:
         ends = [*accumulate((column.width for column in columns), initial=0)]
         self.plan = WeightLayout(self.parameters, self.numbers + of_edges, 4 * hidden + 4, ends[-1])
         spans = iter([slice(*pair) for pair in pairwise(ends)])
-        self.joints = [Joint(group, [next(spans) for _ in group]) for group in groups]
+        self.joints = [OutputGroup(group, [next(spans) for _ in group]) for group in groups]
         for joint in self.joints:
             for column, span in joint.each:
                 self._place(column, span)
@@ -103,7 +103,7 @@ class Composer:
     def _inner(self, block: int) -> slice:
         return slice(block * self.hidden, (block + 1) * self.hidden)
 
-    def _place(self, column: Column, span: slice) -> None:
+    def _place(self, column: FusedOutput, span: slice) -> None:
         for block, linear in enumerate(column.maps):
             if linear:
                 own = self.plan.of(linear.weight)[:, : self.hidden]
@@ -143,7 +143,7 @@ class Composer:
         """The weights of what a map reads after an encoding."""
         return self.plan.of(linear.weight)[:, self.hidden :]
 
-    def states(self, joint: Joint) -> Tensor | None:
+    def states(self, joint: OutputGroup) -> Tensor | None:
         """All columns as maps of numbers and states; None where there are no columns."""
         if not joint.columns:
             return None
@@ -158,7 +158,7 @@ class Composer:
             self.plan.copy(weights, result[:, self.numbers :, own])
         return result
 
-    def constant(self, joint: Joint, biases: Sequence[Linear]) -> Tensor:
+    def constant(self, joint: OutputGroup, biases: Sequence[Linear]) -> Tensor:
         """All columns as maps of numbers alone, with a bias more for each."""
         for linear, span in zip(biases, joint.spans, strict=True):
             self._place_bias(linear, _NODE, span)

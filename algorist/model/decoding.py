@@ -16,7 +16,7 @@ from algorist.kernels import plain
 from algorist.kernels.affine import product
 from algorist.kernels.maps import LINE, DecodeMaps, EdgeValues, Pointing, Pooling
 from algorist.kernels.ops import Kernels
-from algorist.model.composing import Column, Composer, Joint
+from algorist.model.composing import Composer, FusedOutput, OutputGroup
 from algorist.model.kinds import Ending, Form, Reads, row
 from algorist.model.layers import Linear
 from algorist.spec import Feature
@@ -120,14 +120,14 @@ class JoinedDecoders:
     def _maps(self, form: Form, name: str) -> list[Linear]:
         return [self._modules[feature.name][name] for feature in self._layout.of[form]]
 
-    def _columns(self, form: Form, name: str) -> list[Column]:
+    def _columns(self, form: Form, name: str) -> list[FusedOutput]:
         """What one map of each decoder makes of nodes; what edges add is added at their targets."""
         maps = self._maps(form, name)
         edges = self._maps(form, "edge") if name == "target" else [None] * len(maps)
-        return [Column(x.outputs, x, edge) for x, edge in zip(maps, edges, strict=True)]
+        return [FusedOutput(x.outputs, x, edge) for x, edge in zip(maps, edges, strict=True)]
 
     @property
-    def of_nodes(self) -> list[Column]:
+    def of_nodes(self) -> list[FusedOutput]:
         """What is made of nodes, in the order of `DecodeMaps`."""
         columns = [
             *self._columns(Form.NODE, "value"),
@@ -139,7 +139,7 @@ class JoinedDecoders:
         pointers = {Form.POINTER: ends, Form.EDGE_POINTER: (*ends, "pointee")}
         return [
             *columns,
-            *([Column(filling)] if filling else []),
+            *([FusedOutput(filling)] if filling else []),
             *(
                 column
                 for form, names in pointers.items()
@@ -149,9 +149,9 @@ class JoinedDecoders:
         ]
 
     @property
-    def of_graph(self) -> list[Column]:
+    def of_graph(self) -> list[FusedOutput]:
         """What is made of the graph."""
-        return [Column(x.outputs, graph=x) for x in self._maps(Form.GRAPH, "graph")]
+        return [FusedOutput(x.outputs, graph=x) for x in self._maps(Form.GRAPH, "graph")]
 
     @property
     def others(self) -> list[Linear]:
@@ -162,7 +162,9 @@ class JoinedDecoders:
             *self._maps(Form.GRAPH, "pooled"),
         ]
 
-    def compose(self, composer: Composer, of_nodes: Joint, of_graph: Joint) -> DecodeMaps:
+    def compose(
+        self, composer: Composer, of_nodes: OutputGroup, of_graph: OutputGroup
+    ) -> DecodeMaps:
         """The results that decoders need."""
         of_edges = {c.edge: composer.edge(span) for c, span in of_nodes.each if c.edge}
 

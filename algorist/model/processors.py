@@ -21,7 +21,7 @@ from algorist.errors import UnregisteredError
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Maps, ProcessMaps, Update
 from algorist.kernels.ops import Kernels
-from algorist.model.composing import Column, Composer, Joint
+from algorist.model.composing import Composer, FusedOutput, OutputGroup
 from algorist.model.layers import LayerNorm, Linear
 from algorist.registries import registry
 
@@ -59,11 +59,11 @@ class Processor(nn.Module, ABC):
         return None
 
     @abstractmethod
-    def columns(self, *, triplets: bool) -> list[Column]:
+    def columns(self, *, triplets: bool) -> list[FusedOutput]:
         """What it makes of encodings and states; `triplets` where somebody reads them."""
 
     @abstractmethod
-    def compose(self, composer: Composer, joint: Joint) -> Maps:
+    def compose(self, composer: Composer, joint: OutputGroup) -> Maps:
         """The results that it needs, with its columns where they are."""
 
     @abstractmethod
@@ -126,23 +126,23 @@ class MessagePassing(Processor):
         """The last map of messages."""
         return self.second
 
-    def columns(self, *, triplets: bool) -> list[Column]:
+    def columns(self, *, triplets: bool) -> list[FusedOutput]:
         """Receiver, triplets, sender, keep and gate: the order that kernels know."""
         h, f = self.second.weight.shape[-1], self.triplet_features
         of_triplets = []
         if triplets and f:
             graph = (None, self.triplet_graph, None)
             parts = zip(self.triplet_nodes, self.triplet_edges, graph, strict=True)
-            of_triplets = [Column(f, *maps) for maps in parts]
+            of_triplets = [FusedOutput(f, *maps) for maps in parts]
         return [
-            Column(h, self.receiver, self.edge, self.graph),
+            FusedOutput(h, self.receiver, self.edge, self.graph),
             *of_triplets,
-            Column(h, self.sender),
-            Column(h, self.keep, message=self.update),
-            *([Column(h, self.gate_state, message=self.gate_message)] if self.gated else []),
+            FusedOutput(h, self.sender),
+            FusedOutput(h, self.keep, message=self.update),
+            *([FusedOutput(h, self.gate_state, message=self.gate_message)] if self.gated else []),
         ]
 
-    def compose(self, composer: Composer, joint: Joint) -> Folded:
+    def compose(self, composer: Composer, joint: OutputGroup) -> Folded:
         """Join all maps of the node states, and all of messages."""
         edge, *triplets = (composer.edge(span) for column, span in joint.each if column.edge)
         messages = [composer.message(span) for column, span in joint.each if column.message]
@@ -221,13 +221,18 @@ class Attention(Processor):
             self.scores = nn.ModuleList(linear(h // heads, 1) for _ in range(heads))
         self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
 
-    def columns(self, *, triplets: bool) -> list[Column]:
+    def columns(self, *, triplets: bool) -> list[FusedOutput]:
         """What edges and graph add to pairs is added to the first of each."""
         h, width = self.value.weight.shape[-1], self.first.weight.shape[-1]
-        first = Column(width, self.first, self.edge, self.graph)
-        return [Column(h, self.value), Column(h, self.skip), first, Column(width, self.second)]
+        first = FusedOutput(width, self.first, self.edge, self.graph)
+        return [
+            FusedOutput(h, self.value),
+            FusedOutput(h, self.skip),
+            first,
+            FusedOutput(width, self.second),
+        ]
 
-    def compose(self, composer: Composer, joint: Joint) -> tuple[Tensor, Tensor]:
+    def compose(self, composer: Composer, joint: OutputGroup) -> tuple[Tensor, Tensor]:
         """The maps of the node states, joined, and that of edges."""
         _, _, first, _ = joint.spans
         return composer.states(joint), composer.side_by_side([composer.edge(first)])
@@ -283,11 +288,11 @@ class Memory(Processor):
         encoding = 1 + 4 * place[:, None] * channel / self.EMBEDDING / h
         self.register_buffer("encoding", encoding, persistent=False)  # (h, EMBEDDING)
 
-    def columns(self, *, triplets: bool) -> list[Column]:
+    def columns(self, *, triplets: bool) -> list[FusedOutput]:
         """Nothing can be folded: words are not linear in the encoding."""
         return []
 
-    def compose(self, composer: Composer, joint: Joint) -> Maps:
+    def compose(self, composer: Composer, joint: OutputGroup) -> Maps:
         """The encoders themselves."""
         return composer.encoders()
 
