@@ -17,7 +17,7 @@ from algorist.kernels.affine import product
 from algorist.kernels.maps import LINE, DecodeMaps, EdgeValues, Pointing, Pooling
 from algorist.kernels.ops import Kernels
 from algorist.model.composing import Composer, FusedOutput, OutputGroup
-from algorist.model.kinds import Ending, Form, Reads, row
+from algorist.model.kinds import DecoderType, Ending, Reads, row
 from algorist.model.layers import Linear
 from algorist.spec import Feature
 
@@ -72,9 +72,9 @@ class Layout:
 
     def __init__(self, features: Iterable[Feature]):
         self.features = tuple(features)
-        self.of = {form: [f for f in self.features if row(f).form == form] for form in Form}
+        self.of = {form: [f for f in self.features if row(f).form == form] for form in DecoderType}
 
-    def widths(self, form: Form) -> list[int]:
+    def widths(self, form: DecoderType) -> list[int]:
         """The widths of the features of a form."""
         return [width(feature) for feature in self.of[form]]
 
@@ -97,11 +97,15 @@ class Layout:
         return {f.name: row(f).finish(found[f.name], ending) for f in self.features}
 
     def _named(self, decoded: Decoded) -> dict[str, Tensor]:
-        parts: dict[Form, Iterable[Tensor]] = {
-            Form.POINTER: decoded.points,
-            Form.EDGE_POINTER: decoded.edge_pointer_logits,
+        parts: dict[DecoderType, Iterable[Tensor]] = {
+            DecoderType.POINTER: decoded.points,
+            DecoderType.EDGE_POINTER: decoded.edge_pointer_logits,
         }
-        wide = {Form.NODE: decoded.nodes, Form.EDGE: decoded.edges, Form.GRAPH: decoded.graph}
+        wide = {
+            DecoderType.NODE: decoded.nodes,
+            DecoderType.EDGE: decoded.edges,
+            DecoderType.GRAPH: decoded.graph,
+        }
         for form, values in wide.items():
             parts[form] = () if values is None else values.split(self.widths(form), -1)
         return {
@@ -117,10 +121,10 @@ class JoinedDecoders:
     def __init__(self, layout: Layout, modules: nn.ModuleDict):
         self._layout, self._modules = layout, modules
 
-    def _maps(self, form: Form, name: str) -> list[Linear]:
+    def _maps(self, form: DecoderType, name: str) -> list[Linear]:
         return [self._modules[feature.name][name] for feature in self._layout.of[form]]
 
-    def _columns(self, form: Form, name: str) -> list[FusedOutput]:
+    def _columns(self, form: DecoderType, name: str) -> list[FusedOutput]:
         """What one map of each decoder makes of nodes; what edges add is added at their targets."""
         maps = self._maps(form, name)
         edges = self._maps(form, "edge") if name == "target" else [None] * len(maps)
@@ -130,13 +134,13 @@ class JoinedDecoders:
     def of_nodes(self) -> list[FusedOutput]:
         """What is made of nodes, in the order of `DecodeMaps`."""
         columns = [
-            *self._columns(Form.NODE, "value"),
-            *self._columns(Form.EDGE, "source"),
-            *self._columns(Form.EDGE, "target"),
+            *self._columns(DecoderType.NODE, "value"),
+            *self._columns(DecoderType.EDGE, "source"),
+            *self._columns(DecoderType.EDGE, "target"),
         ]
         filling = -sum(column.width for column in columns) % LINE
         ends = ("source", "target")
-        pointers = {Form.POINTER: ends, Form.EDGE_POINTER: (*ends, "pointee")}
+        pointers = {DecoderType.POINTER: ends, DecoderType.EDGE_POINTER: (*ends, "pointee")}
         return [
             *columns,
             *([FusedOutput(filling)] if filling else []),
@@ -151,15 +155,15 @@ class JoinedDecoders:
     @property
     def of_graph(self) -> list[FusedOutput]:
         """What is made of the graph."""
-        return [FusedOutput(x.outputs, graph=x) for x in self._maps(Form.GRAPH, "graph")]
+        return [FusedOutput(x.outputs, graph=x) for x in self._maps(DecoderType.GRAPH, "graph")]
 
     @property
     def others(self) -> list[Linear]:
         """Maps that read no encoding, or not as it is."""
         return [
-            *self._maps(Form.POINTER, "score"),
-            *self._maps(Form.EDGE_POINTER, "score"),
-            *self._maps(Form.GRAPH, "pooled"),
+            *self._maps(DecoderType.POINTER, "score"),
+            *self._maps(DecoderType.EDGE_POINTER, "score"),
+            *self._maps(DecoderType.GRAPH, "pooled"),
         ]
 
     def compose(
@@ -168,12 +172,12 @@ class JoinedDecoders:
         """The results that decoders need."""
         of_edges = {c.edge: composer.edge(span) for c, span in of_nodes.each if c.edge}
 
-        def parts(form: Form) -> tuple[list[Tensor], list[Tensor]]:
+        def parts(form: DecoderType) -> tuple[list[Tensor], list[Tensor]]:
             """The weights of the raw numbers of edges, and of triplets."""
             maps = self._maps(form, "edge")
             return [of_edges[x] for x in maps], [composer.after_encoding(x) for x in maps]
 
-        def pointing(form: Form) -> Pointing | None:
+        def pointing(form: DecoderType) -> Pointing | None:
             scores = self._maps(form, "score")
             if not scores:
                 return None
@@ -186,12 +190,12 @@ class JoinedDecoders:
             )
 
         def edge_values() -> EdgeValues | None:
-            if not self._layout.of[Form.EDGE]:
+            if not self._layout.of[DecoderType.EDGE]:
                 return None
-            return EdgeValues(*(composer.side_by_side(x) for x in parts(Form.EDGE)))
+            return EdgeValues(*(composer.side_by_side(x) for x in parts(DecoderType.EDGE)))
 
         def pooling() -> Pooling | None:
-            pooled = self._maps(Form.GRAPH, "pooled")
+            pooled = self._maps(DecoderType.GRAPH, "pooled")
             if not pooled:
                 return None
             weights = [composer.plan.of(x.weight) for x in pooled]
@@ -200,10 +204,10 @@ class JoinedDecoders:
 
         return DecodeMaps(
             nodes=composer.states(of_nodes),
-            node_values=sum(self._layout.widths(Form.NODE)),
-            points=pointing(Form.POINTER),
+            node_values=sum(self._layout.widths(DecoderType.NODE)),
+            points=pointing(DecoderType.POINTER),
             edges=edge_values(),
-            edge_pointer_logits=pointing(Form.EDGE_POINTER),
+            edge_pointer_logits=pointing(DecoderType.EDGE_POINTER),
             graph=pooling(),
             widen=None,
         )

@@ -38,7 +38,7 @@ def raw_numbers(features: Sequence[Feature], values: Dense) -> dict[Location, li
     raw: dict[Location, list[Tensor]] = {location: [] for location in Location}
     for feature in features:
         value = kinds.raw_numbers(feature, values[feature.name])
-        raw[row(feature).form.lands].append(value)
+        raw[row(feature).form.encode_location].append(value)
     return raw
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from algorist.errors import unknown
 from algorist.extras import how_to_install
 from algorist.model.decoding import Decoded, Layout, width
-from algorist.model.kinds import Form, connecting, raw_width, row
+from algorist.model.kinds import DecoderType, connecting, raw_width, row
 from algorist.model.processors import MessagePassing
 from algorist.model.scan import Carry, Composed, Rollout
 from algorist.model.values import Values
@@ -79,7 +79,7 @@ class Columns:
     def _put(self, location: Location, start: int) -> int:
         """Give columns to all features that land there; where the next ones would start."""
         for feature in self.features.values():
-            if row(feature).form.lands == location:
+            if row(feature).form.encode_location == location:
                 self.of[feature.name] = start
                 start += raw_width(feature)
         return start
@@ -250,7 +250,7 @@ class FusedScan:
         from algorist.kernels.fused.buffers import Logits
         from algorist.kernels.fused.scan import Previous
 
-        def joined(form: Form) -> Tensor | None:
+        def joined(form: DecoderType) -> Tensor | None:
             values = [(f, carry.hints[f.name]) for f in self.maps.hints.of[form]]
             if not values:
                 return None
@@ -259,11 +259,11 @@ class FusedScan:
             return torch.cat([v if f.classes else v.unsqueeze(-1) for f, v in values], -1)
 
         logits = Logits(
-            decoded=joined(Form.NODE),
-            points=joined(Form.POINTER),
-            edges=joined(Form.EDGE),
-            edge_pointer_logits=joined(Form.EDGE_POINTER),
-            graph=joined(Form.GRAPH),
+            decoded=joined(DecoderType.NODE),
+            points=joined(DecoderType.POINTER),
+            edges=joined(DecoderType.EDGE),
+            edge_pointer_logits=joined(DecoderType.EDGE_POINTER),
+            graph=joined(DecoderType.GRAPH),
         )
         return Previous(carry.hidden.contiguous(), logits)
 

@@ -32,7 +32,7 @@ FINAL_SINKHORN_STEPS = 50
 
 
 @dataclass(frozen=True)
-class Meaning:
+class KindOps:
     """What one kind of feature means, wherever it sits."""
 
     dense: Callable[[Tensor, int], Tensor]
@@ -161,17 +161,17 @@ def log_sinkhorn(
     return scores
 
 
-_SCALAR = Meaning(_as_number, _feed_scalar, _final_scalar, _squared_error, _all, None)
-_MASK = Meaning(
+_SCALAR = KindOps(_as_number, _feed_scalar, _final_scalar, _squared_error, _all, None)
+_MASK = KindOps(
     _as_number, _feed_mask, _final_mask, _binary_cross_entropy, _unmasked, _sure_of_mask
 )
-_ONE_HOT = Meaning(
+_ONE_HOT = KindOps(
     _as_number, _feed_choice, _final_choice, _cross_entropy, _chosen, _sure_of_choice
 )
-_POINTER = Meaning(
+_POINTER = KindOps(
     _as_one_hot, _feed_choice, _final_pointer, _pointer_cross_entropy, _all, _sure_of_choice
 )
-_PERMUTATION = Meaning(
+_PERMUTATION = KindOps(
     _as_number,
     _feed_permutation,
     _final_permutation,
@@ -197,7 +197,7 @@ class Reads(StrEnum):
 _FROM_ENDS = {"source": Reads.NODE, "target": Reads.NODE, "edge": Reads.EDGE}
 
 
-class Form(Enum):
+class DecoderType(Enum):
     """What predictions are made of: one number or class for each, or a choice among nodes."""
 
     NODE = "node"
@@ -207,30 +207,32 @@ class Form(Enum):
     GRAPH = "graph"
 
     @property
-    def lands(self) -> Location:
+    def encode_location(self) -> Location:
         """Where the encoding is added: a node's pointers are features of edges."""
-        return {Form.NODE: Location.NODE, Form.GRAPH: Location.GRAPH}.get(self, Location.EDGE)
+        return {DecoderType.NODE: Location.NODE, DecoderType.GRAPH: Location.GRAPH}.get(
+            self, Location.EDGE
+        )
 
     @property
     def points(self) -> bool:
         """Whether the prediction is a choice among nodes, for each node or edge."""
-        return self in (Form.POINTER, Form.EDGE_POINTER)
+        return self in (DecoderType.POINTER, DecoderType.EDGE_POINTER)
 
     @property
     def reads(self) -> Mapping[str, Reads]:
         """The decoder's maps by name, and what each reads."""
         return {
-            Form.NODE: {"value": Reads.NODE},
-            Form.POINTER: {**_FROM_ENDS, "score": Reads.SCORE},
-            Form.EDGE: _FROM_ENDS,
-            Form.EDGE_POINTER: {**_FROM_ENDS, "pointee": Reads.NODE, "score": Reads.SCORE},
-            Form.GRAPH: {"pooled": Reads.POOLED, "graph": Reads.GRAPH},
+            DecoderType.NODE: {"value": Reads.NODE},
+            DecoderType.POINTER: {**_FROM_ENDS, "score": Reads.SCORE},
+            DecoderType.EDGE: _FROM_ENDS,
+            DecoderType.EDGE_POINTER: {**_FROM_ENDS, "pointee": Reads.NODE, "score": Reads.SCORE},
+            DecoderType.GRAPH: {"pooled": Reads.POOLED, "graph": Reads.GRAPH},
         }[self]
 
 
 def raw_width(feature: Feature) -> int:
-    """How many raw numbers a feature gives each node, edge or graph that it lands on."""
-    if row(feature).form == Form.EDGE_POINTER:
+    """How many raw numbers a feature gives each node, edge or graph that it encode_location on."""
+    if row(feature).form == DecoderType.EDGE_POINTER:
         return 2  # seen from both ends
     return feature.classes or 1
 
@@ -238,14 +240,14 @@ def raw_width(feature: Feature) -> int:
 def connecting(feature: Feature) -> float | None:
     """Above which sum over both directions its numbers make two nodes adjacent; None for never."""
     form = row(feature).form
-    if form == Form.EDGE and feature.kind == Kind.MASK:
+    if form == DecoderType.EDGE and feature.kind == Kind.MASK:
         return 0.0
-    return 0.5 if form == Form.POINTER else None
+    return 0.5 if form == DecoderType.POINTER else None
 
 
 def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
     """The raw numbers of a dense value, channels last."""
-    if row(feature).form == Form.EDGE_POINTER:  # (i, j, k), averaged over i and over j
+    if row(feature).form == DecoderType.EDGE_POINTER:  # (i, j, k), averaged over i and over j
         return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
     return dense if feature.classes else dense.unsqueeze(-1)
 
@@ -285,27 +287,27 @@ def _permutation(scores: Tensor, ending: Ending) -> Tensor:
 class Row(NamedTuple):
     """All that the learner knows about one (location, kind)."""
 
-    form: Form
-    meaning: Meaning
+    form: DecoderType
+    meaning: KindOps
     finish: Finish = _as_it_is
 
 
 _NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
 
 TABLE: dict[tuple[Location, Kind], Row] = {
-    (_NODE, Kind.SCALAR): Row(Form.NODE, _SCALAR),
-    (_NODE, Kind.MASK): Row(Form.NODE, _MASK),
-    (_NODE, Kind.MASK_ONE): Row(Form.NODE, _ONE_HOT),
-    (_NODE, Kind.CATEGORICAL): Row(Form.NODE, _ONE_HOT),
-    (_NODE, Kind.POINTER): Row(Form.POINTER, _POINTER, _along_edges),
-    (_NODE, Kind.PERMUTATION_POINTER): Row(Form.POINTER, _PERMUTATION, _permutation),
-    (_EDGE, Kind.SCALAR): Row(Form.EDGE, _SCALAR),
-    (_EDGE, Kind.MASK): Row(Form.EDGE, _MASK, _along_edges),
-    (_EDGE, Kind.CATEGORICAL): Row(Form.EDGE, _ONE_HOT),
-    (_EDGE, Kind.POINTER): Row(Form.EDGE_POINTER, _POINTER),
-    (_GRAPH, Kind.SCALAR): Row(Form.GRAPH, _SCALAR),
-    (_GRAPH, Kind.MASK): Row(Form.GRAPH, _MASK),
-    (_GRAPH, Kind.CATEGORICAL): Row(Form.GRAPH, _ONE_HOT),
+    (_NODE, Kind.SCALAR): Row(DecoderType.NODE, _SCALAR),
+    (_NODE, Kind.MASK): Row(DecoderType.NODE, _MASK),
+    (_NODE, Kind.MASK_ONE): Row(DecoderType.NODE, _ONE_HOT),
+    (_NODE, Kind.CATEGORICAL): Row(DecoderType.NODE, _ONE_HOT),
+    (_NODE, Kind.POINTER): Row(DecoderType.POINTER, _POINTER, _along_edges),
+    (_NODE, Kind.PERMUTATION_POINTER): Row(DecoderType.POINTER, _PERMUTATION, _permutation),
+    (_EDGE, Kind.SCALAR): Row(DecoderType.EDGE, _SCALAR),
+    (_EDGE, Kind.MASK): Row(DecoderType.EDGE, _MASK, _along_edges),
+    (_EDGE, Kind.CATEGORICAL): Row(DecoderType.EDGE, _ONE_HOT),
+    (_EDGE, Kind.POINTER): Row(DecoderType.EDGE_POINTER, _POINTER),
+    (_GRAPH, Kind.SCALAR): Row(DecoderType.GRAPH, _SCALAR),
+    (_GRAPH, Kind.MASK): Row(DecoderType.GRAPH, _MASK),
+    (_GRAPH, Kind.CATEGORICAL): Row(DecoderType.GRAPH, _ONE_HOT),
 }
 
 

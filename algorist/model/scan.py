@@ -62,7 +62,9 @@ class Composed:
         self.outputs = Layout(self.spec.outputs)
         encoders: dict[Location, list[Linear]] = {location: [] for location in Location}
         for feature in encoded:
-            encoders[row(feature).form.lands].append(net.encoders[algorithm][feature.name])
+            encoders[row(feature).form.encode_location].append(
+                net.encoders[algorithm][feature.name]
+            )
         reads_edges = any("edge" in row(feature).form.reads for feature in decoded)
         processor = net.processor
         hints, outputs = (

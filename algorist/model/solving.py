@@ -102,7 +102,7 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     """About what one problem of `n` nodes takes while a net computes it."""
     spec = net.spec(algorithm)
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
-    of_pairs = [f for f in net.encoded(spec) if row(f).form.lands == Location.EDGE]
+    of_pairs = [f for f in net.encoded(spec) if row(f).form.encode_location == Location.EDGE]
     kept = sum(map(raw_width, of_pairs)) + net.processor.triplet_features
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
     return 4 * n * n * (step + 2 * PIECE * kept)  # twice: outputs are read off all at once
