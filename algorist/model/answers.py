@@ -17,12 +17,12 @@ Arrays = Mapping[str, np.ndarray]
 
 def decided(feature: Feature, prediction: Tensor) -> Tensor:
     """A prediction made final, in the form of batches."""
-    return row(feature).meaning.final(prediction)
+    return row(feature).ops.final(prediction)
 
 
 def confidences(spec: Spec, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """How probable the net holds each of its answers: one number a value, none for scalars."""
-    measures = {name: row(spec[name]).meaning.confidence for name in predictions}
+    measures = {name: row(spec[name]).ops.confidence for name in predictions}
     return {name: sure(predictions[name]) for name, sure in measures.items() if sure}
 
 

@@ -30,7 +30,7 @@ def encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Li
 
 def dense(features: Sequence[Feature], truths: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
     """Truths in the form of predictions."""
-    return {f.name: row(f).meaning.dense(truths[f.name], n) for f in features}
+    return {f.name: row(f).ops.dense(truths[f.name], n) for f in features}
 
 
 def raw_numbers(features: Sequence[Feature], values: Dense) -> dict[Location, list[Tensor]]:

@@ -288,7 +288,7 @@ class Row(NamedTuple):
     """All that the learner knows about one (location, kind)."""
 
     form: DecoderType
-    meaning: KindOps
+    ops: KindOps
     finish: Finish = _as_it_is
 
 

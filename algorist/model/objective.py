@@ -53,7 +53,7 @@ class _Truth(NamedTuple):
 
     def counts(self) -> Tensor:
         """How much each entry counts."""
-        counts = row(self.feature).meaning.counts(self.values)
+        counts = row(self.feature).ops.counts(self.values)
         return counts * expanded(self.weights, counts)
 
     def over_replicas(self, entries: Tensor) -> Tensor:
@@ -71,6 +71,6 @@ def _of_hint(feature: Feature, window: Window) -> _Truth:
 
 def _mean(truth: _Truth, prediction: Tensor) -> Tensor:
     """The mean loss of a prediction."""
-    loss, counts = row(truth.feature).meaning.loss(prediction, truth.values), truth.counts()
+    loss, counts = row(truth.feature).ops.loss(prediction, truth.values), truth.counts()
     lost, counted = truth.over_replicas(loss * counts), truth.over_replicas(counts)
     return lost / counted.clamp(min=ALMOST_NOTHING)

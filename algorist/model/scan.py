@@ -174,9 +174,7 @@ class Scan:
         if carry is None:
             return truth
         hard = self.net.hard_feedback
-        own = {
-            f.name: row(f).meaning.feedback(carry.hints[f.name], hard) for f in self.maps.read_hints
-        }
+        own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.maps.read_hints}
         given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
         if not given:
             return own
