@@ -50,8 +50,8 @@ class Neighbours(Processor):
         def step(numbers, edges, adjacency, hidden):
             own, said = project(numbers, hidden)  # (S, B, n, h) each
             messages = relu(said.unsqueeze(2) + product(edges, of_edges))  # (S, B, n, n, h)
-            heard = (messages * adjacency.unsqueeze(-1)).sum(3)
-            return self.norm(relu(own + self.update(heard))), None
+            message_mask = (messages * adjacency.unsqueeze(-1)).sum(3)
+            return self.norm(relu(own + self.update(message_mask))), None
 
         return step
 

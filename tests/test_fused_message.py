@@ -1,4 +1,4 @@
-"""Fused messages against their plain twin: values and all grads. Who hears whom."""
+"""Fused messages against their plain twin: values and all grads. Who senders whom."""
 
 import pytest
 import torch
@@ -27,8 +27,8 @@ class Messages:
 
     columns = (SPARE, SPARE + H + 3 * T)
 
-    def __init__(self, S: int, B: int, n: int, F: int, heard: Tensor | None = None):
-        self.S, self.B, self.n, self.heard = S, B, n, heard
+    def __init__(self, S: int, B: int, n: int, F: int, message_mask: Tensor | None = None):
+        self.S, self.B, self.n, self.message_mask = S, B, n, message_mask
         self.state, self.raw = draw(S, B, n, 2 * (SPARE + H) + 3 * T), draw(S, B, n, n, F)
         self.edge, self.bias = draw(S, F, H), draw(S, H)
         self.first, self.second = draw(S, H, H) / H**0.5, draw(S, H, H) / H**0.5
@@ -38,7 +38,7 @@ class Messages:
 
     def run(self, keep: bool = True, precision: str = "ieee") -> Tensor:
         message.message(
-            self.state, self.columns, self.raw, self.heard, self.edge, self.first, self.bias,
+            self.state, self.columns, self.raw, self.message_mask, self.edge, self.first, self.bias,
             self.second, self.messages, *(self.kept if keep else (None, None, None)),
             precision=precision,
         )  # fmt: skip
@@ -73,14 +73,14 @@ class Messages:
         read |= {"first": self.first, "bias": self.bias, "second": self.second}
         read = {name: x.clone().requires_grad_() for name, x in read.items()}
         largest = plain.message_max(
-            read["receiver"], read["sender"], read["raw"], self.heard, read["edge"],
+            read["receiver"], read["sender"], read["raw"], self.message_mask, read["edge"],
             Affine(read["first"], read["bias"]), read["second"],
         )  # fmt: skip
         return largest, read
 
 
 def connections(S: int, B: int, n: int) -> Tensor:
-    """Who hears whom: some hear nobody."""
+    """Who senders whom: some hear nobody."""
     return (draw(S, B, n, n) > 1).float()
 
 
@@ -108,7 +108,7 @@ def test_messages_and_all_their_slopes(shape):
 
 @by_shape
 def test_messages_from_some(shape):
-    assert_messages_agree(Messages(*shape, heard=connections(*shape[:3])))
+    assert_messages_agree(Messages(*shape, message_mask=connections(*shape[:3])))
 
 
 def test_the_first_of_equal_messages_wins():

@@ -122,8 +122,8 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     assert_close(d_message, d_messages)
     if gated:
         assert_close(d_before, rest.pop(0))
-    heard = grads[..., keep : keep + H * (1 + gated)]
-    found = [affine_slopes(messages, heard)[0]]
+    message_mask = grads[..., keep : keep + H * (1 + gated)]
+    found = [affine_slopes(messages, message_mask)[0]]
     if normed:
         found += [x.sum((1, 2)) for x in d_norm]
     if gated:

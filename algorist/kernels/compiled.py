@@ -72,7 +72,7 @@ class _LargestProduct(torch.autograd.Function):
         S, B, _, n, h = values.shape
         largest, winner = values.new_empty(S, B, n, h), np.empty((S * B, n, h), np.int16)
         _find_largest(_array(values.flatten(0, 1)), _array(largest.flatten(0, 1)), winner)
-        if adjacency is not None:  # who hears nobody learns from nobody
+        if adjacency is not None:  # who senders nobody learns from nobody
             winner[_array(largest.flatten(0, 1)) == NOT_A_NEIGHBOUR] = -1
         ctx.save_for_backward(hidden, weight)
         ctx.winner = winner.reshape(S, B, n, h)

@@ -19,7 +19,7 @@ from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Update
 
 NOT_A_NEIGHBOUR = -1e6
-"""Stands for the message of a node that is not heard: far below any that is."""
+"""Stands for the message of a node that is not message_mask: far below any that is."""
 
 
 class _Largest(torch.autograd.Function):
@@ -76,14 +76,14 @@ def update(
     keep: Tensor, gate: Tensor | None, messages: Tensor, hidden: Tensor, maps: Update
 ) -> Tensor:
     """The new states of the nodes, (S, B, n, h): `keep` and `gate` come from the old ones."""
-    heard = product(messages, maps.of_message)
-    new = relu(keep + heard[..., : keep.shape[-1]])
+    message_mask = product(messages, maps.of_message)
+    new = relu(keep + message_mask[..., : keep.shape[-1]])
     if maps.norm is not None:
         scale, offset = (x[:, None, None] for x in maps.norm)
         new = layer_norm(new, new.shape[-1:]) * scale + offset
     if gate is None or maps.gate is None:
         return new
-    opened = maps.gate(relu(gate + heard[..., keep.shape[-1] :])).sigmoid()
+    opened = maps.gate(relu(gate + message_mask[..., keep.shape[-1] :])).sigmoid()
     return hidden + opened * (new - hidden)
 
 

@@ -189,7 +189,7 @@ class FusedScan:
         net, window, (_, S, B) = self.net, self.window, self.window.follows.shape
         fresh, given = self._beginnings(carry)
         x, raw = self._true_numbers(given)
-        only_itself = net.processor.hears == "itself"
+        only_itself = net.processor.senders == "itself"
         return Reading(
             x=x,
             raw=raw,
@@ -200,7 +200,9 @@ class FusedScan:
             end_weights=window.end_weights,
             previous=None if carry is None else self._previous(carry),
             hard=net.hard_feedback,
-            heard=torch.eye(self.n, device=x.device).repeat(S, B, 1, 1) if only_itself else None,
+            message_mask=torch.eye(self.n, device=x.device).repeat(S, B, 1, 1)
+            if only_itself
+            else None,
             connects=self.tables.connects if net.processor.needs_adjacency else None,
             precision=PRECISIONS[net.precision],
         )

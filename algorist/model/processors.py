@@ -92,14 +92,14 @@ class MessagePassing(Processor):
         self,
         sizes: Sizes,
         *,
-        hears: str = "all",
+        senders: str = "all",
         triplets: bool = False,
         gated: bool = False,
         rules_out_non_edges: bool = False,
     ):
         super().__init__()
-        self.hears = hears
-        self.needs_adjacency = hears == "neighbours" or rules_out_non_edges
+        self.senders = senders
+        self.needs_adjacency = senders == "neighbours" or rules_out_non_edges
         self.rules_out_non_edges = rules_out_non_edges
         linear = partial(Linear, sizes.replicas)
         h, f = sizes.hidden, sizes.triplet_features
@@ -183,16 +183,16 @@ class MessagePassing(Processor):
             numbers: Tensor, edges: Tensor, adjacency: Tensor | None, hidden: Tensor
         ) -> Stepped:
             receiver, triplet, sender, keep, *gate = project(numbers, hidden)
-            messages = message(receiver, sender, edges, self._heard(adjacency, edges))
+            messages = message(receiver, sender, edges, self._message_mask(adjacency, edges))
             new = renew(keep, gate[0] if gate else None, messages, hidden)
             return new, triplet_max(triplet, edges) if triplet_max else None
 
         return step
 
-    def _heard(self, adjacency: Tensor | None, raw: Tensor) -> Tensor | None:
-        if self.hears == "all":
+    def _message_mask(self, adjacency: Tensor | None, raw: Tensor) -> Tensor | None:
+        if self.senders == "all":
             return None
-        if self.hears == "itself":
+        if self.senders == "itself":
             return torch.eye(raw.shape[2], device=raw.device).expand(raw.shape[:-1])
         return adjacency
 
@@ -205,13 +205,13 @@ class MessagePassing(Processor):
 class Attention(Processor):
     """Graph attention (Velickovic et al. 2018), and its second version (Brody et al. 2022)."""
 
-    def __init__(self, sizes: Sizes, *, hears: str = "neighbours", dynamic: bool = False):
+    def __init__(self, sizes: Sizes, *, senders: str = "neighbours", dynamic: bool = False):
         super().__init__()
         h, heads = sizes.hidden, sizes.heads
         if h % heads:
             raise ValueError(f"heads: got {heads}, expected a divisor of the hidden size {h}")
         linear = partial(Linear, sizes.replicas)
-        self.needs_adjacency = hears == "neighbours"
+        self.needs_adjacency = senders == "neighbours"
         self.heads, self.dynamic = heads, dynamic
         width = h if dynamic else heads
         self.value, self.skip = linear(2 * h, h), linear(2 * h, h)
@@ -273,10 +273,10 @@ class Memory(Processor):
 
     EMBEDDING, SLOTS = 16, 128
 
-    def __init__(self, sizes: Sizes, *, hears: str = "all"):
+    def __init__(self, sizes: Sizes, *, senders: str = "all"):
         super().__init__()
         h, linear = sizes.hidden, partial(Linear, sizes.replicas, bias=None)
-        self.needs_adjacency = hears == "neighbours"
+        self.needs_adjacency = senders == "neighbours"
         words = partial(torch.zeros, sizes.replicas, h - 1)
         self.query_words = nn.Parameter(words(self.EMBEDDING))
         self.story_words = nn.Parameter(words(self.EMBEDDING))
@@ -341,13 +341,13 @@ class Memory(Processor):
 
 
 _BUILDERS: dict[str, Callable[[Sizes], Processor]] = {
-    "deepsets": partial(MessagePassing, hears="itself"),
+    "deepsets": partial(MessagePassing, senders="itself"),
     "gat": Attention,
-    "gat_full": partial(Attention, hears="all"),
+    "gat_full": partial(Attention, senders="all"),
     "gatv2": partial(Attention, dynamic=True),
-    "gatv2_full": partial(Attention, dynamic=True, hears="all"),
+    "gatv2_full": partial(Attention, dynamic=True, senders="all"),
     "memnet_full": Memory,
-    "memnet_masked": partial(Memory, hears="neighbours"),
+    "memnet_masked": partial(Memory, senders="neighbours"),
 }
 
 
@@ -355,8 +355,8 @@ def _variants() -> dict[str, Callable[[Sizes], Processor]]:
     """The family of MPNN and PGN by the benchmark's names: [triplet_][g](mpnn|pgn)[_mask]."""
     bases = {
         "mpnn": {},
-        "pgn": {"hears": "neighbours"},
-        "pgn_mask": {"hears": "neighbours", "rules_out_non_edges": True},
+        "pgn": {"senders": "neighbours"},
+        "pgn_mask": {"senders": "neighbours", "rules_out_non_edges": True},
     }
     return {
         f"{'triplet_' if triplets else ''}{'g' if gated else ''}{base}": partial(

@@ -1,4 +1,4 @@
-"""Messages between all pairs of nodes, their maxima, and who hears whom.
+"""Messages between all pairs of nodes, their maxima, and who senders whom.
 
 Pairs are (from, to). A program takes a few receivers of one sample and all their senders. What
 backward needs of the rows (one row a pair of nodes) is kept: writing it costs less than computing
@@ -45,7 +45,7 @@ def _strides(first: Tensor, second: Tensor) -> tuple[int, int]:
 
 @triton.jit(do_not_specialize=_COUNTS)
 def _message(
-    state, raw, heard, edge, first, bias, second,  # inputs
+    state, raw, message_mask, edge, first, bias, second,  # inputs
     messages, winner, built, inner,  # results
     B, n, in_stride, out_stride,
     RECEIVER: tl.constexpr, SENDER: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr,
@@ -80,7 +80,7 @@ def _message(
             tl.store(inner + pair * H + part, hidden, there)
         result += dot(hidden, tl.load(second + part[:, None] * in_stride), PRECISION)
     if MASKED:
-        listens = tl.load(heard + node * n + pair, there, 0.0) > 0
+        listens = tl.load(message_mask + node * n + pair, there, 0.0) > 0
         result = tl.where(listens, result, _NOT_A_NEIGHBOUR)
     result = tl.where(there, result, -3.0e38)
     edge_pointer_logits = tl.reshape(result, (R, N, H))
@@ -91,7 +91,7 @@ def _message(
     if KEEP:
         among = tl.arange(0, N)[None, :, None]
         which = tl.min(tl.where(edge_pointer_logits == best[:, None, :], among, N), 1)
-        if MASKED:  # who hears nobody learns from nobody
+        if MASKED:  # who senders nobody learns from nobody
             which = tl.where(best == _NOT_A_NEIGHBOUR, -1, which)
         tl.store(winner + place, which.to(tl.int16), (to < n)[:, None])
 
@@ -100,7 +100,7 @@ def message(
     state: Tensor,  # (S, B, n, columns)
     columns: tuple[int, int],  # where the parts of the receiver and the sender begin
     raw: Tensor,  # (S, B, n, n, F)
-    heard: Tensor | None,  # (S, B, n, n)
+    message_mask: Tensor | None,  # (S, B, n, n)
     edge: Tensor,  # (S, F, h)
     first: Tensor,  # (S, h in, h out): quickest where the inputs lie side by side
     bias: Tensor,  # (S, h)
@@ -116,10 +116,10 @@ def message(
     S, B, n, h = messages.shape
     cut = tiles(n)
     _message[(S * B, cut.blocks(n))](
-        state, raw, raw if heard is None else heard, edge, first, bias, second,
+        state, raw, raw if message_mask is None else message_mask, edge, first, bias, second,
         messages, winner, built, inner, B, n, *_strides(first, second),
         RECEIVER=columns[0], SENDER=columns[1], STRIDE=state.shape[-1], F=raw.shape[-1],
-        MASKED=heard is not None, KEEP=winner is not None, PRECISION=precision,
+        MASKED=message_mask is not None, KEEP=winner is not None, PRECISION=precision,
         **_resources(S * B, n, h), **following(S * B * n),
     )  # fmt: skip
 

@@ -184,11 +184,11 @@ def _renew(
         old = tl.load(before + place, there, 0.0)
     for k in tl.range(0, H, DEEP, num_stages=3):
         inner = k + tl.arange(0, DEEP)
-        heard = tl.load(messages + line * H + inner, there, 0.0)
+        message_mask = tl.load(messages + line * H + inner, there, 0.0)
         weights = weight + (replica * H + inner)[:, None] * wide + channel
-        value += dot(heard, tl.load(weights), PRECISION)
+        value += dot(message_mask, tl.load(weights), PRECISION)
         if gate is not None:
-            door += dot(heard, tl.load(weights + H), PRECISION)
+            door += dot(message_mask, tl.load(weights + H), PRECISION)
     value = tl.maximum(value, 0.0)
     if pre is not None:
         tl.store(pre + place, value, there)

@@ -20,13 +20,13 @@ class Processing:
         self,
         maps: ProcessMaps,
         moments: Moments,
-        heard: Tensor | None,
+        message_mask: Tensor | None,
         connects: Tensor | None,
         precision: str,
         *,
         keep: bool,
     ):
-        """Who hears whom is the same at all steps, or found at each where numbers connect."""
+        """Who senders whom is the same at all steps, or found at each where numbers connect."""
         self.maps, self.moments, self.precision = maps, moments, precision
         self.state = Projection(maps.state, (moments.x, moments.before), precision)
         K, S, B, n, h = moments.before.shape
@@ -39,7 +39,7 @@ class Processing:
         # Forward products read weights along their inputs, backward ones along their outputs.
         turned = torch.stack((maps.first.weight.mT, maps.second.mT))
         self.first, self.second = turned.mT.unbind()
-        self.heard = heard if connects is None else new(S, B, n, n)
+        self.message_mask = message_mask if connects is None else new(S, B, n, n)
         self.connects = connects
         self.messages = new(K, S, B, n, h)
         steps = K if keep else 0
@@ -76,9 +76,9 @@ class Processing:
         """The new states of step k, from the messages of all to all."""
         maps, state, raw = self.maps, self.state.out[k], self.moments.raw[k]
         if self.connects is not None:
-            message.connect(raw, self.connects, self.heard)
+            message.connect(raw, self.connects, self.message_mask)
         message.message(
-            state, (0, self.sender_column), raw, self.heard, maps.edge, self.first,
+            state, (0, self.sender_column), raw, self.message_mask, maps.edge, self.first,
             maps.first.bias, self.second, self.messages[k], at_step(self.winner, k),
             at_step(self.built, k), at_step(self.inner, k), precision=self.precision,
         )  # fmt: skip
@@ -150,12 +150,12 @@ class Processing:
         triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
         norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
         gate = affine(want(self.d_door, wide=[self.door_inner])) if maps.update.gate else None
-        heard = want(self.state.grads, wide=[self.messages], column=self.keep_column)
+        message_mask = want(self.state.grads, wide=[self.messages], column=self.keep_column)
         return ProcessMaps(
             state=self.state.gradients(wanted),
             edge=want(self.d_edge.flatten(-2)).view_as(maps.edge),
             first=affine(want(self.d_hidden, wide=[self.built])),
             second=want(self.d_result, wide=[self.inner])[:, :-1],
             triplet=triplet,
-            update=Update(of_message=heard[:, :-1], norm=norm, gate=gate),
+            update=Update(of_message=message_mask[:, :-1], norm=norm, gate=gate),
         )

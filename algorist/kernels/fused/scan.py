@@ -52,8 +52,8 @@ class Reading:
     previous: Previous | None
     hard: bool
     """Whether predictions are rounded before they are read."""
-    heard: Tensor | None
-    """(S, B, n, n): who hears whom, None for all."""
+    message_mask: Tensor | None
+    """(S, B, n, n): who senders whom, None for all."""
     connects: Tensor | None
     """(Fe,): above which sum over both directions a number of an edge makes nodes hear each other;
     None where that does not matter."""
@@ -117,7 +117,12 @@ class _Run:
         before, after = (x.new_empty(K, S, B, n, h) for _ in range(2))
         self.moments = Moments(x, raw, before, after, maxima)
         self.process = Processing(
-            process, self.moments, reading.heard, reading.connects, reading.precision, keep=keep
+            process,
+            self.moments,
+            reading.message_mask,
+            reading.connects,
+            reading.precision,
+            keep=keep,
         )
         self.hints = self._decoding(hints, self.moments)
         self.outputs: Decoding  # made when the moments at the ends are known
