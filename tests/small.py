@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from algorist.data import official
-from algorist.model.learner import Convention
+from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig, Net
 from algorist.model.window import whole
 from algorist.spec import Kind
@@ -18,7 +18,7 @@ ON_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if ON_GPU else "cpu")
 """Where fused kernels run: on a GPU, or on a CPU by Triton's interpreter."""
 needs_gpu = pytest.mark.skipif(not ON_GPU, reason="there is no GPU")
-CONVENTION = Convention()
+CONVENTION = TaskEncoding()
 _NODE_AXES = {"node": 1, "edge": 2, "graph": 0}
 
 

@@ -105,10 +105,10 @@ def test_nothing_and_everything_are_no_choices():
 
 @pytest.fixture(scope="module")
 def learner():
-    from algorist.model.learner import Convention, Learner
+    from algorist.model.learner import Learner, TaskEncoding
     from algorist.model.net import ModelConfig
 
-    return Learner.new(["bubble_sort", "dfs"], ModelConfig(hidden=16), Convention(), (0, 1))
+    return Learner.new(["bubble_sort", "dfs"], ModelConfig(hidden=16), TaskEncoding(), (0, 1))
 
 
 @pytest.mark.parametrize("name", ["bubble_sort", "dfs"])

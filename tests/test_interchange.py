@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from algorist.model import official
-from algorist.model.learner import Convention, Learner
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.processors import PROCESSORS
 from algorist.training.loading import load
 
@@ -171,7 +171,7 @@ def learner(*algorithms, seeds=(0,), **changes):
 def test_a_saved_learner_comes_back_as_it_was(tmp_path, processor):
     made = Learner(
         learner("bfs", "insertion_sort", seeds=(4, 7), processor=processor).net,
-        Convention(static_hint_as_input=False),
+        TaskEncoding(static_hint_as_input=False),
         {"note": "trained by hand", "steps": [1, 2]},
     )
     path = tmp_path / "made.safetensors"

@@ -14,7 +14,7 @@ import pytest
 
 import algorist
 from algorist.cli import main
-from algorist.model.learner import Convention, Learner
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
 from algorist.plugins import shell
@@ -330,7 +330,7 @@ def test_an_algorithm_without_hints_has_none_to_show(tmp_path, capsys):
     (tmp_path / "plain.py").write_text(f"{text}    record(trace)\n    gcd[0] = value[0]\n")
     algorist.load_plugin(tmp_path / "plain.py")
     file = str(tmp_path / "learner.safetensors")
-    Learner.new(["euclid", "minimum"], ModelConfig(hidden=16), Convention()).save(file)
+    Learner.new(["euclid", "minimum"], ModelConfig(hidden=16), TaskEncoding()).save(file)
     words = ["eval", file, "--n", "4", "--count", "2", "--hints", "--over-time"]
     for named in (["euclid"], ["euclid", "minimum"]):
         assert main([*words, *named]) == 0

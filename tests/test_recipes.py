@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from algorist.model.learner import Convention
+from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig, build
 from algorist.training.recipes import IMPROVEMENTS, IN_TURN, ablated, recipe, without
@@ -36,7 +36,7 @@ def test_the_generalist_of_one_task_is_gated_and_sees_whole_trajectories():
         feedback="soft",
         scalar_hint_init="xavier",
     )
-    assert config.convention == Convention(static_hint_as_input=True, permutations=True)
+    assert config.convention == TaskEncoding(static_hint_as_input=True, permutations=True)
     assert config.data == DataConfig(
         online=True,
         sizes=(4, 7, 11, 13, 16),

@@ -13,7 +13,7 @@ import small
 import algorist
 from algorist.cli import main
 from algorist.commands import files
-from algorist.model.learner import Convention, Learner
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.report.solutions import answer_texts, plain, show_solution
 from algorist.report.terminal import Terminal
 
@@ -24,7 +24,7 @@ ROADS = "from,to,weight\nhome,shop,1\nhome,park,3\nshop,park,1\npark,sea,4\n"
 
 @pytest.fixture(scope="module")
 def learner():
-    made = Learner.new(algorist.algorithms(), small.model(), Convention())
+    made = Learner.new(algorist.algorithms(), small.model(), TaskEncoding())
     small.lively(made.net)
     return made
 
@@ -195,7 +195,7 @@ def test_all_inputs_may_come_as_json(solved, home):
 
 @pytest.mark.usefixtures("euclid")
 def test_algorithms_of_plugins_run_too(tmp_path, capsys):
-    made = Learner.new(["euclid"], small.model(), Convention())
+    made = Learner.new(["euclid"], small.model(), TaskEncoding())
     made.save(tmp_path / "euclid.safetensors")
     words = ["run", "euclid", "12", "18", "--json", "--device", "cpu"]
     assert main([*words, "--model", str(tmp_path / "euclid.safetensors")]) == 0

@@ -12,7 +12,7 @@ import torch
 import algorist
 from algorist.model import solving
 from algorist.model.kinds import FINAL_SINKHORN_STEPS, log_sinkhorn
-from algorist.model.learner import Convention, Learner
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.predicting import Predictions, predict
 from algorist.model.window import whole
 from algorist.spec import Kind
@@ -23,7 +23,7 @@ TOWN = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4},
 @pytest.fixture(scope="module")
 def learner():
     """A small learner of all algorithms, with weights that nobody trained."""
-    made = Learner.new(algorist.algorithms(), small.model(), Convention())
+    made = Learner.new(algorist.algorithms(), small.model(), TaskEncoding())
     small.lively(made.net)
     return made
 
@@ -310,7 +310,7 @@ def test_a_problem_too_large_for_the_memory_is_refused_before_it_is_run(learner,
 
 
 def test_a_learner_that_predicts_no_hints_still_answers():
-    made = Learner.new(["bfs"], small.model(hints="none"), Convention())
+    made = Learner.new(["bfs"], small.model(hints="none"), TaskEncoding())
     solution = made.run("bfs", A=[[0, 1], [1, 0]], s=0, compare=True)
     assert solution.answer.shape == (2,)
     assert solution.hints == {}
@@ -327,7 +327,7 @@ def test_unknown_algorithms_are_refused_whatever_they_are(learner):
 
 
 def test_the_best_replica_answers():
-    made = Learner.new(["bfs"], small.model(), Convention(), seeds=(0, 1, 2))
+    made = Learner.new(["bfs"], small.model(), TaskEncoding(), seeds=(0, 1, 2))
     small.lively(made.net)
     scores = [{"validation": None}, {"validation": 0.9}, {"validation": 0.2}]
     scored = replace(made, about={"replicas": scores})

@@ -15,7 +15,7 @@ from processes import PATIENCE
 import algorist
 from algorist.cli import _parser, main
 from algorist.commands import view
-from algorist.model.learner import Convention, Learner
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer.app import FIRST
 from algorist.viewer.server import Server
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("piped")
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    learner = Learner.new(["heapsort", "dijkstra"], small.model(), Convention())
+    learner = Learner.new(["heapsort", "dijkstra"], small.model(), TaskEncoding())
     file = tmp_path_factory.mktemp("model") / "small.safetensors"
     learner.save(file)
     return str(file)

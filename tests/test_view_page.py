@@ -15,7 +15,7 @@ from algorist import algorithm, edge, node, record
 from algorist.algorithms.array_inputs import keys
 from algorist.commands import forms
 from algorist.commands.arguments import of_family
-from algorist.model.learner import Convention, Learner
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer.app import FIRST, App
 from algorist.viewer.pages import page as made_page
 from algorist.viewer.server import Server
@@ -38,7 +38,7 @@ ROADS = "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4"
 
 @pytest.fixture(scope="module")
 def learners():
-    learner = Learner.new(algorist.algorithms(), small.model(), Convention())
+    learner = Learner.new(algorist.algorithms(), small.model(), TaskEncoding())
     small.lively(learner.net)
     return learner.by_algorithm()
 
@@ -339,7 +339,7 @@ def test_an_exported_trace_needs_no_network(opened, app, tmp_path):
 
 
 def test_algorithms_of_plugins_are_drawn(opened, tmp_path, euclid):
-    learner = Learner.new(["euclid"], small.model(), Convention())
+    learner = Learner.new(["euclid"], small.model(), TaskEncoding())
     found = App(learner.by_algorithm(), forms, "euclid").trace(euclid, {"value": [12, 18, 9]})
     page = opened(exported(tmp_path, found))
     assert page.locator("#side-algorithm .bar").count() == 3
@@ -366,7 +366,7 @@ def inversions(key, inverted_h, inverted, trace):
 @pytest.mark.usefixtures("own_registry")
 def test_masks_of_pairs_are_a_matrix_where_there_is_no_graph(opened, tmp_path):
     algorist.register(inversions)
-    learner = Learner.new(["inversions"], small.model(), Convention())
+    learner = Learner.new(["inversions"], small.model(), TaskEncoding())
     found = App(learner.by_algorithm(), forms, "small").trace(inversions, {"key": [3, 1, 2]})
     page = opened(exported(tmp_path, found))
     known = page.locator("#side-algorithm .matrix .known title")
@@ -379,7 +379,7 @@ def test_masks_of_pairs_are_a_matrix_where_there_is_no_graph(opened, tmp_path):
 
 
 def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(opened, tmp_path):
-    learner = Learner.new(["bfs", "floyd_warshall"], small.model(hints="none"), Convention())
+    learner = Learner.new(["bfs", "floyd_warshall"], small.model(hints="none"), TaskEncoding())
     app = App(learner.by_algorithm(), forms, "silent")
     for name, given in (("bfs", {"s": 0}), ("floyd_warshall", {})):
         found = app.trace(algorist.get(name), {"A": [[0, 1, 0], [1, 0, 1], [0, 1, 0]], **given})

@@ -13,7 +13,7 @@ from processes import PATIENCE
 
 import algorist
 from algorist.commands import forms
-from algorist.model.learner import Convention, Learner
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.report.solutions import what_pieces_are
 from algorist.spec import MASKED, Kind
 from algorist.viewer import app as room
@@ -26,7 +26,7 @@ MASKS = (Kind.MASK, Kind.CATEGORICAL)
 
 @pytest.fixture(scope="module")
 def learner():
-    made = Learner.new(NAMES, small.model(), Convention())
+    made = Learner.new(NAMES, small.model(), TaskEncoding())
     small.lively(made.net)
     return made
 

@@ -30,7 +30,7 @@ _LONGEST = 120
 
 
 @dataclass(frozen=True)
-class Convention:
+class TaskEncoding:
     """How the features of an algorithm are put to a net."""
 
     static_hint_as_input: bool = True
@@ -63,7 +63,7 @@ class Learner:
 
     net: Net
     """All weights."""
-    convention: Convention
+    convention: TaskEncoding
     """How problems are put to the net."""
     about: Mapping[str, Any]
     """Where it comes from: the configuration, and for each of the `replicas` seed, step, score."""
@@ -73,7 +73,7 @@ class Learner:
         cls,
         algorithms: Sequence[str],
         model: ModelConfig,
-        convention: Convention,
+        convention: TaskEncoding,
         seeds: Sequence[int] = (0,),
     ) -> Learner:
         """A learner with fresh weights."""
@@ -83,7 +83,7 @@ class Learner:
 
     @classmethod
     def blank(
-        cls, algorithms: Sequence[str], model: ModelConfig, convention: Convention, replicas: int
+        cls, algorithms: Sequence[str], model: ModelConfig, convention: TaskEncoding, replicas: int
     ) -> Learner:
         """A learner whose weights are still to be drawn or loaded."""
         specs = {name: convention.spec(name) for name in algorithms}
@@ -131,7 +131,7 @@ class Learner:
         the solution holds the true trajectory too, and where the net first went another way.
 
             >>> from algorist.model.net import ModelConfig
-            >>> learner = Learner.new(["dijkstra"], ModelConfig(hidden=16), Convention())
+            >>> learner = Learner.new(["dijkstra"], ModelConfig(hidden=16), TaskEncoding())
             >>> roads = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {}}
             >>> solution = learner.run("dijkstra", A=roads, s="home", compare=True)
             >>> sorted(solution.answer)  # fresh weights: it has yet to learn whence one comes
@@ -157,7 +157,7 @@ class Learner:
         Those of one size are computed together.
 
             >>> from algorist.model.net import ModelConfig
-            >>> learner = Learner.new(["minimum"], ModelConfig(hidden=16), Convention())
+            >>> learner = Learner.new(["minimum"], ModelConfig(hidden=16), TaskEncoding())
             >>> solutions = learner.run_many("minimum", [{"key": [3, 1, 2]}, {"key": [20, 10]}])
             >>> [len(solution.inputs["key"]) for solution in solutions]
             [3, 2]
@@ -243,4 +243,4 @@ def _described(description: Mapping[str, Any]) -> Learner:
         for name, features in description["specs"].items()
     }
     net = Net(specs, ModelConfig(**description["model"]), description["replicas"])
-    return Learner(net, Convention(**description["convention"]), description["about"])
+    return Learner(net, TaskEncoding(**description["convention"]), description["about"])

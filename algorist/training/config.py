@@ -16,7 +16,7 @@ from typing import Any
 from algorist.algorithms import get
 from algorist.data.stream import BATCH_SIZE, SIZES
 from algorist.errors import unknown
-from algorist.model.learner import Convention
+from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 
 
@@ -106,7 +106,7 @@ class Config:
     seeds: tuple[int, ...] = (0,)
     """One replica is trained for each seed, all in lockstep."""
     model: ModelConfig = field(default_factory=ModelConfig)
-    convention: Convention = field(default_factory=Convention)
+    convention: TaskEncoding = field(default_factory=TaskEncoding)
     data: DataConfig = field(default_factory=DataConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from algorist.algorithms.faults import told
 from algorist.errors import unknown
-from algorist.model.learner import Convention
+from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.registries import registry
 from algorist.training.config import Config, DataConfig, OptimiserConfig
@@ -32,7 +32,7 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
     return Config(
         algorithms=tuple(algorithms),
         model=ModelConfig(processor="mpnn", feedback="hard", scalar_hint_init="default"),
-        convention=Convention(static_hint_as_input=False, permutations=False),
+        convention=TaskEncoding(static_hint_as_input=False, permutations=False),
         data=DataConfig(online=False, varied=False, random_positions=False),
         optimiser=OptimiserConfig(teacher_forcing=0.5, clip=0.0),
     )
