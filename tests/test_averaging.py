@@ -86,7 +86,7 @@ def test_of_a_new_mean_the_best_is_kept_whatever_was_better_before(tmp_path):
     Run.start(tmp_path, config(0)).train()
     run = Run.resume(tmp_path, steps=6, average=5)
     small.assert_identical(run.trainer.best, small.weights(run.trainer.net))
-    assert load(tmp_path).about["replicas"][0] == {"seed": 0, "step": 4, "validation": None}
+    assert load(tmp_path).metadata["replicas"][0] == {"seed": 0, "step": 4, "validation": None}
     run.train()
     assert min(run.trainer.best_steps) > 4
     with pytest.raises(ValueError, match="average: got 7, but all 6 steps are done, expected more"):

@@ -79,7 +79,7 @@ def test_every_net_has_its_row_with_the_score_of_its_best_model(done):
     (folder,) = (done / "runs" / "specialists" / "activity_selector").iterdir()
     learner = load(folder)
     assert len({row.score for row in rows}) > 1
-    for row, about in zip(rows, learner.about["replicas"], strict=False):
+    for row, about in zip(rows, learner.metadata["replicas"], strict=False):
         (expected,) = evaluate(
             learner.replica(row.seed),
             "activity_selector",

@@ -19,7 +19,7 @@ def test_export_writes_one_seed_in_half_precision(capsys, trained, tmp_path):
     assert main(["export", str(trained), str(file), "--seed", "5", "--half"]) == 0
     whole, one = algorist.load(trained), algorist.load(file)
     assert one.net.replicas == 1
-    assert [replica["seed"] for replica in one.about["replicas"]] == [5]
+    assert [replica["seed"] for replica in one.metadata["replicas"]] == [5]
     for name, value in one.net.state_dict().items():
         expected = whole.net.state_dict()[name][1:2].half().float()
         assert torch.equal(value, expected)

@@ -178,7 +178,7 @@ def test_a_saved_learner_comes_back_as_it_was(tmp_path, processor):
     made.save(path)
     got = load(path)
     assert got.algorithms == ("bfs", "insertion_sort")
-    assert got.about == made.about
+    assert got.metadata == made.metadata
     assert got.convention == made.convention
     assert got.net.config == made.net.config
     assert got.net.specs == made.net.specs

@@ -34,7 +34,7 @@ def test_a_run_is_a_folder_with_all_that_it_promises(tmp_path):
     assert lines[-1].keys() == {"step", "loss", "scores", "score", "best_step"}
     best = load(tmp_path / "run")
     assert best.algorithms == ("bfs",)
-    (replica,) = best.about["replicas"]
+    (replica,) = best.metadata["replicas"]
     assert replica["validation"] == max(line["score"][0] for line in lines)
 
 

@@ -72,9 +72,9 @@ def test_shipped_learners_are_loaded_by_their_names(shipped):
 
 def test_what_has_the_name_here_comes_first(shipped, run, tmp_path):
     Path("generalist").mkdir()  # holds no learner, so it does not count
-    assert load("generalist").about["replicas"][0]["seed"] == 0
+    assert load("generalist").metadata["replicas"][0]["seed"] == 0
     load(run).replica(1).save(Path("generalist") / "best.safetensors")
-    assert load("generalist").about["replicas"][0]["seed"] == 1
+    assert load("generalist").metadata["replicas"][0]["seed"] == 1
 
 
 def test_a_folder_stands_for_all_learners_in_it(shipped, capsys):
@@ -113,7 +113,7 @@ def test_the_list_of_models_says_what_each_file_holds(shipped, capsys):
     _, *rows, _, last = (line.split() for line in capsys.readouterr().out.splitlines())
     assert last[:4] == ["specialists", "is", "a", "model"]
     assert [cells[0] for cells in rows] == ["generalist", "specialists/bfs"]
-    best = [load(name).about["replicas"][0] for name in weights.shipped()]
+    best = [load(name).metadata["replicas"][0] for name in weights.shipped()]
     assert [cells[-3:] for cells in rows] == [
         [str(one["seed"]), str(one["step"]), f"{100 * one['validation']:.2f}"] for one in best
     ]
@@ -139,8 +139,8 @@ def test_a_package_without_weights_says_so(tmp_path, monkeypatch, capsys):
 def test_the_best_nets_of_a_packed_run_are_loaded_from_its_checkpoint(run, tmp_path):
     pack(run, tmp_path / "packed")
     got, expected = load(tmp_path / "packed"), load(run)
-    assert got.about == expected.about
-    assert got.about["steps"] == 4
+    assert got.metadata == expected.metadata
+    assert got.metadata["steps"] == 4
     assert not got.net.training
     for name, value in expected.net.state_dict().items():  # differences are kept in bfloat16
         torch.testing.assert_close(got.net.state_dict()[name], value, rtol=1e-2, atol=1e-4)
@@ -154,18 +154,18 @@ def test_a_packed_run_is_exported_in_one_command(run, tmp_path, capsys):
     got, expected = load(file), load(tmp_path / "packed").replica(1)
     for name, value in expected.net.state_dict().items():
         assert torch.equal(got.net.state_dict()[name], value.half().float())
-    assert got.about["replicas"] == expected.about["replicas"]
-    assert got.about["exported"]["version"] == algorist.__version__
+    assert got.metadata["replicas"] == expected.metadata["replicas"]
+    assert got.metadata["exported"]["version"] == algorist.__version__
 
 
 def test_the_best_seed_can_be_exported(run, tmp_path):
     learner, file = load(run), tmp_path / "best.safetensors"
     for place, score in enumerate((0.25, 0.5)):
-        learner.about["replicas"][place]["validation"] = score
+        learner.metadata["replicas"][place]["validation"] = score
     learner.save(tmp_path / "both.safetensors")
     assert main(["export", str(tmp_path / "both.safetensors"), str(file), "--best"]) == 0
     assert same_weights(load(file), learner.replica(1))
-    assert load(file).about["replicas"] == [learner.about["replicas"][1]]
+    assert load(file).metadata["replicas"] == [learner.metadata["replicas"][1]]
 
 
 def test_the_commit_is_that_of_the_package_not_of_what_is_around_it(tmp_path, monkeypatch):
@@ -275,9 +275,9 @@ def test_scores_of_a_test_are_kept_and_those_of_older_weights_dropped(shipped, r
     words = ["eval", "--samples", "1", "--results", "results", "--device", "cpu"]
     assert main(words) == 0
     (first, second) = read(file_of("results", SHIPPED))
-    about = load("generalist").about
+    about = load("generalist").metadata
     assert (first.part, first.algorithm, first.seed, first.samples) == ("generalist", "bfs", 0, 1)
-    assert first.validation == 100 * about["replicas"][0]["validation"]
+    assert first.validation == 100 * metadata["replicas"][0]["validation"]
     assert first.steps == about["steps"] == 4
     assert main([*words, "minimum"]) == 0
     assert [r.score for r in read(file_of("results", SHIPPED))] == [first.score, second.score]
@@ -352,8 +352,8 @@ def test_files_are_of_one_net_in_half_precision_and_say_where_it_is_from(name):
     with safe_open(str(weights.shipped()[name]), "pt") as file:
         kinds = {file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118
     assert kinds == {"F16"}
-    about = load(name).about
-    (best,) = about["replicas"]
+    about = load(name).metadata
+    (best,) = metadata["replicas"]
     assert best["validation"] > 0.9
     assert about["exported"].keys() >= {"version"}
 
@@ -379,7 +379,7 @@ def kept_scores():
 @pytest.mark.parametrize("name", weights.shipped())
 def test_the_kept_scores_are_of_the_files_and_of_whole_tests(name):
     learner, kept = load(name), kept_scores()
-    (best,) = learner.about["replicas"]
+    (best,) = learner.metadata["replicas"]
     for algorithm in learner.algorithms:
         row = kept[name, algorithm]
         assert (row.seed, row.best_step) == (best["seed"], best["step"])

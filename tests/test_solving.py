@@ -330,7 +330,7 @@ def test_the_best_replica_answers():
     made = Learner.new(["bfs"], small.model(), TaskEncoding(), seeds=(0, 1, 2))
     small.lively(made.net)
     scores = [{"validation": None}, {"validation": 0.9}, {"validation": 0.2}]
-    scored = replace(made, about={"replicas": scores})
+    scored = replace(made, metadata={"replicas": scores})
     _, inputs = drawn("bfs")
     assert_same(scored.run("bfs", **inputs), made.replica(1).run("bfs", **inputs))
     assert_same(made.run("bfs", **inputs), made.replica(0).run("bfs", **inputs))

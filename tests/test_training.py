@@ -90,7 +90,7 @@ def test_the_best_model_is_the_last_of_the_best_validation(monkeypatch):
     assert [report.best_step for report in reports] == [[1, 1], [1, 2], [3, 2]]
     assert trainer.best_scores == [0.3, 0.4]
     best = trainer.best_learner()
-    assert [replica["step"] for replica in best.about["replicas"]] == [3, 2]
+    assert [replica["step"] for replica in best.metadata["replicas"]] == [3, 2]
     for name, value in best.net.named_parameters():
         assert torch.equal(value[0], kept[2][name][0])
         assert torch.equal(value[1], kept[1][name][1])

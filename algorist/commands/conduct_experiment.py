@@ -105,7 +105,7 @@ def standing(plan: Plan, experiment: str, arguments: Namespace) -> Standing:
     open_parts = {job.part.name for job in left}
     return Standing(
         name=experiment,
-        about=EXPERIMENTS[experiment].about,
+        metadata=EXPERIMENTS[experiment].metadata,
         parts=len(plan.trained_for(experiment)),
         done=len(plan.trained_for(experiment)) - len(open_parts),
         begun=len({job.part.name for job in left if job.has_begun}),

@@ -123,7 +123,7 @@ def _say_what_is_fresh(learners: Mapping[str, Learner]) -> None:
     fresh = [
         name
         for name, learner in learners.items()
-        if any(one["validation"] is None for one in learner.about.get("replicas", ()))
+        if any(one["validation"] is None for one in learner.metadata.get("replicas", ()))
     ]
     if fresh:
         Terminal(stderr=True).print(f"not validated yet, tested as begun: {', '.join(fresh)}")

@@ -34,14 +34,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     if arguments.best:
         learner = learner.best_replica()
     if arguments.seed is not None:
-        seeds = [replica["seed"] for replica in learner.about.get("replicas", [])]
+        seeds = [replica["seed"] for replica in learner.metadata.get("replicas", [])]
         if not seeds:
             raise ValueError("--seed: this learner does not say which its seeds are, try --best")
         if arguments.seed not in seeds:
             raise ValueError(f"--seed: got {arguments.seed}, expected one of {seeds}")
         learner = learner.replica(seeds.index(arguments.seed))
-    about = {**learner.about, "exported": exported()}
-    replace(learner, about=about).save(arguments.file, half=arguments.half)
+    about = {**learner.metadata, "exported": exported()}
+    replace(learner, metadata=about).save(arguments.file, half=arguments.half)
     say_where_learner_is(arguments.file, terminal)
 
 

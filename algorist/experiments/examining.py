@@ -32,9 +32,9 @@ def rows_of(
     seconds: float = math.nan,
 ) -> Iterator[Row]:
     """A result for each replica of a learner, which was trained for so long, if that is known."""
-    about = learner.about
+    about = learner.metadata
     recipe = recipe_of(Config.from_json(about["config"]))
-    for replica, evaluation in zip(about["replicas"], evaluations, strict=True):
+    for replica, evaluation in zip(metadata["replicas"], evaluations, strict=True):
         validation = replica["validation"]
         yield Row(
             *name,

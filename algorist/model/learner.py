@@ -65,7 +65,7 @@ class Learner:
     """All weights."""
     convention: TaskEncoding
     """How problems are put to the net."""
-    about: Mapping[str, Any]
+    metadata: Mapping[str, Any]
     """Where it comes from: the configuration, and for each of the `replicas` seed, step, score."""
 
     @classmethod
@@ -107,16 +107,16 @@ class Learner:
         state = {name: value[index : index + 1] for name, value in self.net.state_dict().items()}
         net.load_state_dict(state)
         net.train(self.net.training)
-        about = dict(self.about)
-        if "replicas" in about:
-            about["replicas"] = [about["replicas"][index]]
-        return Learner(net.to(self.net.device), self.convention, about)
+        metadata = dict(self.metadata)
+        if "replicas" in metadata:
+            metadata["replicas"] = [metadata["replicas"][index]]
+        return Learner(net.to(self.net.device), self.convention, metadata)
 
     def best_replica(self) -> Learner:
         """The learner with the best validation score; of the first seed, if nobody has measured."""
         if self.net.replicas == 1:
             return self
-        scores = [about.get("validation") for about in self.about.get("replicas", [])]
+        scores = [about.get("validation") for about in self.metadata.get("replicas", [])]
         known = [-math.inf if score is None else score for score in scores]
         return self.replica(known.index(max(known)) if known else 0)
 
@@ -174,7 +174,7 @@ class Learner:
             "convention": asdict(self.convention),
             "specs": plain_specs(self.net.specs),
             "replicas": self.net.replicas,
-            "about": dict(self.about),
+            "about": dict(self.metadata),
         }
         kind = torch.float16 if half else torch.float32
         tensors = {

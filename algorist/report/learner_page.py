@@ -33,7 +33,7 @@ class Trained(NamedTuple):
     @property
     def config(self) -> Config | None:
         """How it was trained, if that is known."""
-        about = self.learner.about
+        about = self.learner.metadata
         return Config.from_json(about["config"]) if "config" in about else None
 
 
@@ -70,7 +70,7 @@ def _best(trained: Trained) -> list[str]:
     return [
         f"seed {one['seed']}: best after {one['step']:,} steps, "
         f"validation {_validation(one, error=error)}"
-        for one in trained.learner.about.get("replicas", [])
+        for one in trained.learner.metadata.get("replicas", [])
     ]
 
 

@@ -29,7 +29,7 @@ def described(name: str, file: Path, learner: Learner) -> dict[str, Any]:
         "algorithms": list(learner.algorithms),
         "weights": learner.net.size,
         "bytes": file.stat().st_size,
-        **learner.about,
+        **learner.metadata,
     }
 
 

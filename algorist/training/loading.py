@@ -188,7 +188,7 @@ def best_learner(
             for seed, best, score in replicas
         ],
     }
-    return Learner(learner.net, config.convention, about)
+    return Learner(learner.net, config.convention, metadata)
 
 
 def _best_in(folder: Path, device: torch.device | str) -> Learner:
