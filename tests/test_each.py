@@ -24,10 +24,10 @@ from algorist.model.computing import Computing
 from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.each import Each
-from algorist.training.feed import Feed
 from algorist.training.loading import members
 from algorist.training.run import Run
 from algorist.training.slots import Slots
+from algorist.training.task_stream import Feed
 from algorist.training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent

@@ -18,10 +18,10 @@ from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.training import checkpoint
 from algorist.training.engine import CapturedEngine, Engine
-from algorist.training.feed import Feed
 from algorist.training.fitting import fitted, rounded_up
 from algorist.training.packing import packed
 from algorist.training.run import Run
+from algorist.training.task_stream import Feed
 from algorist.training.trainer import DivergedError, Trainer
 
 GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)

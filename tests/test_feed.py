@@ -8,7 +8,7 @@ import pytest
 import small
 import torch
 
-from algorist.training.feed import Feed
+from algorist.training.task_stream import Feed
 
 
 def assert_same_windows(one, other):

@@ -14,8 +14,8 @@ import algorist
 from algorist.cli import main
 from algorist.model import objective
 from algorist.training import checkpoint
-from algorist.training.feed import Feed
 from algorist.training.parallel import Peers, Share
+from algorist.training.task_stream import Feed
 from algorist.training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent

@@ -5,10 +5,10 @@ import small
 import torch
 
 from algorist.training.engine import Engine
-from algorist.training.feed import Feed
 from algorist.training.fitting import fitted
 from algorist.training.lessons import Place, Syllabus
 from algorist.training.packing import Layout, packed
+from algorist.training.task_stream import Feed
 from algorist.training.trainer import Trainer
 from algorist.training.workers import _AHEAD, Crew, Workers
 

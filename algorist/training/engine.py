@@ -22,13 +22,13 @@ from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.model.window import Window
 from algorist.training.config import Config
-from algorist.training.feed import Portion
 from algorist.training.fitting import fitted, snug
 from algorist.training.lessons import Lesson, Place, lesson
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.spent import Spent
+from algorist.training.task_stream import Portion
 
 PerSeed = list[float]
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from algorist.data.chunks import Cursor
 from algorist.model.window import Window
 from algorist.training.config import Config
-from algorist.training.feed import Feed, Portion
 from algorist.training.packing import Packed, Shape, packed
 from algorist.training.parallel import ALL, Share
+from algorist.training.task_stream import Feed, Portion
 
 
 class Place(NamedTuple):
