@@ -68,7 +68,7 @@ def test_a_measured_step_changes_the_weights_also_where_gradients_accumulate():
     for accumulate in (False, True):
         config = small.training("bfs", optimiser={"accumulate": accumulate})
         trainer = Trainer(config)
-        lesson = trainer.engine.lesson(trainer.feeds["bfs"].portion(0))
+        lesson = trainer.engine.lesson(trainer.task_streams["bfs"].task_batch(0))
         before = [p.detach().clone() for p in trainer.net.parameters()]
         measuring._step(trainer, lesson)()
         after = trainer.net.parameters()

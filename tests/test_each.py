@@ -27,7 +27,7 @@ from algorist.training.each import Each
 from algorist.training.loading import members
 from algorist.training.run import Run
 from algorist.training.slots import Slots
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent
@@ -228,15 +228,15 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
 
 
 def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path, alone):
-    portion = Feed.portion
+    task_batch = TaskStream.task_batch
 
-    def spoilt(feed, step):
-        if feed.algorithm == "minimum" and step == 3:
+    def spoilt(task_stream, step):
+        if task_stream.algorithm == "minimum" and step == 3:
             raise ValueError(f"no data at step {step}")
-        return portion(feed, step)
+        return task_batch(task_stream, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Feed, "portion", spoilt)
+        patch.setattr(TaskStream, "task_batch", spoilt)
         assert train_each(tmp_path, "--at-once", "2", "--workers", "2") == 1
     captured = capsys.readouterr()
     assert captured.err == "algorist: error: minimum: no data at step 3\n"
@@ -265,14 +265,14 @@ def test_a_run_that_diverges_is_named_at_the_end(capsys, monkeypatch, tmp_path):
 
 
 def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, tmp_path):
-    portion = Feed.portion
+    task_batch = TaskStream.task_batch
 
-    def deadly(feed, step):
-        if feed.algorithm == "bfs":
+    def deadly(task_stream, step):
+        if task_stream.algorithm == "bfs":
             os._exit(3)
-        return portion(feed, step)
+        return task_batch(task_stream, step)
 
-    monkeypatch.setattr(Feed, "portion", deadly)
+    monkeypatch.setattr(TaskStream, "task_batch", deadly)
     assert train_each(tmp_path / "two", "--at-once", "2", "--workers", "2") == 1
     assert "bfs: a process that prepares data has ended" in capsys.readouterr().err
     assert (

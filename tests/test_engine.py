@@ -21,7 +21,7 @@ from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.fitting import fitted, rounded_up
 from algorist.training.packing import packed
 from algorist.training.run import Run
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import DivergedError, Trainer
 
 GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)
@@ -39,9 +39,9 @@ by_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def windows(config):
     """Some windows of each task."""
     for algorithm in config.algorithms:
-        feed = Feed(config, algorithm)
+        task_stream = TaskStream(config, algorithm)
         for step in range(4):
-            yield algorithm, feed.portion(step).window
+            yield algorithm, task_stream.task_batch(step).window
 
 
 # Packing
@@ -147,10 +147,10 @@ def without_gpu(monkeypatch):
 
 def taught(made, config, *, cycles=6):
     """An engine after some cycles over all tasks."""
-    feeds = [Feed(config, algorithm) for algorithm in config.algorithms]
+    task_streams = [TaskStream(config, algorithm) for algorithm in config.algorithms]
     for step in range(cycles):
-        for feed in feeds:
-            made.learn(made.lesson(feed.portion(step)))
+        for task_stream in task_streams:
+            made.learn(made.lesson(task_stream.task_batch(step)))
         if config.optimiser.accumulate:
             made.update()
     return made
@@ -321,10 +321,10 @@ def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
     def spoilt(self, step):
         if step == 3:
             raise ValueError(f"no data at step {step}")
-        return portion(self, step)
+        return task_batch(self, step)
 
-    portion = Feed.portion
-    monkeypatch.setattr(Feed, "portion", spoilt)
+    task_batch = TaskStream.task_batch
+    monkeypatch.setattr(TaskStream, "task_batch", spoilt)
     trainer = Trainer(small.training("bfs", steps=9), Computing(workers=2))
     with pytest.raises(ValueError, match="no data at step 3"):
         list(trainer.run())
@@ -332,7 +332,7 @@ def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
 
 
 def test_a_worker_that_ends_too_early_is_noticed(monkeypatch):
-    monkeypatch.setattr(Feed, "portion", lambda *_: os._exit(3))
+    monkeypatch.setattr(TaskStream, "task_batch", lambda *_: os._exit(3))
     trainer = Trainer(small.training("bfs"), Computing(workers=2))
     with pytest.raises(RuntimeError, match="a process that prepares data has ended"):
         list(trainer.run())

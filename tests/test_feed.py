@@ -1,4 +1,4 @@
-"""The feed: what a step of training learns from."""
+"""The task_stream: what a step of training learns from."""
 
 import json
 from itertools import pairwise
@@ -8,7 +8,7 @@ import pytest
 import small
 import torch
 
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 
 
 def assert_same_windows(one, other):
@@ -20,21 +20,21 @@ def assert_same_windows(one, other):
 def test_the_window_of_a_step_is_the_same_in_any_order(chunk):
     optimiser = {"teacher_forcing": 0.5}
     config = small.training("insertion_sort", seeds=(0, 1), chunk=chunk, optimiser=optimiser)
-    in_order = Feed(config, "insertion_sort")
-    expected = [in_order.portion(step) for step in range(24)]
-    assert [portion.size for portion in expected] == [4, 5] * 12
-    backwards = Feed(config, "insertion_sort")
+    in_order = TaskStream(config, "insertion_sort")
+    expected = [in_order.task_batch(step) for step in range(24)]
+    assert [task_batch.size for task_batch in expected] == [4, 5] * 12
+    backwards = TaskStream(config, "insertion_sort")
     for step in (20, 0, 23, 3, *range(3, 24), 0):
-        assert_same_windows(backwards.portion(step).window, expected[step].window)
-    resumed = Feed(config, "insertion_sort")
+        assert_same_windows(backwards.task_batch(step).window, expected[step].window)
+    resumed = TaskStream(config, "insertion_sort")
     resumed.seek(json.loads(json.dumps(in_order.cursors(14))))
     for step in (14, 15, 16, 17):
-        assert_same_windows(resumed.portion(step).window, expected[step].window)
+        assert_same_windows(resumed.task_batch(step).window, expected[step].window)
 
 
 def test_chunks_of_a_size_that_is_listed_twice_go_on_each_time():
-    often = Feed(small.training("dfs", chunk=4, sizes=(4, 4, 5)), "dfs")
-    hints = [often.portion(step).window.hints["d"] for step in (0, 1, 3, 4)]
+    often = TaskStream(small.training("dfs", chunk=4, sizes=(4, 4, 5)), "dfs")
+    hints = [often.task_batch(step).window.hints["d"] for step in (0, 1, 3, 4)]
     for before, after in pairwise(hints):
         assert torch.equal(before[-1], after[0])
         assert not torch.equal(before, after)
@@ -43,22 +43,22 @@ def test_chunks_of_a_size_that_is_listed_twice_go_on_each_time():
 
 def test_teacher_forcing_is_drawn_as_often_as_it_says():
     config = small.training("bfs", optimiser={"teacher_forcing": 0.3}, batch_size=500)
-    assert Feed(config, "bfs").portion(0).window.forced.float().mean() == pytest.approx(
+    assert TaskStream(config, "bfs").task_batch(0).window.forced.float().mean() == pytest.approx(
         0.3, abs=0.05
     )
-    assert Feed(small.training("bfs"), "bfs").portion(0).window.forced is None
+    assert TaskStream(small.training("bfs"), "bfs").task_batch(0).window.forced is None
 
 
 def test_only_permutations_are_given_noise():
-    assert Feed(small.training("bfs"), "bfs").portion(0).window.noise is None
+    assert TaskStream(small.training("bfs"), "bfs").task_batch(0).window.noise is None
     config = small.training("insertion_sort", batch_size=500)
-    noise = Feed(config, "insertion_sort").portion(0).window.noise
+    noise = TaskStream(config, "insertion_sort").task_batch(0).window.noise
     assert noise.mean() == pytest.approx(np.euler_gamma, abs=0.05)  # the mean of a Gumbel
 
 
 def test_the_fixed_training_split_is_read_where_nothing_is_drawn_online():
     config = small.training("bfs", online=False, varied=False, random_positions=False)
-    feed = Feed(config, "bfs")
-    assert feed.sizes == (16,)
-    pos = feed.portion(0).window.inputs["pos"]
+    task_stream = TaskStream(config, "bfs")
+    assert task_stream.sizes == (16,)
+    pos = task_stream.task_batch(0).window.inputs["pos"]
     torch.testing.assert_close(pos[0, 0], torch.arange(16) / 16)

@@ -149,7 +149,7 @@ def test_the_page_about_a_run_is_whole_and_needs_nothing_else(capsys, tmp_path):
     Run.start(folder, config()).train()
     assert main(["report", str(folder), "--out", str(file), "--samples", "2"]) == 0
     page = Page()
-    page.feed(file.read_text(encoding="utf-8"))
+    page.task_stream(file.read_text(encoding="utf-8"))
     assert not page.open
     assert "<my> run" in page.text
     summary = next(text for text in page.text if text.startswith("bfs, dijkstra · mpnn · seed 0"))

@@ -13,7 +13,7 @@ from algorist.data import official, preparing
 from algorist.data.chunks import origin
 from algorist.data.stream import Online
 from algorist.training.config import Config, DataConfig
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 
 NAMES = ("minimum", "insertion_sort")
 ROOT = Path(__file__).parent.parent
@@ -134,7 +134,9 @@ def test_fixed_data_needs_the_training_set_too():
 
 
 def test_where_chunks_begin_is_known_without_drawing_a_problem(monkeypatch):
-    feed = Feed(Config(("bfs",), data=DataConfig(chunk=4, batch_size=3, sizes=(4, 5))), "bfs")
+    task_stream = TaskStream(
+        Config(("bfs",), data=DataConfig(chunk=4, batch_size=3, sizes=(4, 5))), "bfs"
+    )
     monkeypatch.setattr(Online, "batch", lambda *_: pytest.fail("a problem was drawn"))
-    assert feed.cursors(0) == {"4": [origin(3)], "5": [origin(3)]}
+    assert task_stream.cursors(0) == {"4": [origin(3)], "5": [origin(3)]}
     assert origin(3) == {"step": 0, "batches": [0, 0, 0], "offsets": [0, 0, 0]}

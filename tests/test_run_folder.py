@@ -16,7 +16,7 @@ from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.loading import load
 from algorist.training.run import Run, trained_seconds
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
 
 SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}
@@ -260,9 +260,9 @@ def test_reports_go_to_every_log_and_every_log_is_closed(tmp_path):
 
 def test_the_spec_of_a_feed_is_that_of_the_net():
     config = small.training("insertion_sort")
-    feed, trainer = Feed(config, "insertion_sort"), Trainer(config)
-    assert feed.spec == trainer.net.specs["insertion_sort"]
-    assert feed.spec["pred"].kind == Kind.PERMUTATION_POINTER
+    task_stream, trainer = TaskStream(config, "insertion_sort"), Trainer(config)
+    assert task_stream.spec == trainer.net.specs["insertion_sort"]
+    assert task_stream.spec["pred"].kind == Kind.PERMUTATION_POINTER
 
 
 def test_a_checkpoint_of_an_older_version_is_read(tmp_path):

@@ -8,7 +8,7 @@ from algorist.training.engine import Engine
 from algorist.training.fitting import fitted
 from algorist.training.lessons import Place, Syllabus
 from algorist.training.packing import Layout, packed
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
 from algorist.training.workers import _AHEAD, Crew, Workers
 
@@ -16,12 +16,12 @@ CONFIG = small.training("bfs", "insertion_sort", steps=9, chunk=4, seeds=(0, 1))
 
 
 def syllabus(config=CONFIG, step=0):
-    cursors = {name: Feed(config, name).cursors(step) for name in config.algorithms}
+    cursors = {name: TaskStream(config, name).cursors(step) for name in config.algorithms}
     return Syllabus(config, step, cursors, fitted)
 
 
 def lessons_made_here(plan):
-    return [plan.lesson(turn) for _, turn in plan.turns(plan.feeds(), 1)]
+    return [plan.lesson(turn) for _, turn in plan.turns(plan.task_streams(), 1)]
 
 
 def test_lessons_of_workers_are_those_that_are_made_here():
@@ -84,10 +84,10 @@ class OddError(Exception):
 
 
 def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
-    def fail(feed, step):
+    def fail(task_stream, step):
         raise OddError("this", "that")
 
-    monkeypatch.setattr(Feed, "portion", fail)
+    monkeypatch.setattr(TaskStream, "task_batch", fail)
     crew = Crew(2)
     try:
         with pytest.raises(RuntimeError, match="OddError: this and that"):
@@ -98,7 +98,7 @@ def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
 
 
 def test_a_window_can_be_put_into_bytes_and_cut_out_again():
-    window = Feed(CONFIG, "insertion_sort").portion(0).window
+    window = TaskStream(CONFIG, "insertion_sort").task_batch(0).window
     layout, found = Layout(window), []
     content = torch.full((layout.size,), 7, dtype=torch.uint8)
     layout.write(window, content)
@@ -111,10 +111,10 @@ def test_a_window_can_be_put_into_bytes_and_cut_out_again():
 def test_what_is_learnt_does_not_depend_on_bytes_that_are_overwritten_later():
     trainers = [Trainer(CONFIG) for _ in range(2)]
     for trainer, spoil in zip(trainers, (False, True), strict=True):
-        engine, feed = trainer.engine, Feed(CONFIG, "bfs")
+        engine, task_stream = trainer.engine, TaskStream(CONFIG, "bfs")
         assert isinstance(engine, Engine)
         for step in range(4):
-            lesson = engine.lesson(feed.portion(step))
+            lesson = engine.lesson(task_stream.task_batch(step))
             engine.learn(lesson)
             if spoil:
                 lesson.packed.content.fill_(85)
@@ -139,7 +139,7 @@ def test_the_best_weights_of_a_seed_are_kept_by_themselves():
 
 
 def test_packed_windows_go_to_other_devices_by_one_copy():
-    got = packed(Feed(CONFIG, "bfs").portion(0).window)
+    got = packed(TaskStream(CONFIG, "bfs").task_batch(0).window)
     moved = got.to(torch.device("meta"))
     assert moved.content.device.type == moved.window.follows.device.type == "meta"
     assert moved.window.follows.shape == got.window.follows.shape

@@ -13,7 +13,7 @@ from algorist.training.config import Config
 from algorist.training.loading import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 from algorist.training.run import Run
 from algorist.training.slots import Slot
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 
 
 class Standing(NamedTuple):
@@ -38,7 +38,7 @@ class Each:
             expect_no_run(place)
         each = cls(folder, config)
         for name in each.algorithms:
-            Feed(config, name)  # refuses what cannot be drawn: now, not after hours
+            TaskStream(config, name)  # refuses what cannot be drawn: now, not after hours
         folder.mkdir(parents=True, exist_ok=True)
         each._save()
         return each

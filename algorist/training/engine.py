@@ -28,7 +28,7 @@ from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.spent import Spent
-from algorist.training.task_stream import Portion
+from algorist.training.task_stream import TaskBatch
 
 PerSeed = list[float]
 
@@ -62,9 +62,9 @@ class Engine:
         self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
         self._ones = torch.ones(max(counts), net.replicas, device=net.device)
 
-    def lesson(self, portion: Portion) -> Lesson:
+    def lesson(self, task_batch: TaskBatch) -> Lesson:
         """The lesson that this engine can learn from."""
-        return lesson(portion, self.fit)
+        return lesson(task_batch, self.fit)
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a window: unless gradients accumulate, the weights change.

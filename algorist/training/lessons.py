@@ -12,7 +12,7 @@ from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.packing import Packed, Shape, packed
 from algorist.training.parallel import ALL, Share
-from algorist.training.task_stream import Feed, Portion
+from algorist.training.task_stream import TaskBatch, TaskStream
 
 
 class Place(NamedTuple):
@@ -35,16 +35,16 @@ class Lesson(NamedTuple):
         return self.place, self.packed.layout.shape
 
 
-def lesson(portion: Portion, fit: Callable[[Window], Window]) -> Lesson:
-    """All that can be done before a portion's turn comes, on any thread."""
-    place = Place(portion.algorithm, portion.size)
-    return Lesson(place, packed(fit(portion.window)), portion.cursors)
+def lesson(task_batch: TaskBatch, fit: Callable[[Window], Window]) -> Lesson:
+    """All that can be done before a task_batch's turn comes, on any thread."""
+    place = Place(task_batch.algorithm, task_batch.size)
+    return Lesson(place, packed(fit(task_batch.window)), task_batch.cursors)
 
 
 class Turn(NamedTuple):
     """Whose turn it is, and at which step."""
 
-    feed: Feed
+    task_stream: TaskStream
     step: int
 
 
@@ -61,38 +61,42 @@ class Syllabus:
     share: Share = ALL
     """The lanes that are learnt from here."""
 
-    def feeds(self) -> list[Feed]:
-        """The feeds of all tasks, where they stand at the first step."""
-        feeds = [Feed(self.config, name) for name in self.config.algorithms]
-        for feed in feeds:
-            feed.seek(self.cursors[feed.algorithm])
-        return feeds
+    def task_streams(self) -> list[TaskStream]:
+        """The task_streams of all tasks, where they stand at the first step."""
+        task_streams = [TaskStream(self.config, name) for name in self.config.algorithms]
+        for task_stream in task_streams:
+            task_stream.seek(self.cursors[task_stream.algorithm])
+        return task_streams
 
-    def turns(self, feeds: Sequence[Feed], workers: int) -> Iterator[tuple[int, Turn]]:
+    def turns(self, task_streams: Sequence[TaskStream], workers: int) -> Iterator[tuple[int, Turn]]:
         """All turns, in order, each with the number of the worker that prepares it.
 
         Chunks go on where others stopped, so those of one size have one worker.
         """
         place = count()
         for step in range(self.step, self.config.schedule.steps):
-            for task, feed in enumerate(feeds):
+            for task, task_stream in enumerate(task_streams):
                 if self.config.data.chunk:
-                    number = task + feed.sizes.index(feed.sizes[step % len(feed.sizes)])
+                    number = task + task_stream.sizes.index(
+                        task_stream.sizes[step % len(task_stream.sizes)]
+                    )
                 else:
                     number = next(place)
-                yield number % workers, Turn(feed, step)
+                yield number % workers, Turn(task_stream, step)
 
     def lesson(self, turn: Turn) -> Lesson:
         """The lesson of a turn."""
         return lesson(self._portion(turn), self.fit)
 
-    def of_worker(self, number: int, workers: int) -> Iterator[Portion]:
+    def of_worker(self, number: int, workers: int) -> Iterator[TaskBatch]:
         """What one of several workers prepares, with windows that are in shape already."""
-        for owner, turn in self.turns(self.feeds(), workers):
+        for owner, turn in self.turns(self.task_streams(), workers):
             if owner == number:
-                portion = self._portion(turn)
-                yield portion._replace(window=self.fit(portion.window))
+                task_batch = self._portion(turn)
+                yield task_batch._replace(window=self.fit(task_batch.window))
 
-    def _portion(self, turn: Turn) -> Portion:
-        portion = turn.feed.portion(turn.step)
-        return portion._replace(window=self.share.taken(turn.feed.spec, portion.window))
+    def _portion(self, turn: Turn) -> TaskBatch:
+        task_batch = turn.task_stream.task_batch(turn.step)
+        return task_batch._replace(
+            window=self.share.taken(turn.task_stream.spec, task_batch.window)
+        )

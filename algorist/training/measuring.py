@@ -25,7 +25,7 @@ from algorist.training.config import Config
 from algorist.training.lessons import Lesson, Place
 from algorist.training.packing import Shape
 from algorist.training.slots import Slot
-from algorist.training.task_stream import Feed, Portion
+from algorist.training.task_stream import TaskBatch, TaskStream
 from algorist.training.trainer import Report, Trainer
 
 _LOOKED_AT = 9
@@ -79,8 +79,8 @@ def step_cost(
     (algorithm,) = config.algorithms
     device = torch.device(computing.device)
     trainer = _fresh(config, computing)
-    portion = _typical(trainer.feeds[algorithm])
-    lesson = trainer.engine.lesson(portion)
+    task_batch = _typical(trainer.task_streams[algorithm])
+    lesson = trainer.engine.lesson(task_batch)
     first = clocks.seconds(_step(trainer, lesson), device)
     del trainer
     trainer = _fresh(config, computing)
@@ -88,13 +88,13 @@ def step_cost(
     again = clocks.seconds(step, device)
     rounds = clocks.rounds(step, device, pace)
     seconds, replicas = statistics.median(rounds), len(config.seeds)
-    per_step = 1000 * seconds / portion.window.steps
+    per_step = 1000 * seconds / task_batch.window.steps
     return StepCost(
         algorithm=algorithm,
-        n=portion.size,
+        n=task_batch.size,
         replicas=replicas,
         batch_size=config.data.batch_size,
-        steps=portion.window.steps,
+        steps=task_batch.window.steps,
         padded_steps=lesson.packed.layout.shape.steps,
         ms=1000 * seconds,
         fastest_ms=1000 * min(rounds),
@@ -113,11 +113,13 @@ def _fresh(config: Config, computing: Computing) -> Trainer:
     return Trainer(config, computing)
 
 
-def _typical(feed: Feed) -> Portion:
+def _typical(task_stream: TaskStream) -> TaskBatch:
     """The one in the middle of a few by length. The first of all chunks is not like the others."""
-    portions = [feed.portion(step) for step in range(1, 1 + _LOOKED_AT)]
-    portions.sort(key=lambda portion: (portion.window.steps, portion.window.end_weights.shape[1]))
-    return portions[_LOOKED_AT // 2]
+    task_batches = [task_stream.task_batch(step) for step in range(1, 1 + _LOOKED_AT)]
+    task_batches.sort(
+        key=lambda task_batch: (task_batch.window.steps, task_batch.window.end_weights.shape[1])
+    )
+    return task_batches[_LOOKED_AT // 2]
 
 
 def _step(trainer: Trainer, lesson: Lesson) -> Work:

@@ -1,4 +1,4 @@
-"""The feed: what the net reads at each step, made from the training data.
+"""The task_stream: what the net reads at each step, made from the training data.
 
 Everything random is drawn from keys of (seed, algorithm, step), so the window of a step is always
 the same, in any order and on any number of threads.
@@ -22,7 +22,7 @@ from algorist.training.config import Config, DataConfig
 Draw = Callable[[np.random.RandomState], np.ndarray]
 
 
-class Portion(NamedTuple):
+class TaskBatch(NamedTuple):
     """What the net reads at one step of one algorithm."""
 
     algorithm: str
@@ -32,7 +32,7 @@ class Portion(NamedTuple):
     """Where the chunks of each seed stand after it."""
 
 
-class Feed:
+class TaskStream:
     """The windows of one algorithm, by step, with one replica for each seed."""
 
     def __init__(self, config: Config, algorithm: str):
@@ -64,7 +64,7 @@ class Feed:
             transforms.append(RandomPositions(seed, self.algorithm))
         return Transformed(source, transforms)
 
-    def portion(self, step: int) -> Portion:
+    def task_batch(self, step: int) -> TaskBatch:
         """What is read at one step: a pure function of it."""
         size = self.sizes[step % len(self.sizes)]
         if self.config.data.chunk:
@@ -74,7 +74,7 @@ class Feed:
         else:
             window = whole([source.batch(step) for source in self.sources])
             cursors = []
-        return Portion(self.algorithm, size, self._with_randomness(window, step), cursors)
+        return TaskBatch(self.algorithm, size, self._with_randomness(window, step), cursors)
 
     def _with_randomness(self, window: Window, step: int) -> Window:
         """Add what training draws: which samples are forced, and noise for permutations."""
@@ -98,7 +98,7 @@ class Feed:
     ) -> dict[str, Sequence[Cursor]]:
         """Where all chunks stand before a step, for a checkpoint.
 
-        Those of some sizes may be known, from the portions that were made elsewhere.
+        Those of some sizes may be known, from the task_batches that were made elsewhere.
         """
         return {
             str(size): known.get(size)

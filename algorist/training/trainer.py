@@ -34,7 +34,7 @@ from algorist.training.loading import best_learner, blank_learner, load, new_lea
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
 from algorist.training.spent import Spent
-from algorist.training.task_stream import Feed
+from algorist.training.task_stream import TaskStream
 from algorist.training.workers import Crew, Workers
 
 _GLANCE = 1e-3
@@ -94,9 +94,9 @@ class Trainer:
             if self._graphs
             else Engine(self.net, config, peers=peers)
         )
-        self.feeds = {name: Feed(config, name) for name in config.algorithms}
-        for name, feed in self.feeds.items():
-            self.net.check(name, max(feed.sizes))
+        self.task_streams = {name: TaskStream(config, name) for name in config.algorithms}
+        for name, task_stream in self.task_streams.items():
+            self.net.check(name, max(task_stream.sizes))
         self.step = 0
         self._cursors: dict[Place, Sequence[Cursor]] = {}
         self._summed_steps = 0
@@ -152,7 +152,7 @@ class Trainer:
         schedule = self.config.schedule
         with self._lessons() as lessons:
             while self.step < schedule.steps:
-                for _ in self.feeds:
+                for _ in self.task_streams:
                     self._learn(self._awaited(lessons))
                 if self.config.optimiser.accumulate:
                     self.engine.update()
@@ -165,20 +165,20 @@ class Trainer:
 
     def _lessons(self) -> Prefetch[Any, Lesson] | Workers:
         """All lessons to come, prepared by a thread or by processes."""
-        cursors = {name: self._chunk_cursors(name) for name in self.feeds}
+        cursors = {name: self._chunk_cursors(name) for name in self.task_streams}
         syllabus = Syllabus(self.config, self.step, cursors, self.engine.fit, self.peers.share)
         workers = self.computing.worker_count
         if self._slot and self._slot.crew:
             return Workers(self._slot.crew, syllabus, alone=False)
         if workers > 1:
             return Workers(Crew(workers), syllabus)
-        turns = (turn for _, turn in syllabus.turns(syllabus.feeds(), workers))
+        turns = (turn for _, turn in syllabus.turns(syllabus.task_streams(), workers))
         return Prefetch(syllabus.lesson, turns, workers=1)
 
     def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """Where the chunks of a task stand."""
         known = {p.size: own for p, own in self._cursors.items() if p.algorithm == name}
-        return self.feeds[name].cursors(self.step, known)
+        return self.task_streams[name].cursors(self.step, known)
 
     def _awaited(self, lessons: Prefetch[Any, Lesson] | Workers) -> Lesson:
         """The next lesson. While the device has nothing to do, waiting for it is counted."""
@@ -309,7 +309,7 @@ class Trainer:
             "config": self.config.to_json(),
             "specs": plain_specs(self.net.specs),
             "updates": optimiser.counts(),
-            "cursors": {name: self._chunk_cursors(name) for name in self.feeds},
+            "cursors": {name: self._chunk_cursors(name) for name in self.task_streams},
             "loss_sums": self.engine.losses(),
             "summed_steps": self._summed_steps,
             "best_scores": self.best_scores,
@@ -337,9 +337,9 @@ class Trainer:
         if trainer.average:
             trainer.average.restore(checkpoint.below("mean/"))
         engine.optimiser.restore(checkpoint.below("adam/"), state["updates"])
-        for name, feed in trainer.feeds.items():
-            feed.seek(state["cursors"][name])
-            for size in feed.sizes:
+        for name, task_stream in trainer.task_streams.items():
+            task_stream.seek(state["cursors"][name])
+            for size in task_stream.sizes:
                 saved = checkpoint.below(f"carry/{name}/{size}/")
                 if saved:
                     moved = {k: peers.share.cut(v).to(trainer.device) for k, v in saved.items()}

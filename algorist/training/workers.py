@@ -67,7 +67,7 @@ class Workers(Iterator[Lesson]):
 
     def __init__(self, crew: Crew, syllabus: Syllabus, *, alone: bool = True):
         self._crew, self._workers, self._alone = crew, crew.workers, alone
-        turns = syllabus.turns(syllabus.feeds(), len(self._workers))
+        turns = syllabus.turns(syllabus.task_streams(), len(self._workers))
         self._owners = (owner for owner, _ in turns)
         self._next: int | None = next(self._owners, None)
         self._latest: _Worker | None = None
@@ -219,8 +219,8 @@ class _Worker:
         self._taken = 0
         numbers: dict[tuple, int] = {}
         layouts: list[Layout] = []
-        for portion in syllabus.of_worker(self._number, self._of):
-            window, place = portion.window, Place(portion.algorithm, portion.size)
+        for task_batch in syllabus.of_worker(self._number, self._of):
+            window, place = task_batch.window, Place(task_batch.algorithm, task_batch.size)
             shape, new = (place, shape_of(window)), None
             if shape not in numbers:
                 numbers[shape] = len(layouts)
@@ -231,7 +231,7 @@ class _Worker:
                 raise ValueError(f"batch_size: a window has {layout.size:,} bytes, expected less")
             layout.write(window, self._content(layout.size))
             self._taken += 1
-            yield numbers[shape], new, portion.cursors
+            yield numbers[shape], new, task_batch.cursors
 
 
 def _sendable(error: Exception) -> Exception:
