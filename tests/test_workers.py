@@ -6,7 +6,7 @@ import torch
 
 from algorist.training.engine import Engine
 from algorist.training.fitting import fitted
-from algorist.training.lessons import Place, Syllabus
+from algorist.training.loader import Place, Syllabus
 from algorist.training.packing import Layout, packed
 from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer

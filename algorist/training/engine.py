@@ -23,7 +23,7 @@ from algorist.model.scan import Carry
 from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.fitting import fitted, snug
-from algorist.training.lessons import Lesson, Place, lesson
+from algorist.training.loader import Lesson, Place, lesson
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers

@@ -22,7 +22,7 @@ from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
-from algorist.training.lessons import Lesson, Place
+from algorist.training.loader import Lesson, Place
 from algorist.training.packing import Shape
 from algorist.training.slots import Slot
 from algorist.training.task_stream import TaskBatch, TaskStream

@@ -29,7 +29,7 @@ from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
-from algorist.training.lessons import Lesson, Place, Syllabus
+from algorist.training.loader import Lesson, Place, Syllabus
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.training.lessons import Lesson, Place, Syllabus
+from algorist.training.loader import Lesson, Place, Syllabus
 from algorist.training.packing import Layout, Packed, shape_of
 
 Message = tuple[int, tuple[Place, Layout] | None, Sequence[Cursor]]
