@@ -6,7 +6,7 @@ import torch
 
 from algorist.training.engine import Engine
 from algorist.training.fitting import fitted
-from algorist.training.loader import Place, Syllabus
+from algorist.training.loader import LoaderSpec, Place
 from algorist.training.packing import Layout, packed
 from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
@@ -15,19 +15,19 @@ from algorist.training.workers import _AHEAD, Crew, Workers
 CONFIG = small.training("bfs", "insertion_sort", steps=9, chunk=4, seeds=(0, 1))
 
 
-def syllabus(config=CONFIG, step=0):
+def loader_spec(config=CONFIG, step=0):
     cursors = {name: TaskStream(config, name).cursors(step) for name in config.algorithms}
-    return Syllabus(config, step, cursors, fitted)
+    return LoaderSpec(config, step, cursors, fitted)
 
 
 def lessons_made_here(plan):
-    return [plan.lesson(turn) for _, turn in plan.turns(plan.task_streams(), 1)]
+    return [plan.lesson(turn) for _, turn in plan.work_items(plan.task_streams(), 1)]
 
 
 def test_lessons_of_workers_are_those_that_are_made_here():
-    expected = lessons_made_here(syllabus())
+    expected = lessons_made_here(loader_spec())
     assert len(expected) == 18 > 2 * _AHEAD
-    with Workers(Crew(2), syllabus()) as lessons:
+    with Workers(Crew(2), loader_spec()) as lessons:
         for wanted, got in zip(expected, lessons, strict=True):
             assert got.place == wanted.place
             assert got.cursors == wanted.cursors
@@ -37,8 +37,8 @@ def test_lessons_of_workers_are_those_that_are_made_here():
 
 
 def test_a_lesson_stays_until_the_next_is_taken():
-    expected = lessons_made_here(syllabus())
-    with Workers(Crew(1), syllabus()) as lessons:
+    expected = lessons_made_here(loader_spec())
+    with Workers(Crew(1), loader_spec()) as lessons:
         first = next(lessons).packed
         before = first.content.clone()
         worker = lessons._workers[0]
@@ -51,7 +51,7 @@ def test_a_lesson_stays_until_the_next_is_taken():
 
 
 def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
-    with Workers(Crew(1), syllabus()) as lessons:
+    with Workers(Crew(1), loader_spec()) as lessons:
         layouts = {}
         for lesson in lessons:
             own = lesson.packed.layout
@@ -61,10 +61,10 @@ def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
 
 
 def test_a_crew_can_leave_a_syllabus_and_begin_another():
-    crew, expected = Crew(2), lessons_made_here(syllabus())
+    crew, expected = Crew(2), lessons_made_here(loader_spec())
     try:
         for taken in (0, 1, 5, 18):
-            lessons = Workers(crew, syllabus(), alone=False)
+            lessons = Workers(crew, loader_spec(), alone=False)
             for place in range(taken):
                 got = next(lessons)
                 assert torch.equal(
@@ -91,7 +91,7 @@ def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
     crew = Crew(2)
     try:
         with pytest.raises(RuntimeError, match="OddError: this and that"):
-            next(Workers(crew, syllabus(), alone=False))
+            next(Workers(crew, loader_spec(), alone=False))
         assert crew.is_whole
     finally:
         crew.close()

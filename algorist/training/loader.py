@@ -41,7 +41,7 @@ def lesson(task_batch: TaskBatch, fit: Callable[[Window], Window]) -> Lesson:
     return Lesson(place, packed(fit(task_batch.window)), task_batch.cursors)
 
 
-class Turn(NamedTuple):
+class WorkItem(NamedTuple):
     """Whose turn it is, and at which step."""
 
     task_stream: TaskStream
@@ -49,7 +49,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Syllabus:
+class LoaderSpec:
     """All lessons of a training from one step on. It holds little, and can be sent."""
 
     config: Config
@@ -68,8 +68,10 @@ class Syllabus:
             task_stream.seek(self.cursors[task_stream.algorithm])
         return task_streams
 
-    def turns(self, task_streams: Sequence[TaskStream], workers: int) -> Iterator[tuple[int, Turn]]:
-        """All turns, in order, each with the number of the worker that prepares it.
+    def work_items(
+        self, task_streams: Sequence[TaskStream], workers: int
+    ) -> Iterator[tuple[int, WorkItem]]:
+        """All work_items, in order, each with the number of the worker that prepares it.
 
         Chunks go on where others stopped, so those of one size have one worker.
         """
@@ -82,20 +84,20 @@ class Syllabus:
                     )
                 else:
                     number = next(place)
-                yield number % workers, Turn(task_stream, step)
+                yield number % workers, WorkItem(task_stream, step)
 
-    def lesson(self, turn: Turn) -> Lesson:
+    def lesson(self, turn: WorkItem) -> Lesson:
         """The lesson of a turn."""
         return lesson(self._portion(turn), self.fit)
 
     def of_worker(self, number: int, workers: int) -> Iterator[TaskBatch]:
         """What one of several workers prepares, with windows that are in shape already."""
-        for owner, turn in self.turns(self.task_streams(), workers):
+        for owner, turn in self.work_items(self.task_streams(), workers):
             if owner == number:
                 task_batch = self._portion(turn)
                 yield task_batch._replace(window=self.fit(task_batch.window))
 
-    def _portion(self, turn: Turn) -> TaskBatch:
+    def _portion(self, turn: WorkItem) -> TaskBatch:
         task_batch = turn.task_stream.task_batch(turn.step)
         return task_batch._replace(
             window=self.share.taken(turn.task_stream.spec, task_batch.window)

@@ -29,7 +29,7 @@ from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
-from algorist.training.loader import Lesson, Place, Syllabus
+from algorist.training.loader import Lesson, LoaderSpec, Place
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
@@ -166,14 +166,16 @@ class Trainer:
     def _lessons(self) -> Prefetch[Any, Lesson] | Workers:
         """All lessons to come, prepared by a thread or by processes."""
         cursors = {name: self._chunk_cursors(name) for name in self.task_streams}
-        syllabus = Syllabus(self.config, self.step, cursors, self.engine.fit, self.peers.share)
+        loader_spec = LoaderSpec(self.config, self.step, cursors, self.engine.fit, self.peers.share)
         workers = self.computing.worker_count
         if self._slot and self._slot.crew:
-            return Workers(self._slot.crew, syllabus, alone=False)
+            return Workers(self._slot.crew, loader_spec, alone=False)
         if workers > 1:
-            return Workers(Crew(workers), syllabus)
-        turns = (turn for _, turn in syllabus.turns(syllabus.task_streams(), workers))
-        return Prefetch(syllabus.lesson, turns, workers=1)
+            return Workers(Crew(workers), loader_spec)
+        work_items = (
+            turn for _, turn in loader_spec.work_items(loader_spec.task_streams(), workers)
+        )
+        return Prefetch(loader_spec.lesson, work_items, workers=1)
 
     def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """Where the chunks of a task stand."""

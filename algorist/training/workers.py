@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.training.loader import Lesson, Place, Syllabus
+from algorist.training.loader import Lesson, LoaderSpec, Place
 from algorist.training.packing import Layout, Packed, shape_of
 
 Message = tuple[int, tuple[Place, Layout] | None, Sequence[Cursor]]
@@ -58,21 +58,21 @@ class Crew:
 
 
 class Workers(Iterator[Lesson]):
-    """The lessons of a syllabus, in order, prepared by a crew.
+    """The lessons of a loader_spec, in order, prepared by a crew.
 
     The bytes of a lesson are those that its worker wrote. They stay until the next one is taken.
     Leaving a `with` block or `close` makes the crew free for another. A crew that was called for
     this alone is sent home.
     """
 
-    def __init__(self, crew: Crew, syllabus: Syllabus, *, alone: bool = True):
+    def __init__(self, crew: Crew, loader_spec: LoaderSpec, *, alone: bool = True):
         self._crew, self._workers, self._alone = crew, crew.workers, alone
-        turns = syllabus.turns(syllabus.task_streams(), len(self._workers))
-        self._owners = (owner for owner, _ in turns)
+        work_items = loader_spec.work_items(loader_spec.task_streams(), len(self._workers))
+        self._owners = (owner for owner, _ in work_items)
         self._next: int | None = next(self._owners, None)
         self._latest: _Worker | None = None
         for worker in self._workers:
-            worker.begin(syllabus)
+            worker.begin(loader_spec)
 
     def is_ready(self, patience: float = 0.0) -> bool:
         """Whether the next lesson can be had at once, or after so many seconds at the most."""
@@ -94,7 +94,7 @@ class Workers(Iterator[Lesson]):
         return lesson
 
     def close(self) -> None:
-        """End the work for this syllabus."""
+        """End the work for this loader_spec."""
         if self._alone:
             self._crew.close()
         else:
@@ -112,7 +112,7 @@ class Workers(Iterator[Lesson]):
 class _Worker:
     """One process, its pipe, and room for the lessons that wait.
 
-    It is sent a syllabus, and then asked for one lesson after the other, some of them ahead.
+    It is sent a loader_spec, and then asked for one lesson after the other, some of them ahead.
     """
 
     def __init__(self, number: int, count: int, others: Sequence[_Worker]):
@@ -138,10 +138,10 @@ class _Worker:
         """Whether it has answered, if only by its end."""
         return bool(self._poll.poll(1000 * patience))
 
-    def begin(self, syllabus: Syllabus) -> None:
-        """Prepare the first lessons of a syllabus."""
+    def begin(self, loader_spec: LoaderSpec) -> None:
+        """Prepare the first lessons of a loader_spec."""
         self._layouts, self._taken, self._asked = [], 0, 0
-        self._send(syllabus)
+        self._send(loader_spec)
         for _ in range(_AHEAD):
             self.ask()
 
@@ -150,7 +150,7 @@ class _Worker:
         self._asked += 1
         self._send(None)
 
-    def _send(self, message: Syllabus | None) -> None:
+    def _send(self, message: LoaderSpec | None) -> None:
         with suppress(BrokenPipeError):  # the answer that does not come is noticed
             self.pipe.send(message)
 
@@ -203,9 +203,9 @@ class _Worker:
     def _answer(self, pipe: Connection) -> None:
         messages: Iterator[Message] = iter(())
         while True:
-            syllabus = pipe.recv()
-            if syllabus is not None:
-                messages = self._messages(syllabus)
+            loader_spec = pipe.recv()
+            if loader_spec is not None:
+                messages = self._messages(loader_spec)
                 continue
             try:
                 pipe.send(next(messages, None))
@@ -214,12 +214,12 @@ class _Worker:
             except Exception as error:
                 pipe.send(_sendable(error))
 
-    def _messages(self, syllabus: Syllabus) -> Iterator[Message]:
+    def _messages(self, loader_spec: LoaderSpec) -> Iterator[Message]:
         """What tells of each lesson of this worker. Its bytes are put into the room."""
         self._taken = 0
         numbers: dict[tuple, int] = {}
         layouts: list[Layout] = []
-        for task_batch in syllabus.of_worker(self._number, self._of):
+        for task_batch in loader_spec.of_worker(self._number, self._of):
             window, place = task_batch.window, Place(task_batch.algorithm, task_batch.size)
             shape, new = (place, shape_of(window)), None
             if shape not in numbers:
