@@ -46,7 +46,7 @@ def learn(algorithm, processor):
     config = recipes.generalist([algorithm])
     config = replace(config, model=replace(config.model, processor=processor))
     trainer = Trainer(config, Computing(kernels="fused"))
-    trainer.engine.learn(trainer.engine.lesson(trainer.task_streams[algorithm].task_batch(0)))
+    trainer.engine.learn(trainer.engine.packed_batch(trainer.task_streams[algorithm].task_batch(0)))
     predict(trainer.learner, algorithm, official.beginning(algorithm, "test", 1))
 
 

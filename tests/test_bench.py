@@ -68,9 +68,9 @@ def test_a_measured_step_changes_the_weights_also_where_gradients_accumulate():
     for accumulate in (False, True):
         config = small.training("bfs", optimiser={"accumulate": accumulate})
         trainer = Trainer(config)
-        lesson = trainer.engine.lesson(trainer.task_streams["bfs"].task_batch(0))
+        packed_batch = trainer.engine.packed_batch(trainer.task_streams["bfs"].task_batch(0))
         before = [p.detach().clone() for p in trainer.net.parameters()]
-        measuring._step(trainer, lesson)()
+        measuring._step(trainer, packed_batch)()
         after = trainer.net.parameters()
         assert any(not torch.equal(p, q) for p, q in zip(before, after, strict=True))
 
@@ -150,8 +150,8 @@ def test_nets_can_be_trained_at_once(capsys, tmp_path):
 def test_what_comes_first_after_the_warm_up_is_counted_apart(clock, monkeypatch):
     learn, report = Trainer._learn, Trainer._report
 
-    def slow_at_first(trainer, lesson):
-        learn(trainer, lesson)
+    def slow_at_first(trainer, packed_batch):
+        learn(trainer, packed_batch)
         clock.now += 8.0 if trainer.step < 2 else 0.25
 
     def slow_report(trainer):

@@ -121,17 +121,17 @@ def test_a_terminal_shows_the_runs_live(capsys, monkeypatch, tmp_path):
 def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     capsys, monkeypatch, tmp_path, alone
 ):
-    learn, lessons, both = Trainer._learn, [], threading.Barrier(2)
+    learn, packed_batches, both = Trainer._learn, [], threading.Barrier(2)
 
-    def counted(trainer, lesson):
-        algorithm = lesson.place.algorithm
+    def counted(trainer, packed_batch):
+        algorithm = packed_batch.place.algorithm
         if trainer.step == 0 and algorithm in NAMES[:2]:
             both.wait(timeout=60)
-        lessons.append(algorithm)
-        learn(trainer, lesson)
+        packed_batches.append(algorithm)
+        learn(trainer, packed_batch)
 
     monkeypatch.setattr(Trainer, "_learn", counted)
-    clock = SimpleNamespace(monotonic=lambda: len(lessons))
+    clock = SimpleNamespace(monotonic=lambda: len(packed_batches))
     monkeypatch.setattr(conduct, "time", clock)
     assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
     out = capsys.readouterr().out
@@ -142,21 +142,21 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     assert 4 <= sum(steps) <= 5
     assert sum(f"saved at step {step}" in out for step in steps) == 2
 
-    lessons.clear()
+    packed_batches.clear()
     assert resume(tmp_path, "--stop-after", f"{6 - steps[0]}s") == 0  # the first is done then
     assert "1 of 3 runs done" in capsys.readouterr().out
     monkeypatch.setattr(conduct, "time", time)
-    lessons.clear()
+    packed_batches.clear()
     assert resume(tmp_path, "--at-once", "3") == 0
     assert "bfs             done, best validation" in capsys.readouterr().out
-    assert "bfs" not in lessons
+    assert "bfs" not in packed_batches
     for name in NAMES:
         assert_same_run(tmp_path / name, alone / name)
 
-    lessons.clear()
+    packed_batches.clear()
     assert resume(tmp_path) == 0
     assert "all is done, 3 runs" in capsys.readouterr().out
-    assert not lessons
+    assert not packed_batches
 
 
 def test_all_runs_of_a_folder_can_be_extended(capsys, tmp_path, alone):
@@ -200,10 +200,10 @@ import time
 from pathlib import Path
 from algorist.training.trainer import Trainer
 
-def learn(trainer, lesson):
-    usual(trainer, lesson)
+def learn(trainer, packed_batch):
+    usual(trainer, packed_batch)
     if trainer.step >= 2:
-        Path(__file__).with_name(f"stuck-{lesson.place.algorithm}").touch()
+        Path(__file__).with_name(f"stuck-{packed_batch.place.algorithm}").touch()
         time.sleep(10**6)
 
 usual, Trainer._learn = Trainer._learn, learn
@@ -250,9 +250,9 @@ def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path
 def test_a_run_that_diverges_is_named_at_the_end(capsys, monkeypatch, tmp_path):
     learn = Trainer._learn
 
-    def diverging(trainer, lesson):
-        learn(trainer, lesson)
-        if lesson.place.algorithm == "bfs":
+    def diverging(trainer, packed_batch):
+        learn(trainer, packed_batch)
+        if packed_batch.place.algorithm == "bfs":
             trainer.net.processor.requires_grad_(False)
             next(trainer.net.processor.parameters()).fill_(float("nan"))
 
@@ -285,11 +285,11 @@ def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, 
 def test_runs_wait_for_memory(capsys, monkeypatch, tmp_path, alone):
     learn, met = Trainer._learn, []
 
-    def full_at_first(trainer, lesson):
+    def full_at_first(trainer, packed_batch):
         if trainer.config.algorithms == ("bfs",) and not met and trainer.step == 3:
             met.append(trainer.step)
             raise torch.OutOfMemoryError("full")
-        learn(trainer, lesson)
+        learn(trainer, packed_batch)
 
     monkeypatch.setattr(Trainer, "_learn", full_at_first)
     assert train_each(tmp_path, "--at-once", "2") == 0

@@ -150,7 +150,7 @@ def taught(made, config, *, cycles=6):
     task_streams = [TaskStream(config, algorithm) for algorithm in config.algorithms]
     for step in range(cycles):
         for task_stream in task_streams:
-            made.learn(made.lesson(task_stream.task_batch(step)))
+            made.learn(made.packed_batch(task_stream.task_batch(step)))
         if config.optimiser.accumulate:
             made.update()
     return made
@@ -251,7 +251,7 @@ def test_bad_losses_are_found_at_a_report_and_nothing_bad_is_saved(tmp_path):
 
 
 class SlowLessons:
-    """A lesson that comes at some second, and a clock that moves only while it is waited for."""
+    """A packed_batch that comes at some second, and a clock that moves only while it is waited for."""
 
     def __init__(self, comes):
         self.comes, self.now = comes, 0.0
@@ -262,7 +262,7 @@ class SlowLessons:
 
     def __next__(self):
         self.now = max(self.now, self.comes)
-        return "lesson"
+        return "packed_batch"
 
     def perf_counter(self):
         return self.now
@@ -274,15 +274,15 @@ class SlowLessons:
 def test_waiting_for_data_is_counted_while_the_device_is_idle(
     monkeypatch, comes, busy_until, starved
 ):
-    lessons = SlowLessons(comes)
-    monkeypatch.setattr("algorist.training.trainer.time", lessons)
-    monkeypatch.setattr("algorist.training.spent.time", lessons)
+    packed_batches = SlowLessons(comes)
+    monkeypatch.setattr("algorist.training.trainer.time", packed_batches)
+    monkeypatch.setattr("algorist.training.spent.time", packed_batches)
     monkeypatch.setattr("algorist.training.trainer._GLANCE", 0.25)
     trainer = Trainer(small.training("bfs"))
-    lessons.now = 1e-9  # no time counts before the first lesson, so there was one
+    packed_batches.now = 1e-9  # no time counts before the first packed_batch, so there was one
     trainer.spent.begin()
-    monkeypatch.setattr(trainer.engine, "idle", lambda: lessons.now >= busy_until)
-    assert trainer._awaited(lessons) == "lesson"
+    monkeypatch.setattr(trainer.engine, "idle", lambda: packed_batches.now >= busy_until)
+    assert trainer._awaited(packed_batches) == "packed_batch"
     assert trainer.spent["waiting"] == pytest.approx(starved, abs=1e-6)
 
 

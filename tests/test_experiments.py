@@ -53,13 +53,13 @@ def done(tmp_path_factory):
 
 
 @pytest.fixture
-def lessons(monkeypatch):
-    """The algorithms of all lessons learnt; time is their number."""
+def packed_batches(monkeypatch):
+    """The algorithms of all packed_batches learnt; time is their number."""
     learn, learnt = Trainer._learn, []
 
-    def counted(trainer, lesson):
-        learnt.append(lesson.place.algorithm)
-        learn(trainer, lesson)
+    def counted(trainer, packed_batch):
+        learnt.append(packed_batch.place.algorithm)
+        learn(trainer, packed_batch)
 
     monkeypatch.setattr(Trainer, "_learn", counted)
     monkeypatch.setattr(conduct, "time", SimpleNamespace(monotonic=lambda: len(learnt)))
@@ -95,11 +95,11 @@ def test_every_net_has_its_row_with_the_score_of_its_best_model(done):
         assert row.seconds > 0
 
 
-def test_what_is_done_is_not_done_again(capsys, done, lessons):
+def test_what_is_done_is_not_done_again(capsys, done, packed_batches):
     before = (done / "results" / "specialists.csv").read_bytes()
     assert reproduce(done, "specialists") == 0
     assert "specialists: all is done" in capsys.readouterr().out
-    assert not lessons
+    assert not packed_batches
     assert (done / "results" / "specialists.csv").read_bytes() == before
 
 
@@ -110,7 +110,7 @@ def test_an_experiment_that_shares_all_its_runs_says_whose_they_are(capsys, tmp_
     assert "families: nothing is trained for it alone" in out
 
 
-def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lessons):
+def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, packed_batches):
     assert reproduce(tmp_path, "specialists", "--stop-after", "2s") == 0
     out = capsys.readouterr().out
     assert "saved at step 2" in out
@@ -118,10 +118,10 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
     assert "to go on: the same command again" in out
     assert not (tmp_path / "results").exists()
     assert reproduce(tmp_path, "specialists", "--stop-after", "3s") == 0
-    assert lessons == ["activity_selector"] * 4 + ["bfs"]
+    assert packed_batches == ["activity_selector"] * 4 + ["bfs"]
     assert len(rows_of(tmp_path)) == 2
     assert reproduce(tmp_path, "specialists") == 0
-    assert lessons == ["activity_selector"] * 4 + ["bfs"] * 4
+    assert packed_batches == ["activity_selector"] * 4 + ["bfs"] * 4
     (folder,) = (tmp_path / "runs" / "specialists" / "bfs").iterdir()
     sittings = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
     seconds = sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings)
@@ -133,9 +133,9 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, lesso
 def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkeypatch):
     learn, learnt, handle, heard = Trainer._learn, [], Interrupt._handle, threading.Event()
 
-    def interrupted(trainer, lesson):
-        learn(trainer, lesson)
-        learnt.append(lesson.place.algorithm)
+    def interrupted(trainer, packed_batch):
+        learn(trainer, packed_batch)
+        learnt.append(packed_batch.place.algorithm)
         if len(learnt) == 2:
             os.kill(os.getpid(), signal.SIGINT)
             assert heard.wait(PATIENCE)
@@ -179,18 +179,22 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
     assert precisions == ["fp32"] * 2
 
 
-def test_a_run_that_is_trained_and_not_tested_is_only_tested(done, tmp_path, lessons, capsys):
+def test_a_run_that_is_trained_and_not_tested_is_only_tested(
+    done, tmp_path, packed_batches, capsys
+):
     assert reproduce(tmp_path, "generalist", "--stop-after", "8s") == 0
     assert "trained, to be tested" in capsys.readouterr().out
-    assert len(lessons) == 8
+    assert len(packed_batches) == 8
     assert reproduce(tmp_path, "generalist") == 0
-    assert len(lessons) == 8
+    assert len(packed_batches) == 8
     assert [row.algorithm for row in rows_of(tmp_path, "generalist")] == [
         "activity_selector"
     ] * 2 + ["bfs"] * 2
 
 
-def test_more_seeds_are_trained_apart_and_are_as_if_trained_together(done, tmp_path, lessons):
+def test_more_seeds_are_trained_apart_and_are_as_if_trained_together(
+    done, tmp_path, packed_batches
+):
     assert reproduce(tmp_path, "specialists", seeds=1, algorithms="activity_selector") == 0
     assert reproduce(tmp_path, "specialists", seeds=2, algorithms="activity_selector") == 0
     folders = sorted((tmp_path / "runs" / "specialists" / "activity_selector").iterdir())
@@ -227,7 +231,7 @@ def test_few_samples_do_not_count_as_all(done, tmp_path):
     assert len(list(jobs([part], range(2), None, results, tmp_path))) == 1
 
 
-def test_a_packed_run_from_elsewhere_is_gone_on_with(capsys, done, tmp_path, lessons):
+def test_a_packed_run_from_elsewhere_is_gone_on_with(capsys, done, tmp_path, packed_batches):
     there, here = tmp_path / "there", tmp_path / "here"
     assert reproduce(there, "specialists", "--stop-after", "2s", algorithms="bfs") == 0
     packed = str(here / "runs")
@@ -236,11 +240,11 @@ def test_a_packed_run_from_elsewhere_is_gone_on_with(capsys, done, tmp_path, les
     assert reproduce(there, "specialists", "--pack", packed, algorithms="bfs") == 2
     assert "is there already; remove it or name another folder" in capsys.readouterr().err
     assert reproduce(here, "specialists", algorithms="bfs") == 0
-    assert lessons == ["bfs"] * 4
+    assert packed_batches == ["bfs"] * 4
     assert len(rows_of(here)) == 2
 
 
-@pytest.mark.usefixtures("lessons")
+@pytest.mark.usefixtures("packed_batches")
 def test_a_run_that_somebody_resumed_with_other_settings_is_not_taken_for_its_own(capsys, tmp_path):
     assert reproduce(tmp_path, "specialists", "--stop-after", "2s", algorithms="bfs") == 0
     (folder,) = (tmp_path / "runs" / "specialists" / "bfs").iterdir()
@@ -257,11 +261,11 @@ def test_a_run_that_somebody_resumed_with_other_settings_is_not_taken_for_its_ow
     assert [row.steps for row in rows_of(tmp_path)] == [4, 4]
 
 
-def test_a_run_that_algorist_pack_has_written_may_have_any_name(done, tmp_path, lessons):
+def test_a_run_that_algorist_pack_has_written_may_have_any_name(done, tmp_path, packed_batches):
     (folder,) = (done / "runs" / "specialists" / "activity_selector").iterdir()
     runs_of.pack(folder, tmp_path / "runs" / "specialists" / "activity_selector" / "from-elsewhere")
     assert reproduce(tmp_path, "specialists", algorithms="activity_selector") == 0
-    assert not lessons
+    assert not packed_batches
     assert [row.best_step for row in rows_of(tmp_path)] == [r.best_step for r in rows_of(done)[:2]]
 
 

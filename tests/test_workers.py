@@ -1,4 +1,4 @@
-"""Workers: lessons from other processes are those that are made here, in bytes that are shared."""
+"""Workers: packed_batches from other processes are those that are made here, in bytes that are shared."""
 
 import pytest
 import small
@@ -21,14 +21,14 @@ def loader_spec(config=CONFIG, step=0):
 
 
 def lessons_made_here(plan):
-    return [plan.lesson(turn) for _, turn in plan.work_items(plan.task_streams(), 1)]
+    return [plan.packed_batch(turn) for _, turn in plan.work_items(plan.task_streams(), 1)]
 
 
 def test_lessons_of_workers_are_those_that_are_made_here():
     expected = lessons_made_here(loader_spec())
     assert len(expected) == 18 > 2 * _AHEAD
-    with Workers(Crew(2), loader_spec()) as lessons:
-        for wanted, got in zip(expected, lessons, strict=True):
+    with Workers(Crew(2), loader_spec()) as packed_batches:
+        for wanted, got in zip(expected, packed_batches, strict=True):
             assert got.place == wanted.place
             assert got.cursors == wanted.cursors
             assert torch.equal(got.packed.window.follows, wanted.packed.window.follows)
@@ -38,10 +38,10 @@ def test_lessons_of_workers_are_those_that_are_made_here():
 
 def test_a_lesson_stays_until_the_next_is_taken():
     expected = lessons_made_here(loader_spec())
-    with Workers(Crew(1), loader_spec()) as lessons:
-        first = next(lessons).packed
+    with Workers(Crew(1), loader_spec()) as packed_batches:
+        first = next(packed_batches).packed
         before = first.content.clone()
-        worker = lessons._workers[0]
+        worker = packed_batches._workers[0]
         for _ in range(_AHEAD - 1):  # all that it may prepare meanwhile
             assert worker._poll.poll(20_000)
             worker.received()
@@ -51,11 +51,11 @@ def test_a_lesson_stays_until_the_next_is_taken():
 
 
 def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
-    with Workers(Crew(1), loader_spec()) as lessons:
+    with Workers(Crew(1), loader_spec()) as packed_batches:
         layouts = {}
-        for lesson in lessons:
-            own = lesson.packed.layout
-            shape = (lesson.place, own.shape)
+        for packed_batch in packed_batches:
+            own = packed_batch.packed.layout
+            shape = (packed_batch.place, own.shape)
             assert layouts.setdefault(shape, own) is own
         assert len(layouts) < 18
 
@@ -64,13 +64,13 @@ def test_a_crew_can_leave_a_syllabus_and_begin_another():
     crew, expected = Crew(2), lessons_made_here(loader_spec())
     try:
         for taken in (0, 1, 5, 18):
-            lessons = Workers(crew, loader_spec(), alone=False)
+            packed_batches = Workers(crew, loader_spec(), alone=False)
             for place in range(taken):
-                got = next(lessons)
+                got = next(packed_batches)
                 assert torch.equal(
                     got.packed.window.end_weights, expected[place].packed.window.end_weights
                 )
-            lessons.close()
+            packed_batches.close()
         assert crew.is_whole
     finally:
         crew.close()
@@ -114,10 +114,10 @@ def test_what_is_learnt_does_not_depend_on_bytes_that_are_overwritten_later():
         engine, task_stream = trainer.engine, TaskStream(CONFIG, "bfs")
         assert isinstance(engine, Engine)
         for step in range(4):
-            lesson = engine.lesson(task_stream.task_batch(step))
-            engine.learn(lesson)
+            packed_batch = engine.packed_batch(task_stream.task_batch(step))
+            engine.learn(packed_batch)
             if spoil:
-                lesson.packed.content.fill_(85)
+                packed_batch.packed.content.fill_(85)
     for one, other in zip(*(t.net.parameters() for t in trainers), strict=True):
         assert torch.equal(one, other)
     hidden = [trainer.engine.carries[Place("bfs", 4)].hidden for trainer in trainers]

@@ -23,7 +23,7 @@ from algorist.model.scan import Carry
 from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.fitting import fitted, snug
-from algorist.training.loader import Lesson, Place, lesson
+from algorist.training.loader import PackedBatch, Place, pack_batch
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
@@ -33,7 +33,7 @@ from algorist.training.task_stream import TaskBatch
 PerSeed = list[float]
 
 _BERTHS = 8
-"""How many lessons may be on their way to a GPU: whoever captures another step waits for them."""
+"""How many packed_batches may be on their way to a GPU: whoever captures another step waits for them."""
 
 
 class Engine:
@@ -62,17 +62,17 @@ class Engine:
         self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
         self._ones = torch.ones(max(counts), net.replicas, device=net.device)
 
-    def lesson(self, task_batch: TaskBatch) -> Lesson:
-        """The lesson that this engine can learn from."""
-        return lesson(task_batch, self.fit)
+    def packed_batch(self, task_batch: TaskBatch) -> PackedBatch:
+        """The packed_batch that this engine can learn from."""
+        return pack_batch(task_batch, self.fit)
 
-    def learn(self, lesson: Lesson) -> None:
+    def learn(self, packed_batch: PackedBatch) -> None:
         """Learn from a window: unless gradients accumulate, the weights change.
 
-        When this returns the lesson's bytes are no longer needed.
+        When this returns the packed_batch's bytes are no longer needed.
         """
         with on(self.net.device):
-            self._learn(lesson.place, lesson.packed.to(self.net.device).window)
+            self._learn(packed_batch.place, packed_batch.packed.to(self.net.device).window)
 
     def update(self) -> None:
         """Change the weights by accumulated gradients."""
@@ -168,14 +168,14 @@ class CapturedEngine(Engine):
         self._gradients: dict[str, Tensor] = {}
         self._update: torch.cuda.CUDAGraph | None = None
 
-    def learn(self, lesson: Lesson) -> None:
+    def learn(self, packed_batch: PackedBatch) -> None:
         """Learn from a window: unless gradients accumulate, the weights change."""
-        step = self._steps.get(lesson.shape)
+        step = self._steps.get(packed_batch.shape)
         if step is None:
             with self._capturing():
-                step = self._steps[lesson.shape] = self._captured(lesson)
+                step = self._steps[packed_batch.shape] = self._captured(packed_batch)
         berth, current = next(self._berths), torch.cuda.current_stream(self.net.device)
-        content = berth.taken(lesson.packed.content)
+        content = berth.taken(packed_batch.packed.content)
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(step.done)
             step.content.copy_(content, non_blocking=True)
@@ -198,13 +198,16 @@ class CapturedEngine(Engine):
         with self._spent.on("captures"), CAPTURES:
             yield
 
-    def _captured(self, lesson: Lesson) -> _Step:
-        """The step of a lesson, ready for a replay. The state of training is not touched."""
-        place, content = lesson.place, lesson.packed.content.to(self.net.device, copy=True)
-        window = lesson.packed.layout.window(content)
-        if lesson.shape not in self._loaded:
+    def _captured(self, packed_batch: PackedBatch) -> _Step:
+        """The step of a packed_batch, ready for a replay. The state of training is not touched."""
+        place, content = (
+            packed_batch.place,
+            packed_batch.packed.content.to(self.net.device, copy=True),
+        )
+        window = packed_batch.packed.layout.window(content)
+        if packed_batch.shape not in self._loaded:
             self._load(place, window)
-            self._loaded.add(lesson.shape)
+            self._loaded.add(packed_batch.shape)
 
         def learn() -> None:
             self._set_gradients(self._gradients)  # an attempt before may have left others

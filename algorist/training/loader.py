@@ -22,7 +22,7 @@ class Place(NamedTuple):
     size: int
 
 
-class Lesson(NamedTuple):
+class PackedBatch(NamedTuple):
     """A window, ready to be learnt from."""
 
     place: Place
@@ -35,10 +35,10 @@ class Lesson(NamedTuple):
         return self.place, self.packed.layout.shape
 
 
-def lesson(task_batch: TaskBatch, fit: Callable[[Window], Window]) -> Lesson:
+def pack_batch(task_batch: TaskBatch, fit: Callable[[Window], Window]) -> PackedBatch:
     """All that can be done before a task_batch's turn comes, on any thread."""
     place = Place(task_batch.algorithm, task_batch.size)
-    return Lesson(place, packed(fit(task_batch.window)), task_batch.cursors)
+    return PackedBatch(place, packed(fit(task_batch.window)), task_batch.cursors)
 
 
 class WorkItem(NamedTuple):
@@ -50,7 +50,7 @@ class WorkItem(NamedTuple):
 
 @dataclass(frozen=True)
 class LoaderSpec:
-    """All lessons of a training from one step on. It holds little, and can be sent."""
+    """All packed_batches of a training from one step on. It holds little, and can be sent."""
 
     config: Config
     step: int
@@ -86,9 +86,9 @@ class LoaderSpec:
                     number = next(place)
                 yield number % workers, WorkItem(task_stream, step)
 
-    def lesson(self, turn: WorkItem) -> Lesson:
-        """The lesson of a turn."""
-        return lesson(self._portion(turn), self.fit)
+    def packed_batch(self, turn: WorkItem) -> PackedBatch:
+        """The packed_batch of a turn."""
+        return packed_batch(self._portion(turn), self.fit)
 
     def of_worker(self, number: int, workers: int) -> Iterator[TaskBatch]:
         """What one of several workers prepares, with windows that are in shape already."""

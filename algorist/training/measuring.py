@@ -22,7 +22,7 @@ from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
-from algorist.training.loader import Lesson, Place
+from algorist.training.loader import PackedBatch, Place
 from algorist.training.packing import Shape
 from algorist.training.slots import Slot
 from algorist.training.task_stream import TaskBatch, TaskStream
@@ -80,11 +80,11 @@ def step_cost(
     device = torch.device(computing.device)
     trainer = _fresh(config, computing)
     task_batch = _typical(trainer.task_streams[algorithm])
-    lesson = trainer.engine.lesson(task_batch)
-    first = clocks.seconds(_step(trainer, lesson), device)
+    packed_batch = trainer.engine.pack_batch(task_batch)
+    first = clocks.seconds(_step(trainer, packed_batch), device)
     del trainer
     trainer = _fresh(config, computing)
-    step = _step(trainer, lesson)
+    step = _step(trainer, packed_batch)
     again = clocks.seconds(step, device)
     rounds = clocks.rounds(step, device, pace)
     seconds, replicas = statistics.median(rounds), len(config.seeds)
@@ -95,7 +95,7 @@ def step_cost(
         replicas=replicas,
         batch_size=config.data.batch_size,
         steps=task_batch.window.steps,
-        padded_steps=lesson.packed.layout.shape.steps,
+        padded_steps=packed_batch.packed.layout.shape.steps,
         ms=1000 * seconds,
         fastest_ms=1000 * min(rounds),
         ms_per_algorithm_step=per_step,
@@ -122,9 +122,9 @@ def _typical(task_stream: TaskStream) -> TaskBatch:
     return task_batches[_LOOKED_AT // 2]
 
 
-def _step(trainer: Trainer, lesson: Lesson) -> Work:
+def _step(trainer: Trainer, packed_batch: PackedBatch) -> Work:
     def step() -> None:
-        trainer.engine.learn(lesson)
+        trainer.engine.learn(packed_batch)
         if trainer.config.optimiser.accumulate:
             trainer.engine.update()
 
@@ -264,8 +264,8 @@ class _Watched(Trainer):
         """Make a report that is not due."""
         self._report()
 
-    def _learn(self, lesson: Lesson) -> None:
-        learn, shape = partial(super()._learn, lesson), self._shape(lesson)
+    def _learn(self, packed_batch: PackedBatch) -> None:
+        learn, shape = partial(super()._learn, packed_batch), self._shape(packed_batch)
         if shape not in self._seen:
             self._seen.add(shape)
             self.times.captures[shape] = clocks.seconds(learn, self.device)
@@ -275,9 +275,9 @@ class _Watched(Trainer):
         if again := self.spent["captures"] - before:  # in less memory
             self.times.captures[shape] = self.times.captures.get(shape, 0.0) + again
 
-    def _shape(self, lesson: Lesson) -> _Captured:
+    def _shape(self, packed_batch: PackedBatch) -> _Captured:
         """Without graphs only kernels are compiled, and those serve all shapes."""
-        return lesson.shape if self._graphs else (lesson.place, None)
+        return packed_batch.shape if self._graphs else (packed_batch.place, None)
 
     def _report(self) -> Report:
         clocks.synchronise(self.device)

@@ -26,7 +26,7 @@ class Spent:
         self._seconds = dict.fromkeys(_PURPOSES, 0.0)
 
     def begin(self) -> None:
-        """All is ready: the first lesson is there."""
+        """All is ready: the first packed_batch is there."""
         if not self._begun:
             self._begun = time.perf_counter()
 
@@ -54,12 +54,12 @@ class Spent:
 
     @property
     def ready(self) -> float:
-        """The seconds before the first lesson, or so far, if it is not there yet."""
+        """The seconds before the first packed_batch, or so far, if it is not there yet."""
         return (self._begun or time.perf_counter()) - self._made
 
     @property
     def since(self) -> float:
-        """The seconds since the first lesson."""
+        """The seconds since the first packed_batch."""
         return time.perf_counter() - self._begun if self._begun else 0.0
 
     def to_json(self) -> dict[str, float]:

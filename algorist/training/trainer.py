@@ -29,7 +29,7 @@ from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
-from algorist.training.loader import Lesson, LoaderSpec, Place
+from algorist.training.loader import LoaderSpec, PackedBatch, Place
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
@@ -150,10 +150,10 @@ class Trainer:
     def run(self) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
         schedule = self.config.schedule
-        with self._lessons() as lessons:
+        with self._packed_batches() as packed_batches:
             while self.step < schedule.steps:
                 for _ in self.task_streams:
-                    self._learn(self._awaited(lessons))
+                    self._learn(self._awaited(packed_batches))
                 if self.config.optimiser.accumulate:
                     self.engine.update()
                 self.step += 1
@@ -163,8 +163,8 @@ class Trainer:
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
 
-    def _lessons(self) -> Prefetch[Any, Lesson] | Workers:
-        """All lessons to come, prepared by a thread or by processes."""
+    def _packed_batches(self) -> Prefetch[Any, PackedBatch] | Workers:
+        """All packed_batches to come, prepared by a thread or by processes."""
         cursors = {name: self._chunk_cursors(name) for name in self.task_streams}
         loader_spec = LoaderSpec(self.config, self.step, cursors, self.engine.fit, self.peers.share)
         workers = self.computing.worker_count
@@ -175,31 +175,31 @@ class Trainer:
         work_items = (
             turn for _, turn in loader_spec.work_items(loader_spec.task_streams(), workers)
         )
-        return Prefetch(loader_spec.lesson, work_items, workers=1)
+        return Prefetch(loader_spec.packed_batch, work_items, workers=1)
 
     def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """Where the chunks of a task stand."""
         known = {p.size: own for p, own in self._cursors.items() if p.algorithm == name}
         return self.task_streams[name].cursors(self.step, known)
 
-    def _awaited(self, lessons: Prefetch[Any, Lesson] | Workers) -> Lesson:
-        """The next lesson. While the device has nothing to do, waiting for it is counted."""
+    def _awaited(self, packed_batches: Prefetch[Any, PackedBatch] | Workers) -> PackedBatch:
+        """The next packed_batch. While the device has nothing to do, waiting for it is counted."""
         if self._slot:
             self._slot.check()
-        seen_at_work, late = time.perf_counter(), not lessons.is_ready()
-        while late and not (self.engine.idle() or lessons.is_ready(_GLANCE)):
+        seen_at_work, late = time.perf_counter(), not packed_batches.is_ready()
+        while late and not (self.engine.idle() or packed_batches.is_ready(_GLANCE)):
             seen_at_work = time.perf_counter()
         late = late and self.engine.idle()
-        lesson = next(lessons)
+        packed_batch = next(packed_batches)
         if late:
             self.spent.count("waiting", seen_at_work)
         self.spent.begin()
-        return lesson
+        return packed_batch
 
-    def _learn(self, lesson: Lesson) -> None:
-        """Learn from a lesson. Those who measure time it here."""
-        self.engine.learn(lesson)
-        self._cursors[lesson.place] = lesson.cursors
+    def _learn(self, packed_batch: PackedBatch) -> None:
+        """Learn from a packed_batch. Those who measure time it here."""
+        self.engine.learn(packed_batch)
+        self._cursors[packed_batch.place] = packed_batch.cursors
 
     def _check_losses(self) -> None:
         """No step waits for its losses: they are looked at before anything is made of them."""

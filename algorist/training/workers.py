@@ -1,4 +1,4 @@
-"""Workers: processes that prepare lessons ahead of their turn.
+"""Workers: processes that prepare packed_batches ahead of their turn.
 
 Lessons are made by much Python, of which one thread runs at a time, so threads would not do. The
 processes are forked, so they know all that this one knows, and put their results into memory that
@@ -25,20 +25,20 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.training.loader import Lesson, LoaderSpec, Place
+from algorist.training.loader import LoaderSpec, PackedBatch, Place
 from algorist.training.packing import Layout, Packed, shape_of
 
 Message = tuple[int, tuple[Place, Layout] | None, Sequence[Cursor]]
-"""The number of a lesson's layout, the layout itself where it is new, and the cursors."""
+"""The number of a packed_batch's layout, the layout itself where it is new, and the cursors."""
 
 _AHEAD = 4
-"""How many lessons of one worker may wait."""
+"""How many packed_batches of one worker may wait."""
 _ROOM = 1 << 28
-"""The most bytes of a lesson. They are not taken up before they are written."""
+"""The most bytes of a packed_batch. They are not taken up before they are written."""
 
 
 class Crew:
-    """Some workers, who prepare the lessons of one training after the other."""
+    """Some workers, who prepare the packed_batches of one training after the other."""
 
     def __init__(self, count: int):
         self.workers: list[_Worker] = []
@@ -57,10 +57,10 @@ class Crew:
         self.workers = []
 
 
-class Workers(Iterator[Lesson]):
-    """The lessons of a loader_spec, in order, prepared by a crew.
+class Workers(Iterator[PackedBatch]):
+    """The packed_batches of a loader_spec, in order, prepared by a crew.
 
-    The bytes of a lesson are those that its worker wrote. They stay until the next one is taken.
+    The bytes of a packed_batch are those that its worker wrote. They stay until the next one is taken.
     Leaving a `with` block or `close` makes the crew free for another. A crew that was called for
     this alone is sent home.
     """
@@ -75,10 +75,10 @@ class Workers(Iterator[Lesson]):
             worker.begin(loader_spec)
 
     def is_ready(self, patience: float = 0.0) -> bool:
-        """Whether the next lesson can be had at once, or after so many seconds at the most."""
+        """Whether the next packed_batch can be had at once, or after so many seconds at the most."""
         return self._next is None or self._workers[self._next].is_ready(patience)
 
-    def __next__(self) -> Lesson:
+    def __next__(self) -> PackedBatch:
         if self._next is None:
             self.close()
             raise StopIteration
@@ -86,12 +86,12 @@ class Workers(Iterator[Lesson]):
             self._latest.ask()
         self._latest = self._workers[self._next]
         try:
-            lesson = self._latest.received()
+            packed_batch = self._latest.received()
         except BaseException:
             self.close()
             raise
         self._next = next(self._owners, None)
-        return lesson
+        return packed_batch
 
     def close(self) -> None:
         """End the work for this loader_spec."""
@@ -110,9 +110,9 @@ class Workers(Iterator[Lesson]):
 
 
 class _Worker:
-    """One process, its pipe, and room for the lessons that wait.
+    """One process, its pipe, and room for the packed_batches that wait.
 
-    It is sent a loader_spec, and then asked for one lesson after the other, some of them ahead.
+    It is sent a loader_spec, and then asked for one packed_batch after the other, some of them ahead.
     """
 
     def __init__(self, number: int, count: int, others: Sequence[_Worker]):
@@ -139,14 +139,14 @@ class _Worker:
         return bool(self._poll.poll(1000 * patience))
 
     def begin(self, loader_spec: LoaderSpec) -> None:
-        """Prepare the first lessons of a loader_spec."""
+        """Prepare the first packed_batches of a loader_spec."""
         self._layouts, self._taken, self._asked = [], 0, 0
         self._send(loader_spec)
         for _ in range(_AHEAD):
             self.ask()
 
     def ask(self) -> None:
-        """Have another lesson prepared, in the place of the oldest."""
+        """Have another packed_batch prepared, in the place of the oldest."""
         self._asked += 1
         self._send(None)
 
@@ -154,8 +154,8 @@ class _Worker:
         with suppress(BrokenPipeError):  # the answer that does not come is noticed
             self.pipe.send(message)
 
-    def received(self) -> Lesson:
-        """The next lesson of this process, in the memory that it shares."""
+    def received(self) -> PackedBatch:
+        """The next packed_batch of this process, in the memory that it shares."""
         try:
             message = self.pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -169,15 +169,15 @@ class _Worker:
         place, layout = self._layouts[number]
         content = self._content(layout.size)
         self._taken += 1
-        return Lesson(place, Packed(layout, content), cursors)
+        return PackedBatch(place, Packed(layout, content), cursors)
 
     def _content(self, size: int) -> Tensor:
-        """The bytes of the next lesson."""
+        """The bytes of the next packed_batch."""
         room = self._room[self._taken % _AHEAD]
         return torch.frombuffer(room, dtype=torch.uint8, count=size)
 
     def end(self) -> None:
-        """Let go of the lessons that were asked for and are no longer needed."""
+        """Let go of the packed_batches that were asked for and are no longer needed."""
         with suppress(OSError, EOFError):  # there may be nobody to answer
             for _ in range(self._asked):
                 self.pipe.recv()
@@ -215,7 +215,7 @@ class _Worker:
                 pipe.send(_sendable(error))
 
     def _messages(self, loader_spec: LoaderSpec) -> Iterator[Message]:
-        """What tells of each lesson of this worker. Its bytes are put into the room."""
+        """What tells of each packed_batch of this worker. Its bytes are put into the room."""
         self._taken = 0
         numbers: dict[tuple, int] = {}
         layouts: list[Layout] = []
