@@ -6,7 +6,7 @@ import torch
 
 from algorist.training.engine import Engine
 from algorist.training.fitting import fitted
-from algorist.training.loader import LoaderSpec, Place
+from algorist.training.loader import LoaderSpec, StreamKey
 from algorist.training.packing import Layout, packed
 from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
@@ -120,7 +120,7 @@ def test_what_is_learnt_does_not_depend_on_bytes_that_are_overwritten_later():
                 packed_batch.packed.content.fill_(85)
     for one, other in zip(*(t.net.parameters() for t in trainers), strict=True):
         assert torch.equal(one, other)
-    hidden = [trainer.engine.carries[Place("bfs", 4)].hidden for trainer in trainers]
+    hidden = [trainer.engine.carries[StreamKey("bfs", 4)].hidden for trainer in trainers]
     assert torch.equal(*hidden)
 
 

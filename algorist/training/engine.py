@@ -23,7 +23,7 @@ from algorist.model.scan import Carry
 from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.fitting import fitted, snug
-from algorist.training.loader import PackedBatch, Place, pack_batch
+from algorist.training.loader import PackedBatch, StreamKey, pack_batch
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
@@ -48,7 +48,7 @@ class Engine:
     def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Peers = ALONE):
         self.net, self._peers = net, peers
         self.optimiser = Optimiser(net, config.optimiser, captured=captured)
-        self.carries: dict[Place, Carry] = {}
+        self.carries: dict[StreamKey, Carry] = {}
         self._chunked = config.data.chunk > 0
         self._accumulates = config.optimiser.accumulate
         self._features = {
@@ -104,7 +104,7 @@ class Engine:
     def _on_gpu(self) -> bool:
         return self.net.device.type == "cuda"
 
-    def _learn(self, place: Place, window: Window) -> None:
+    def _learn(self, place: StreamKey, window: Window) -> None:
         """The learning step: gradients, losses, an update, and what the next chunk starts from."""
         losses, carry = self._differentiate(place, window)
         self._sums[place.algorithm] += self._peers.total(losses)
@@ -118,7 +118,7 @@ class Engine:
         self._peers.add_up_gradients(self.optimiser.parameters.values())
         self.optimiser.step()
 
-    def _differentiate(self, place: Place, window: Window) -> tuple[Tensor, Carry]:
+    def _differentiate(self, place: StreamKey, window: Window) -> tuple[Tensor, Carry]:
         """Add to the gradients; returns the losses of all features, (F, S), and the new carry."""
         algorithm, net = place.algorithm, self.net
         net.train()
@@ -128,7 +128,7 @@ class Engine:
         losses.backward(self._ones[: len(losses)])
         return losses.detach(), rollout.carry.detach()
 
-    def _keep(self, place: Place, carry: Carry) -> None:
+    def _keep(self, place: StreamKey, carry: Carry) -> None:
         """Carries stay where they are in memory, once they are there."""
         if place not in self.carries:
             hints = {name: value.clone() for name, value in carry.hints.items()}
@@ -160,8 +160,8 @@ class CapturedEngine(Engine):
         """Windows are copied to the GPU on a new stream, or on a given one."""
         super().__init__(net, config, captured=True)
         self._graphs, self._spent = graphs, spent or Spent()
-        self._steps: dict[tuple[Place, Shape], _Step] = {}
-        self._loaded: set[tuple[Place, Shape]] = set()
+        self._steps: dict[tuple[StreamKey, Shape], _Step] = {}
+        self._loaded: set[tuple[StreamKey, Shape]] = set()
         """Those whose kernels are loaded."""
         self._copies = copies or torch.cuda.Stream(net.device)
         self._berths = cycle([_Berth(pinned=self._on_gpu) for _ in range(_BERTHS)])
@@ -222,7 +222,7 @@ class CapturedEngine(Engine):
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)
 
-    def _load(self, place: Place, window: Window) -> None:
+    def _load(self, place: StreamKey, window: Window) -> None:
         """Have all kernels of a step loaded and all made that a capture finds there."""
         self._set_gradients({})
         with self._graphs.aside():
@@ -241,7 +241,7 @@ class CapturedEngine(Engine):
         self._graphs.begin_anew()
 
     @torch.no_grad()
-    def _empty_carry(self, place: Place, window: Window) -> Carry:
+    def _empty_carry(self, place: StreamKey, window: Window) -> Carry:
         """Zeros: the first window begins all of its lanes, so it does not read them."""
         carry = self.net.rollout(place.algorithm, window).carry.detach()
         hints = {name: torch.zeros_like(value) for name, value in carry.hints.items()}

@@ -15,7 +15,7 @@ from algorist.training.parallel import ALL, Share
 from algorist.training.task_stream import TaskBatch, TaskStream
 
 
-class Place(NamedTuple):
+class StreamKey(NamedTuple):
     """Whose turn it is: an algorithm at one size. Each has chunks of its own."""
 
     algorithm: str
@@ -25,19 +25,19 @@ class Place(NamedTuple):
 class PackedBatch(NamedTuple):
     """A window, ready to be learnt from."""
 
-    place: Place
+    place: StreamKey
     packed: Packed
     cursors: Sequence[Cursor] = ()
 
     @property
-    def shape(self) -> tuple[Place, Shape]:
+    def shape(self) -> tuple[StreamKey, Shape]:
         """What a captured step serves: a place, and windows of one shape."""
         return self.place, self.packed.layout.shape
 
 
 def pack_batch(task_batch: TaskBatch, fit: Callable[[Window], Window]) -> PackedBatch:
     """All that can be done before a task_batch's turn comes, on any thread."""
-    place = Place(task_batch.algorithm, task_batch.size)
+    place = StreamKey(task_batch.algorithm, task_batch.size)
     return PackedBatch(place, packed(fit(task_batch.window)), task_batch.cursors)
 
 

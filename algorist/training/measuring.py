@@ -22,7 +22,7 @@ from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
-from algorist.training.loader import PackedBatch, Place
+from algorist.training.loader import PackedBatch, StreamKey
 from algorist.training.packing import Shape
 from algorist.training.slots import Slot
 from algorist.training.task_stream import TaskBatch, TaskStream
@@ -158,7 +158,7 @@ class TrainingCost:
     """From nothing to the end of the warm-up: net, data, captures, the first validation."""
     captures: int
     """Shapes of windows for each of which something was compiled or captured."""
-    slowest_capture: Place
+    slowest_capture: StreamKey
     slowest_capture_s: float
     """The first step of the shape for which that took longest."""
     late_captures: int
@@ -240,7 +240,7 @@ def check_cycles(config: Config, warm_up: int, cycles: int) -> None:
         )
 
 
-_Captured = tuple[Place, Shape | None]
+_Captured = tuple[StreamKey, Shape | None]
 """What is done once: for a place, and for windows of one shape."""
 
 

@@ -29,7 +29,7 @@ from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
-from algorist.training.loader import LoaderSpec, PackedBatch, Place
+from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
@@ -98,7 +98,7 @@ class Trainer:
         for name, task_stream in self.task_streams.items():
             self.net.check(name, max(task_stream.sizes))
         self.step = 0
-        self._cursors: dict[Place, Sequence[Cursor]] = {}
+        self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self._summed_steps = 0
         self._begin_judging()
 
@@ -347,7 +347,7 @@ class Trainer:
                     moved = {k: peers.share.cut(v).to(trainer.device) for k, v in saved.items()}
                     hidden = moved.pop("hidden")
                     hints = {k.removeprefix("hint/"): v for k, v in moved.items()}
-                    engine.carries[Place(name, size)] = Carry(hidden, hints)
+                    engine.carries[StreamKey(name, size)] = Carry(hidden, hints)
         engine.set_losses(_by_feature(state["loss_sums"], engine.losses()))
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]

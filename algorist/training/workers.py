@@ -25,10 +25,10 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.training.loader import LoaderSpec, PackedBatch, Place
+from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.packing import Layout, Packed, shape_of
 
-Message = tuple[int, tuple[Place, Layout] | None, Sequence[Cursor]]
+Message = tuple[int, tuple[StreamKey, Layout] | None, Sequence[Cursor]]
 """The number of a packed_batch's layout, the layout itself where it is new, and the cursors."""
 
 _AHEAD = 4
@@ -119,7 +119,7 @@ class _Worker:
         context = multiprocessing.get_context("fork")
         self._number, self._of = number, count
         self._room = [mmap.mmap(-1, _ROOM) for _ in range(_AHEAD)]
-        self._layouts: list[tuple[Place, Layout]] = []
+        self._layouts: list[tuple[StreamKey, Layout]] = []
         self._taken = self._asked = 0
         self.pipe, end = context.Pipe()
         self._poll = select.poll()  # a tenth of what the pipe's own takes
@@ -220,7 +220,7 @@ class _Worker:
         numbers: dict[tuple, int] = {}
         layouts: list[Layout] = []
         for task_batch in loader_spec.of_worker(self._number, self._of):
-            window, place = task_batch.window, Place(task_batch.algorithm, task_batch.size)
+            window, place = task_batch.window, StreamKey(task_batch.algorithm, task_batch.size)
             shape, new = (place, shape_of(window)), None
             if shape not in numbers:
                 numbers[shape] = len(layouts)
