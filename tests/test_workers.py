@@ -1,4 +1,4 @@
-"""Workers: packed_batches from other processes are those that are made here, in bytes that are shared."""
+"""Loader: packed_batches from other processes are those that are made here, in bytes that are shared."""
 
 import pytest
 import small
@@ -10,7 +10,7 @@ from algorist.training.loader import LoaderSpec, StreamKey
 from algorist.training.packing import Layout, packed
 from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
-from algorist.training.workers import _AHEAD, Crew, Workers
+from algorist.training.workers import _AHEAD, Loader, WorkerPool
 
 CONFIG = small.training("bfs", "insertion_sort", steps=9, chunk=4, seeds=(0, 1))
 
@@ -27,7 +27,7 @@ def lessons_made_here(plan):
 def test_lessons_of_workers_are_those_that_are_made_here():
     expected = lessons_made_here(loader_spec())
     assert len(expected) == 18 > 2 * _AHEAD
-    with Workers(Crew(2), loader_spec()) as packed_batches:
+    with Loader(WorkerPool(2), loader_spec()) as packed_batches:
         for wanted, got in zip(expected, packed_batches, strict=True):
             assert got.place == wanted.place
             assert got.cursors == wanted.cursors
@@ -38,7 +38,7 @@ def test_lessons_of_workers_are_those_that_are_made_here():
 
 def test_a_lesson_stays_until_the_next_is_taken():
     expected = lessons_made_here(loader_spec())
-    with Workers(Crew(1), loader_spec()) as packed_batches:
+    with Loader(WorkerPool(1), loader_spec()) as packed_batches:
         first = next(packed_batches).packed
         before = first.content.clone()
         worker = packed_batches._workers[0]
@@ -51,7 +51,7 @@ def test_a_lesson_stays_until_the_next_is_taken():
 
 
 def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
-    with Workers(Crew(1), loader_spec()) as packed_batches:
+    with Loader(WorkerPool(1), loader_spec()) as packed_batches:
         layouts = {}
         for packed_batch in packed_batches:
             own = packed_batch.packed.layout
@@ -61,19 +61,19 @@ def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
 
 
 def test_a_crew_can_leave_a_syllabus_and_begin_another():
-    crew, expected = Crew(2), lessons_made_here(loader_spec())
+    worker_pool, expected = WorkerPool(2), lessons_made_here(loader_spec())
     try:
         for taken in (0, 1, 5, 18):
-            packed_batches = Workers(crew, loader_spec(), alone=False)
+            packed_batches = Loader(worker_pool, loader_spec(), alone=False)
             for place in range(taken):
                 got = next(packed_batches)
                 assert torch.equal(
                     got.packed.window.end_weights, expected[place].packed.window.end_weights
                 )
             packed_batches.close()
-        assert crew.is_whole
+        assert worker_pool.is_whole
     finally:
-        crew.close()
+        worker_pool.close()
 
 
 class OddError(Exception):
@@ -88,13 +88,13 @@ def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
         raise OddError("this", "that")
 
     monkeypatch.setattr(TaskStream, "task_batch", fail)
-    crew = Crew(2)
+    worker_pool = WorkerPool(2)
     try:
         with pytest.raises(RuntimeError, match="OddError: this and that"):
-            next(Workers(crew, loader_spec(), alone=False))
-        assert crew.is_whole
+            next(Loader(worker_pool, loader_spec(), alone=False))
+        assert worker_pool.is_whole
     finally:
-        crew.close()
+        worker_pool.close()
 
 
 def test_a_window_can_be_put_into_bytes_and_cut_out_again():

@@ -24,7 +24,7 @@ import torch
 from algorist.kernels.fused.streams import beside
 from algorist.model.computing import Computing
 from algorist.model.graphs import CAPTURES, Graphs
-from algorist.training.workers import Crew
+from algorist.training.workers import WorkerPool
 
 MOST_ON_GPU = 8
 """PyTorch has 32 streams of each priority for a GPU and deals them out again and again; a slot
@@ -51,8 +51,8 @@ class AbandonedError(Exception):
 class Slot:
     """What one training after the other has to itself."""
 
-    def __init__(self, crew: Crew | None, abandoned: threading.Event):
-        self.crew, self._abandoned = crew, abandoned
+    def __init__(self, worker_pool: WorkerPool | None, abandoned: threading.Event):
+        self.worker_pool, self._abandoned = worker_pool, abandoned
         self.stream: torch.cuda.Stream | None = None
         self.copies: torch.cuda.Stream | None = None
         self._graphs: Graphs | None = None
@@ -158,19 +158,21 @@ class Slots:
     def __init__(self, count: int, computing: Computing):
         self._device, self._abandoned = torch.device(computing.device), threading.Event()
         self._cores = torch.get_num_threads()
-        crews = [self._crew(computing, count) for _ in range(count)]  # before there are threads
-        self._slots = [Slot(crew, self._abandoned) for crew in crews]
+        crews = [
+            self._worker_pool(computing, count) for _ in range(count)
+        ]  # before there are threads
+        self._slots = [Slot(worker_pool, self._abandoned) for worker_pool in crews]
         if computing.on_gpu:
             for slot in self._slots:
                 slot.take_streams(self._device)
 
     @staticmethod
-    def _crew(computing: Computing, count: int) -> Crew | None:
+    def _worker_pool(computing: Computing, count: int) -> WorkerPool | None:
         """The workers that are usual for one training are shared; those asked for are not."""
         workers = computing.worker_count
         if workers == 1:
             return None
-        return Crew(workers if computing.workers else -(-workers // count))
+        return WorkerPool(workers if computing.workers else -(-workers // count))
 
     def outcomes(self, tasks: Sequence[Callable[[Slot], Any]]) -> Iterator[Outcome]:
         """What becomes of the tasks, in the order in which they end.
@@ -213,7 +215,9 @@ class Slots:
         torch.set_num_threads(self._cores)  # with others than a run alone, sums are rounded apart
         try:
             with slot.entered():
-                while taken := waiting.take(able=slot.crew is None or slot.crew.is_whole):
+                while taken := waiting.take(
+                    able=slot.worker_pool is None or slot.worker_pool.is_whole
+                ):
                     outcome = attempted(taken.place, partial(taken.task, slot))
                     is_full = isinstance(outcome.error, torch.OutOfMemoryError)
                     is_final = taken.alone or not is_full
@@ -242,8 +246,8 @@ class Slots:
 
     def __exit__(self, *_: object) -> None:
         for slot in self._slots:
-            if slot.crew:
-                slot.crew.close()
+            if slot.worker_pool:
+                slot.worker_pool.close()
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from algorist.training.parallel import ALONE, Peers
 from algorist.training.slots import Slot
 from algorist.training.spent import Spent
 from algorist.training.task_stream import TaskStream
-from algorist.training.workers import Crew, Workers
+from algorist.training.workers import Loader, WorkerPool
 
 _GLANCE = 1e-3
 """Seconds between two looks at whether the device still works, while data is not there yet."""
@@ -163,15 +163,15 @@ class Trainer:
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
 
-    def _packed_batches(self) -> Prefetch[Any, PackedBatch] | Workers:
+    def _packed_batches(self) -> Prefetch[Any, PackedBatch] | Loader:
         """All packed_batches to come, prepared by a thread or by processes."""
         cursors = {name: self._chunk_cursors(name) for name in self.task_streams}
         loader_spec = LoaderSpec(self.config, self.step, cursors, self.engine.fit, self.peers.share)
         workers = self.computing.worker_count
-        if self._slot and self._slot.crew:
-            return Workers(self._slot.crew, loader_spec, alone=False)
+        if self._slot and self._slot.worker_pool:
+            return Loader(self._slot.worker_pool, loader_spec, alone=False)
         if workers > 1:
-            return Workers(Crew(workers), loader_spec)
+            return Loader(WorkerPool(workers), loader_spec)
         work_items = (
             turn for _, turn in loader_spec.work_items(loader_spec.task_streams(), workers)
         )
@@ -182,7 +182,7 @@ class Trainer:
         known = {p.size: own for p, own in self._cursors.items() if p.algorithm == name}
         return self.task_streams[name].cursors(self.step, known)
 
-    def _awaited(self, packed_batches: Prefetch[Any, PackedBatch] | Workers) -> PackedBatch:
+    def _awaited(self, packed_batches: Prefetch[Any, PackedBatch] | Loader) -> PackedBatch:
         """The next packed_batch. While the device has nothing to do, waiting for it is counted."""
         if self._slot:
             self._slot.check()

@@ -1,4 +1,4 @@
-"""Workers: processes that prepare packed_batches ahead of their turn.
+"""Loader: processes that prepare packed_batches ahead of their turn.
 
 Lessons are made by much Python, of which one thread runs at a time, so threads would not do. The
 processes are forked, so they know all that this one knows, and put their results into memory that
@@ -37,7 +37,7 @@ _ROOM = 1 << 28
 """The most bytes of a packed_batch. They are not taken up before they are written."""
 
 
-class Crew:
+class WorkerPool:
     """Some workers, who prepare the packed_batches of one training after the other."""
 
     def __init__(self, count: int):
@@ -57,16 +57,16 @@ class Crew:
         self.workers = []
 
 
-class Workers(Iterator[PackedBatch]):
-    """The packed_batches of a loader_spec, in order, prepared by a crew.
+class Loader(Iterator[PackedBatch]):
+    """The packed_batches of a loader_spec, in order, prepared by a worker_pool.
 
     The bytes of a packed_batch are those that its worker wrote. They stay until the next one is taken.
-    Leaving a `with` block or `close` makes the crew free for another. A crew that was called for
+    Leaving a `with` block or `close` makes the worker_pool free for another. A worker_pool that was called for
     this alone is sent home.
     """
 
-    def __init__(self, crew: Crew, loader_spec: LoaderSpec, *, alone: bool = True):
-        self._crew, self._workers, self._alone = crew, crew.workers, alone
+    def __init__(self, worker_pool: WorkerPool, loader_spec: LoaderSpec, *, alone: bool = True):
+        self._worker_pool, self._workers, self._alone = worker_pool, worker_pool.workers, alone
         work_items = loader_spec.work_items(loader_spec.task_streams(), len(self._workers))
         self._owners = (owner for owner, _ in work_items)
         self._next: int | None = next(self._owners, None)
@@ -96,13 +96,13 @@ class Workers(Iterator[PackedBatch]):
     def close(self) -> None:
         """End the work for this loader_spec."""
         if self._alone:
-            self._crew.close()
+            self._worker_pool.close()
         else:
             for worker in self._workers:
                 worker.end()
         self._workers, self._next, self._latest = [], None, None
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> Loader:
         return self
 
     def __exit__(self, *_: Any) -> None:
