@@ -32,7 +32,7 @@ from algorist.training.task_stream import TaskBatch
 
 PerSeed = list[float]
 
-_BERTHS = 8
+_PINNED_BUFFERS = 8
 """How many packed_batches may be on their way to a GPU: whoever captures another step waits for them."""
 
 
@@ -164,7 +164,9 @@ class CapturedEngine(Engine):
         self._loaded: set[tuple[StreamKey, Shape]] = set()
         """Those whose kernels are loaded."""
         self._copies = copies or torch.cuda.Stream(net.device)
-        self._berths = cycle([_Berth(pinned=self._on_gpu) for _ in range(_BERTHS)])
+        self._pinned_buffers = cycle(
+            [_PinnedBuffer(pinned=self._on_gpu) for _ in range(_PINNED_BUFFERS)]
+        )
         self._gradients: dict[str, Tensor] = {}
         self._update: torch.cuda.CUDAGraph | None = None
 
@@ -174,13 +176,13 @@ class CapturedEngine(Engine):
         if step is None:
             with self._capturing():
                 step = self._steps[packed_batch.shape] = self._captured(packed_batch)
-        berth, current = next(self._berths), torch.cuda.current_stream(self.net.device)
-        content = berth.taken(packed_batch.packed.content)
+        pinned, current = next(self._pinned_buffers), torch.cuda.current_stream(self.net.device)
+        content = pinned.taken(packed_batch.packed.content)
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(step.done)
             step.content.copy_(content, non_blocking=True)
-            berth.left.record(self._copies)
-        current.wait_event(berth.left)
+            pinned.left.record(self._copies)
+        current.wait_event(pinned.left)
         step.graph.replay()
         step.done.record(current)
 
@@ -271,7 +273,7 @@ class _Step(NamedTuple):
     done: torch.cuda.Event
 
 
-class _Berth:
+class _PinnedBuffer:
     """Memory in which bytes wait for their copy to a GPU, which is fastest from pinned memory."""
 
     def __init__(self, *, pinned: bool):
