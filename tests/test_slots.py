@@ -9,7 +9,7 @@ import torch
 from small import needs_gpu
 
 from algorist.model.computing import Computing
-from algorist.training.slots import AbandonedError, Slots, number_of_slots
+from algorist.training.job_pool import AbandonedError, Slots, number_of_slots
 
 
 def test_the_usual_number_at_once_depends_on_the_device():

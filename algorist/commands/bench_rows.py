@@ -19,7 +19,7 @@ from algorist.report.machine import machine
 from algorist.report.terminal import Terminal, complain
 
 if TYPE_CHECKING:
-    from algorist.training.slots import Outcome
+    from algorist.training.job_pool import Outcome
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ Named = Iterator[tuple[str, "Outcome"]]
 
 def _in_turn(measures: Sequence[Measure]) -> Named:
     """Measure one thing after the other."""
-    from algorist.training.slots import attempted
+    from algorist.training.job_pool import attempted
 
     for place, (name, measure) in enumerate(measures):
         with Terminal(stderr=True).status(f"measuring {name}"):
@@ -57,7 +57,7 @@ def measured(
 
     What fails does not end the others.
     """
-    from algorist.training.slots import NOT_TAKEN_UP
+    from algorist.training.job_pool import NOT_TAKEN_UP
 
     notes = Notes(arguments)
     lines = Lines(terminal, named, table.headings)

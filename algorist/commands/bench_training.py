@@ -13,8 +13,8 @@ from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from algorist.training.config import Config
+    from algorist.training.job_pool import Slots
     from algorist.training.measuring import TrainingCost
-    from algorist.training.slots import Slots
 
 _HELP = {
     "cycles": "measure so many: in each, every task is read once",
@@ -49,8 +49,8 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.settings import configured
     from algorist.commands.train import named_tasks
     from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
+    from algorist.training.job_pool import Slots, number_of_slots
     from algorist.training.measuring import check_cycles, minutes_together
-    from algorist.training.slots import Slots, number_of_slots
 
     if arguments.at_once is not None and not arguments.each:
         raise ValueError("--at-once: it is for several nets, expected --each too")

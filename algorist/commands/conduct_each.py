@@ -22,8 +22,8 @@ from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal, complain
 from algorist.training.each import Each
+from algorist.training.job_pool import NOT_TAKEN_UP, Outcome, Slot, Slots, number_of_slots
 from algorist.training.parallel import expect_alone
-from algorist.training.slots import NOT_TAKEN_UP, Outcome, Slot, Slots, number_of_slots
 from algorist.training.trainer import DivergedError
 
 _EXPECTED = (DivergedError, ValueError, OSError, MemoryError)

@@ -20,10 +20,10 @@ from algorist.report.experiments import Standing
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
+from algorist.training.job_pool import Slot
 from algorist.training.loading import is_run
 from algorist.training.parallel import expect_alone
 from algorist.training.run import pack
-from algorist.training.slots import Slot
 
 
 def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:

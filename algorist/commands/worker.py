@@ -18,7 +18,7 @@ import torch
 
 import algorist
 from algorist.experiments.assignments import FAILED, Assignment, Reply, do
-from algorist.training.slots import attempted
+from algorist.training.job_pool import attempted
 
 
 def main() -> None:

@@ -22,9 +22,9 @@ from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
+from algorist.training.job_pool import Slot
 from algorist.training.loader import PackedBatch, StreamKey
 from algorist.training.packing import Shape
-from algorist.training.slots import Slot
 from algorist.training.task_stream import TaskBatch, TaskStream
 from algorist.training.trainer import Report, Trainer
 

@@ -15,6 +15,7 @@ from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
+from algorist.training.job_pool import Slot
 from algorist.training.loading import (
     BEST,
     CHECKPOINTS,
@@ -27,7 +28,6 @@ from algorist.training.loading import (
     newest,
 )
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.slots import Slot
 from algorist.training.trainer import Report, Trainer
 from algorist.training.transport import lightened
 

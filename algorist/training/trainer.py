@@ -29,10 +29,10 @@ from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
+from algorist.training.job_pool import Slot
 from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.slots import Slot
 from algorist.training.spent import Spent
 from algorist.training.task_stream import TaskStream
 from algorist.training.workers import Loader, WorkerPool
