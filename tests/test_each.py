@@ -24,7 +24,7 @@ from algorist.model.computing import Computing
 from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.each import Each
-from algorist.training.job_pool import Slots
+from algorist.training.job_pool import JobPool
 from algorist.training.loading import members
 from algorist.training.run import Run
 from algorist.training.task_stream import TaskStream
@@ -81,12 +81,12 @@ def test_runs_at_once_are_as_if_started_alone(tmp_path, alone, words):
 def test_chunks_at_once_are_as_alone_too(tmp_path):
     config = replace(small.training("bfs", steps=7, chunk=3), algorithms=("bfs", "dfs"))
     each = Each.start(tmp_path / "each", config)
-    with Slots(2, Computing(workers=3)) as slots:
+    with JobPool(2, Computing(workers=3)) as pool:
         tasks = [
-            lambda slot, name=name: each.run(name, Computing(workers=3), slot).train()
+            lambda context, name=name: each.run(name, Computing(workers=3), context).train()
             for name in each.algorithms
         ]
-        assert all(outcome.value for outcome in slots.outcomes(tasks))
+        assert all(outcome.value for outcome in pool.outcomes(tasks))
     for name in each.algorithms:
         Run.start(tmp_path / name, replace(config, algorithms=(name,))).train()
         assert_same_run(tmp_path / "each" / name, tmp_path / name)
@@ -417,9 +417,9 @@ def test_runs_at_once_on_a_gpu_are_as_alone(tmp_path, chunk, graphs):
     schedule = {"validate_every": 5, "checkpoint_every": 7}
     config = small.training(*names, steps=20, chunk=chunk, schedule=schedule)
     each = Each.start(tmp_path / "each", config)
-    with Slots(3, how) as slots:
-        tasks = [lambda slot, name=name: each.run(name, how, slot).train() for name in names]
-        outcomes = list(slots.outcomes(tasks))
+    with JobPool(3, how) as pool:
+        tasks = [lambda context, name=name: each.run(name, how, context).train() for name in names]
+        outcomes = list(pool.outcomes(tasks))
     assert not [outcome.trace for outcome in outcomes if outcome.error]
     for name in names:
         Run.start(tmp_path / name, replace(config, algorithms=(name,)), how).train()

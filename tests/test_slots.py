@@ -1,4 +1,4 @@
-"""Slots: several tasks at the same time in one process, what fails, and what nobody waits for."""
+"""JobPool: several tasks at the same time in one process, what fails, and what nobody waits for."""
 
 import threading
 import time
@@ -9,47 +9,47 @@ import torch
 from small import needs_gpu
 
 from algorist.model.computing import Computing
-from algorist.training.job_pool import AbandonedError, Slots, number_of_slots
+from algorist.training.job_pool import AbandonedError, JobPool, job_count
 
 
 def test_the_usual_number_at_once_depends_on_the_device():
-    assert number_of_slots(None, Computing()) == 1
-    assert number_of_slots(None, Computing("cuda")) == 3
-    assert number_of_slots(20, Computing()) == 20
+    assert job_count(None, Computing()) == 1
+    assert job_count(None, Computing("cuda")) == 3
+    assert job_count(20, Computing()) == 20
     with pytest.raises(ValueError, match="at_once: got 9, expected at most 8 on a GPU"):
-        number_of_slots(9, Computing("cuda"))
+        job_count(9, Computing("cuda"))
 
 
 def test_tasks_in_slots_are_done_at_the_same_time():
     meeting = threading.Barrier(2)
-    with Slots(2, Computing()) as slots:
-        tasks = [lambda slot: meeting.wait(timeout=60)] * 4
-        outcomes = list(slots.outcomes(tasks))
+    with JobPool(2, Computing()) as pool:
+        tasks = [lambda context: meeting.wait(timeout=60)] * 4
+        outcomes = list(pool.outcomes(tasks))
     assert sorted(outcome.place for outcome in outcomes) == [0, 1, 2, 3]
     assert not any(outcome.error for outcome in outcomes)
 
 
 def test_slots_can_be_used_again():
-    with Slots(2, Computing()) as slots:
+    with JobPool(2, Computing()) as pool:
         for _ in range(2):
-            outcomes = list(slots.outcomes([lambda slot: slot.check()] * 3))
+            outcomes = list(pool.outcomes([lambda context: context.check()] * 3))
             assert [outcome.error for outcome in outcomes] == [None] * 3
 
 
 def test_tasks_that_nobody_waits_for_end():
     begun, ended = threading.Barrier(3), []
 
-    def endless(slot):
+    def endless(context):
         begun.wait(timeout=60)
         try:
             while True:
-                slot.check()
+                context.check()
                 time.sleep(0.001)
         except AbandonedError:
-            ended.append(slot)
+            ended.append(context)
 
-    with Slots(2, Computing()) as slots:
-        outcomes = slots.outcomes([lambda slot: "quick", endless, endless, endless])
+    with JobPool(2, Computing()) as pool:
+        outcomes = pool.outcomes([lambda context: "quick", endless, endless, endless])
         assert next(outcomes).value == "quick"
         begun.wait(timeout=60)
         outcomes.close()
@@ -59,7 +59,7 @@ def test_tasks_that_nobody_waits_for_end():
 def needing(memory, free, *, until=None):
     """A task that takes memory, waits, and gives it back; more than is free is an error."""
 
-    def task(slot):
+    def task(context):
         if memory > free[0]:
             raise torch.OutOfMemoryError("full")
         free[0] -= memory
@@ -74,23 +74,23 @@ def needing(memory, free, *, until=None):
 def test_a_task_that_does_not_fit_beside_others_is_done_after_them():
     free, failed = [10], threading.Event()
 
-    def large(slot):
+    def large(context):
         try:
-            return needing(8, free)(slot)
+            return needing(8, free)(context)
         except torch.OutOfMemoryError:
             failed.set()
             raise
 
-    with Slots(2, Computing()) as slots:
-        outcomes = list(slots.outcomes([needing(5, free, until=failed), large, needing(1, free)]))
+    with JobPool(2, Computing()) as pool:
+        outcomes = list(pool.outcomes([needing(5, free, until=failed), large, needing(1, free)]))
     assert failed.is_set()
     assert sorted(outcome.value for outcome in outcomes) == [1, 5, 8]
 
 
 def test_a_task_that_does_not_fit_at_all_fails():
     free = [10]
-    with Slots(3, Computing()) as slots:
-        outcomes = list(slots.outcomes([needing(11, free), needing(1, free)]))
+    with JobPool(3, Computing()) as pool:
+        outcomes = list(pool.outcomes([needing(11, free), needing(1, free)]))
     assert {outcome.place: outcome.value for outcome in outcomes} == {0: None, 1: 1}
     (error,) = (outcome.error for outcome in outcomes if outcome.error)
     assert isinstance(error, torch.OutOfMemoryError)
@@ -103,10 +103,10 @@ def test_what_has_failed_is_told_even_if_nothing_can_be_tidied_up(monkeypatch):
     def untidy(_):
         raise RuntimeError("the second")
 
-    monkeypatch.setattr(Slots, "_tidy", untidy)
+    monkeypatch.setattr(JobPool, "_tidy", untidy)
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
-    with Slots(1, Computing()) as slots:
-        (outcome,) = slots.outcomes([fail])
+    with JobPool(1, Computing()) as pool:
+        (outcome,) = pool.outcomes([fail])
     assert str(outcome.error) == "the first error"
 
 
@@ -116,7 +116,7 @@ def test_a_failed_task_keeps_nothing_alive():
 
     nets = []
 
-    def chained(slot):
+    def chained(context):
         net = Net()
         nets.append(weakref.ref(net))
         try:
@@ -124,22 +124,22 @@ def test_a_failed_task_keeps_nothing_alive():
         except ValueError:
             raise RuntimeError from None
 
-    def failing(slot):
+    def failing(context):
         try:
-            chained(slot)
+            chained(context)
         except RuntimeError as error:
             raise OSError from error
 
-    with Slots(1, Computing()) as slots:
-        (outcome,) = slots.outcomes([failing])
+    with JobPool(1, Computing()) as pool:
+        (outcome,) = pool.outcomes([failing])
     assert isinstance(outcome.error, OSError)
     assert nets[0]() is None
 
 
 @needs_gpu
 def test_no_two_slots_share_a_stream():
-    with Slots(8, Computing("cuda")) as slots:
-        for slot in slots._slots:
-            slot.graphs()  # for another training
-        streams = [stream.cuda_stream for slot in slots._slots for stream in slot.streams]
+    with JobPool(8, Computing("cuda")) as pool:
+        for context in pool._slots:
+            context.graphs()  # for another training
+        streams = [stream.cuda_stream for context in pool._slots for stream in context.streams]
     assert len(set(streams)) == len(streams) == 40

@@ -13,7 +13,7 @@ from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from algorist.training.config import Config
-    from algorist.training.job_pool import Slots
+    from algorist.training.job_pool import JobPool
     from algorist.training.measuring import TrainingCost
 
 _HELP = {
@@ -49,7 +49,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.settings import configured
     from algorist.commands.train import named_tasks
     from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
-    from algorist.training.job_pool import Slots, number_of_slots
+    from algorist.training.job_pool import JobPool, job_count
     from algorist.training.measuring import check_cycles, minutes_together
 
     if arguments.at_once is not None and not arguments.each:
@@ -59,7 +59,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     configs = [configured(arguments, group, arguments.seeds) for group in groups]
     check_cycles(configs[0], arguments.warm_up, arguments.cycles)
     at_once = 1 if arguments.at_once is None else arguments.at_once
-    count = min(number_of_slots(at_once, how), len(configs))
+    count = min(job_count(at_once, how), len(configs))
 
     def totals(costs: list[TrainingCost]) -> dict[str, float]:
         together = {"at_once": count, "projected_minutes": minutes_together(costs, count)}
@@ -67,22 +67,22 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
     table = Table(TRAINING_HEADINGS, training_cells, partial(training_sums, count), totals)
     names = [_title(config.algorithms) for config in configs]
-    with Slots(count, how) as slots:
-        outcomes = _trained(names, configs, slots, arguments)
+    with JobPool(count, how) as pool:
+        outcomes = _trained(names, configs, pool, arguments)
         return measured(names, outcomes, table, arguments, terminal)
 
 
 def _trained(
-    names: Sequence[str], configs: Sequence[Config], slots: Slots, arguments: Namespace
+    names: Sequence[str], configs: Sequence[Config], pool: JobPool, arguments: Namespace
 ) -> Named:
-    """Measure trainings, as many at once as there are slots."""
+    """Measure trainings, as many at once as there are pool."""
     from algorist.training.measuring import training_cost
 
     times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
     how = computing(arguments)
     tasks = [partial(training_cost, config, how, **times) for config in configs]
     with Terminal(stderr=True).status("measuring"):
-        for outcome in slots.outcomes(tasks):
+        for outcome in pool.outcomes(tasks):
             yield names[outcome.place], outcome
 
 

@@ -22,7 +22,7 @@ from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal, complain
 from algorist.training.each import Each
-from algorist.training.job_pool import NOT_TAKEN_UP, Outcome, Slot, Slots, number_of_slots
+from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome, job_count
 from algorist.training.parallel import expect_alone
 from algorist.training.trainer import DivergedError
 
@@ -35,7 +35,7 @@ _FOR_GOOD = (DivergedError, ValueError)
 def check_at_once(arguments: Namespace) -> None:
     """Complain about what cannot be done at once before a run begins."""
     expect_alone()
-    count = number_of_slots(arguments.at_once, computing(arguments))
+    count = job_count(arguments.at_once, computing(arguments))
     if arguments.wandb and count > 1:
         raise ValueError(
             f"--wandb: it follows one run at a time, got {count}, expected --at-once 1"
@@ -54,8 +54,10 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
         )
         return 0
 
-    def work(name: str, slot: Slot, progress: ProgressOfEach, stopping: Callable[[], bool]) -> bool:
-        run = each.run(name, how, slot)
+    def work(
+        name: str, context: GpuContext, progress: ProgressOfEach, stopping: Callable[[], bool]
+    ) -> bool:
+        run = each.run(name, how, context)
         with progress.watching(name, run.trainer) as observe:
             reached = run.train(
                 logs=open_logs(run, arguments), observe=observe, should_stop=stopping
@@ -78,8 +80,8 @@ def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
     return conducted.exit_code
 
 
-Work = Callable[[str, Slot, ProgressOfEach, Callable[[], bool]], bool]
-"""Goes on with the run of that name in a slot, until it is to stop; whether it is done then."""
+Work = Callable[[str, GpuContext, ProgressOfEach, Callable[[], bool]], bool]
+"""Goes on with the run of that name in a context, until it is to stop; whether it is done then."""
 
 
 class Conducted(NamedTuple):
@@ -138,28 +140,28 @@ def conduct_in_slots(
     """Do the work of all runs but those that have ended, some at once, until told to stop."""
     how = computing(arguments)
     left = [name for name in names if name not in ended]
-    count = min(number_of_slots(arguments.at_once, how), len(left))
+    count = min(job_count(arguments.at_once, how), len(left))
     terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")
     with preparation:
         pass
     with (
         Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt,
-        Slots(count, how) as slots,
+        JobPool(count, how) as pool,
         ProgressOfEach(terminal, names, stopping=interrupt.came) as progress,
     ):
         for name, text in ended.items():
             progress.end(name, text)
 
-        def task(name: str, slot: Slot) -> bool:
+        def task(name: str, context: GpuContext) -> bool:
             try:
-                return not interrupt.is_due() and work(name, slot, progress, interrupt.is_due)
+                return not interrupt.is_due() and work(name, context, progress, interrupt.is_due)
             except torch.OutOfMemoryError:
                 progress.end(name, "the GPU's memory is full")
                 raise
 
-        tasks: list[Callable[[Slot], Any]] = [partial(task, name) for name in left]
+        tasks: list[Callable[[GpuContext], Any]] = [partial(task, name) for name in left]
         outcomes = {}
-        for outcome in slots.outcomes(tasks):
+        for outcome in pool.outcomes(tasks):
             outcomes[left[outcome.place]] = outcome
             if outcome.error is not None:
                 progress.end(left[outcome.place], "failed")

@@ -20,7 +20,7 @@ from algorist.report.experiments import Standing
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal
-from algorist.training.job_pool import Slot
+from algorist.training.job_pool import GpuContext
 from algorist.training.loading import is_run
 from algorist.training.parallel import expect_alone
 from algorist.training.run import pack
@@ -43,10 +43,10 @@ def conduct_experiment(plan: Plan, arguments: Namespace, terminal: Terminal) -> 
     by_title = {job.title: job for job in left}
 
     def work(
-        title: str, slot: Slot, progress: ProgressOfEach, stopping: Callable[[], bool]
+        title: str, context: GpuContext, progress: ProgressOfEach, stopping: Callable[[], bool]
     ) -> bool:
         job = by_title[title]
-        run = job.run(how, slot)
+        run = job.run(how, context)
         with progress.watching(title, run.trainer) as observe:
             trained = job.train(run, stopping, observe)
         if not trained:

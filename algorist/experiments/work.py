@@ -19,7 +19,7 @@ from algorist.experiments.plan import Part
 from algorist.experiments.results import Results
 from algorist.model.computing import Computing
 from algorist.training.config import Config
-from algorist.training.job_pool import Slot
+from algorist.training.job_pool import GpuContext
 from algorist.training.loading import CONFIG, config_in, is_run
 from algorist.training.logs import TensorBoard
 from algorist.training.run import Run
@@ -46,13 +46,15 @@ class Job:
         """Whether there is a run already."""
         return is_run(self.folder)
 
-    def run(self, computing: Computing, slot: Slot | None = None) -> Run:
+    def run(self, computing: Computing, context: GpuContext | None = None) -> Run:
         """The run, started or resumed."""
         self._expect_no_divergence()
         if self.has_begun:
             self.expect_own()
-            return Run.resume(self.folder, computing, slot=slot)
-        return Run.start(self.folder, replace(self.part.config, seeds=self.seeds), computing, slot)
+            return Run.resume(self.folder, computing, context=context)
+        return Run.start(
+            self.folder, replace(self.part.config, seeds=self.seeds), computing, context
+        )
 
     def train(
         self,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from algorist.atomic import replace_text
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
-from algorist.training.job_pool import Slot
+from algorist.training.job_pool import GpuContext
 from algorist.training.loading import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 from algorist.training.run import Run
 from algorist.training.task_stream import TaskStream
@@ -70,14 +70,16 @@ class Each:
         checkpoint = newest(folder)
         return Standing(checkpoint.step, checkpoint.state["best_scores"])
 
-    def run(self, algorithm: str, computing: Computing = ON_CPU, slot: Slot | None = None) -> Run:
+    def run(
+        self, algorithm: str, computing: Computing = ON_CPU, context: GpuContext | None = None
+    ) -> Run:
         """The run of an algorithm, started or resumed."""
         folder = self.folder / algorithm
         if not is_run(folder):
             config = replace(self.config, algorithms=(algorithm,))
-            return Run.start(folder, config, computing, slot)
+            return Run.start(folder, config, computing, context)
         own = config_in(folder, (folder / CONFIG).read_text()).schedule.steps
-        return Run.resume(folder, computing, self.steps if self.steps != own else None, slot)
+        return Run.resume(folder, computing, self.steps if self.steps != own else None, context)
 
     def _extend(self, steps: int) -> None:
         for name in self.algorithms:

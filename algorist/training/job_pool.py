@@ -1,7 +1,7 @@
-"""Slots: several trainings at the same time in one process, each in a thread of its own.
+"""JobPool: several trainings at the same time in one process, each in a thread of its own.
 
 The kernels of one small net do not fill a GPU; those of several, on streams of their own, do.
-What a slot holds is handed on from one training to the next: processes that were forked before
+What a context holds is handed on from one training to the next: processes that were forked before
 there were threads, and streams, of which there are only few.
 """
 
@@ -27,7 +27,7 @@ from algorist.model.graphs import CAPTURES, Graphs
 from algorist.training.workers import WorkerPool
 
 MOST_ON_GPU = 8
-"""PyTorch has 32 streams of each priority for a GPU and deals them out again and again; a slot
+"""PyTorch has 32 streams of each priority for a GPU and deals them out again and again; a context
 needs four of the usual one, and one for captures."""
 _USUAL_ON_GPU = 3
 _SWITCH = 5e-4
@@ -48,7 +48,7 @@ class AbandonedError(Exception):
     """Nobody waits for this training any more."""
 
 
-class Slot:
+class GpuContext:
     """What one training after the other has to itself."""
 
     def __init__(self, worker_pool: WorkerPool | None, abandoned: threading.Event):
@@ -66,12 +66,12 @@ class Slot:
 
     @property
     def streams(self) -> list[torch.cuda.Stream]:
-        """All streams of the slot."""
+        """All streams of the context."""
         captures = self._graphs.stream
         return [self.stream, beside(self.stream), self.copies, captures, beside(captures)]
 
     def entered(self) -> AbstractContextManager:
-        """Work that is begun here goes to the stream of the slot."""
+        """Work that is begun here goes to the stream of the context."""
         return torch.cuda.stream(self.stream) if self.stream else nullcontext()
 
     def graphs(self) -> Graphs:
@@ -112,22 +112,22 @@ def _clear_frames(error: BaseException | None) -> None:
 
 
 class Taken(NamedTuple):
-    """A task that a slot does."""
+    """A task that a context does."""
 
     place: int
-    task: Callable[[Slot], Any]
+    task: Callable[[GpuContext], Any]
     alone: bool
-    """Whether no other slot was at work when it was taken."""
+    """Whether no other context was at work when it was taken."""
 
 
 class Waiting:
-    """Tasks that some slots take, one after the other."""
+    """Tasks that some pool take, one after the other."""
 
-    def __init__(self, tasks: Sequence[Callable[[Slot], Any]], slots: int):
-        self._tasks, self._slots, self._lock = deque(enumerate(tasks)), slots, threading.Lock()
+    def __init__(self, tasks: Sequence[Callable[[GpuContext], Any]], pool: int):
+        self._tasks, self._slots, self._lock = deque(enumerate(tasks)), pool, threading.Lock()
 
     def take(self, *, able: bool) -> Taken | None:
-        """The next one, for a slot that is able to do it; one that gets none is to end."""
+        """The next one, for a context that is able to do it; one that gets none is to end."""
         with self._lock:
             if able and self._tasks:
                 return Taken(*self._tasks.popleft(), alone=self._slots == 1)
@@ -135,7 +135,7 @@ class Waiting:
             return None
 
     def put_back(self, taken: Taken) -> bool:
-        """Leave a task to those who are at work; whether the slot is to end, since there are some.
+        """Leave a task to those who are at work; whether the context is to end, since there are some.
 
         If not, it may try again: it is alone now.
         """
@@ -152,7 +152,7 @@ class Waiting:
             self._tasks.clear()
 
 
-class Slots:
+class JobPool:
     """Does tasks, so many at a time. To be used with `with`, which ends the processes."""
 
     def __init__(self, count: int, computing: Computing):
@@ -161,10 +161,10 @@ class Slots:
         crews = [
             self._worker_pool(computing, count) for _ in range(count)
         ]  # before there are threads
-        self._slots = [Slot(worker_pool, self._abandoned) for worker_pool in crews]
+        self._slots = [GpuContext(worker_pool, self._abandoned) for worker_pool in crews]
         if computing.on_gpu:
-            for slot in self._slots:
-                slot.take_streams(self._device)
+            for context in self._slots:
+                context.take_streams(self._device)
 
     @staticmethod
     def _worker_pool(computing: Computing, count: int) -> WorkerPool | None:
@@ -174,18 +174,18 @@ class Slots:
             return None
         return WorkerPool(workers if computing.workers else -(-workers // count))
 
-    def outcomes(self, tasks: Sequence[Callable[[Slot], Any]]) -> Iterator[Outcome]:
+    def outcomes(self, tasks: Sequence[Callable[[GpuContext], Any]]) -> Iterator[Outcome]:
         """What becomes of the tasks, in the order in which they end.
 
-        A slot in which the GPU's memory did not suffice leaves its task to the others, which are
+        A context in which the GPU's memory did not suffice leaves its task to the others, which are
         fewer then. One whose processes have died takes no further task. If that happens to all
-        slots, there are tasks without an outcome.
+        pool, there are tasks without an outcome.
         """
         self._abandoned.clear()
         waiting, ended = Waiting(tasks, len(self._slots)), queue.SimpleQueue[Outcome | None]()
         threads = [
-            threading.Thread(target=self._work, args=(slot, waiting, ended), daemon=True)
-            for slot in self._slots
+            threading.Thread(target=self._work, args=(context, waiting, ended), daemon=True)
+            for context in self._slots
         ]
         with _quick_turns():
             for thread in threads:
@@ -207,18 +207,18 @@ class Slots:
 
     def _work(
         self,
-        slot: Slot,
+        context: GpuContext,
         waiting: Waiting,
         ended: queue.SimpleQueue[Outcome | None],
     ) -> None:
-        """What the thread of a slot does."""
+        """What the thread of a context does."""
         torch.set_num_threads(self._cores)  # with others than a run alone, sums are rounded apart
         try:
-            with slot.entered():
+            with context.entered():
                 while taken := waiting.take(
-                    able=slot.worker_pool is None or slot.worker_pool.is_whole
+                    able=context.worker_pool is None or context.worker_pool.is_whole
                 ):
-                    outcome = attempted(taken.place, partial(taken.task, slot))
+                    outcome = attempted(taken.place, partial(taken.task, context))
                     is_full = isinstance(outcome.error, torch.OutOfMemoryError)
                     is_final = taken.alone or not is_full
                     if is_final:
@@ -241,13 +241,13 @@ class Slots:
                 if free < _SPARE * all_of_it:
                     torch.cuda.empty_cache()
 
-    def __enter__(self) -> Slots:
+    def __enter__(self) -> JobPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for slot in self._slots:
-            if slot.worker_pool:
-                slot.worker_pool.close()
+        for context in self._slots:
+            if context.worker_pool:
+                context.worker_pool.close()
 
 
 @contextmanager
@@ -260,7 +260,7 @@ def _quick_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def number_of_slots(at_once: int | None, computing: Computing) -> int:
+def job_count(at_once: int | None, computing: Computing) -> int:
     """How many trainings are done at once: as many as asked for, if that is sensible."""
     if at_once is None:
         return _USUAL_ON_GPU if computing.on_gpu else 1

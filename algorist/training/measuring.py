@@ -22,7 +22,7 @@ from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
-from algorist.training.job_pool import Slot
+from algorist.training.job_pool import GpuContext
 from algorist.training.loader import PackedBatch, StreamKey
 from algorist.training.packing import Shape
 from algorist.training.task_stream import TaskBatch, TaskStream
@@ -182,17 +182,17 @@ class TrainingCost:
 def training_cost(
     config: Config,
     computing: Computing,
-    slot: Slot | None = None,
+    context: GpuContext | None = None,
     *,
     warm_up: int = 10,
     cycles: int = 300,
 ) -> TrainingCost:
     """Train in earnest for some cycles, after others in which shapes are seen first.
 
-    In a slot, others train at the same time: then all times and the memory are those with them.
+    In a context, others train at the same time: then all times and the memory are those with them.
     """
     check_cycles(config, warm_up, cycles)
-    seen = _seen(config, computing, slot, warm_up, cycles)
+    seen = _seen(config, computing, context, warm_up, cycles)
     captures = seen.early.captures | seen.late.captures
     (slowest, _), slowest_s = max(captures.items(), key=lambda capture: capture[1])
     late_s, validation = sum(seen.late.captures.values()), statistics.fmean(seen.late.validations)
@@ -255,8 +255,8 @@ class _Times:
 class _Watched(Trainer):
     """A trainer with a clock for captures and validations."""
 
-    def __init__(self, config: Config, computing: Computing, slot: Slot | None = None):
-        super().__init__(config, computing, slot=slot)
+    def __init__(self, config: Config, computing: Computing, context: GpuContext | None = None):
+        super().__init__(config, computing, context=context)
         self.times = _Times()
         self._seen: set[_Captured] = set()
 
@@ -301,14 +301,14 @@ class _Seen(NamedTuple):
 
 
 def _seen(
-    config: Config, computing: Computing, slot: Slot | None, warm_up: int, cycles: int
+    config: Config, computing: Computing, context: GpuContext | None, warm_up: int, cycles: int
 ) -> _Seen:
     """Train a fresh net for some cycles, after the warm-up."""
     device = torch.device(computing.device)
     with CAPTURES:
         clocks.tidy(device)
     start = time.perf_counter()
-    trainer = _Watched(config, computing, slot=slot)
+    trainer = _Watched(config, computing, context=context)
     with closing(trainer.run()) as run:
         for _ in range(warm_up):
             next(run)

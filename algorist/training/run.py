@@ -15,7 +15,7 @@ from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
 from algorist.training.config import Config
-from algorist.training.job_pool import Slot
+from algorist.training.job_pool import GpuContext
 from algorist.training.loading import (
     BEST,
     CHECKPOINTS,
@@ -61,14 +61,14 @@ class Run:
         folder: Path | str,
         config: Config,
         computing: Computing = ON_CPU,
-        slot: Slot | None = None,
+        context: GpuContext | None = None,
         peers: Peers = ALONE,
     ) -> Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
         expect_no_run(folder)
-        with _prepared(config, slot, peers):
-            run = cls(folder, Trainer(config, computing, slot=slot, peers=peers))
+        with _prepared(config, context, peers):
+            run = cls(folder, Trainer(config, computing, context=context, peers=peers))
         folder.mkdir(parents=True, exist_ok=True)
         with _claimed(folder, peers):
             if peers.is_first:
@@ -84,7 +84,7 @@ class Run:
         folder: Path | str,
         computing: Computing = ON_CPU,
         steps: int | None = None,
-        slot: Slot | None = None,
+        context: GpuContext | None = None,
         peers: Peers = ALONE,
         average: int | None = None,
     ) -> Run:
@@ -101,8 +101,8 @@ class Run:
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
             _expect_unchanged(folder / CONFIG, config)
-            with _prepared(config, slot, peers):
-                trainer = Trainer.resume(saved, computing, slot, peers)
+            with _prepared(config, context, peers):
+                trainer = Trainer.resume(saved, computing, context, peers)
             if changes:
                 trainer.reschedule(**changes)
             run = cls(folder, trainer)
@@ -270,12 +270,12 @@ def trained_seconds(folder: Path) -> float:
     return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 3)
 
 
-def _prepared(config: Config, slot: Slot | None, peers: Peers) -> AbstractContextManager:
+def _prepared(config: Config, context: GpuContext | None, peers: Peers) -> AbstractContextManager:
     """Prepare the data of a run beside what is done in the block; of several runs, all at first.
 
     Of several processes one does it: it is kept on the disk.
     """
-    if slot or not peers.is_first:
+    if context or not peers.is_first:
         return nullcontext()
     return prepared(config.algorithms, config.data.splits)
 

@@ -29,7 +29,7 @@ from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
-from algorist.training.job_pool import Slot
+from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
@@ -68,16 +68,16 @@ class Trainer:
         config: Config,
         computing: Computing = ON_CPU,
         weights: Mapping[str, Tensor] | None = None,
-        slot: Slot | None = None,
+        context: GpuContext | None = None,
         peers: Peers = ALONE,
     ):
-        """Begin with fresh weights, or with the given ones, alone or beside others in a slot.
+        """Begin with fresh weights, or with the given ones, alone or beside others in a context.
 
         With peers, this is one of several processes that train the same net.
         """
         peers.check(config.data.batch_size)
         computing = peers.placed(computing)
-        self.config, self.computing, self._slot, self.peers = config, computing, slot, peers
+        self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.spent = Spent()
         self.learner = (new_learner if weights is None else blank_learner)(config)
         self.net = computing.apply(self.learner.net)
@@ -89,7 +89,11 @@ class Trainer:
         self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
         self.engine = (
             CapturedEngine(
-                self.net, config, self._graphs, slot.copies if slot else None, spent=self.spent
+                self.net,
+                config,
+                self._graphs,
+                context.copies if context else None,
+                spent=self.spent,
             )
             if self._graphs
             else Engine(self.net, config, peers=peers)
@@ -122,7 +126,7 @@ class Trainer:
         return self.net.device
 
     def _own_graphs(self) -> Graphs:
-        return self._slot.graphs() if self._slot else Graphs(self.device)
+        return self._context.graphs() if self._context else Graphs(self.device)
 
     def _take_over_processor(self, source: str) -> None:
         """Start from a saved processor: the same for all seeds, or each from its own."""
@@ -168,8 +172,8 @@ class Trainer:
         cursors = {name: self._chunk_cursors(name) for name in self.task_streams}
         loader_spec = LoaderSpec(self.config, self.step, cursors, self.engine.fit, self.peers.share)
         workers = self.computing.worker_count
-        if self._slot and self._slot.worker_pool:
-            return Loader(self._slot.worker_pool, loader_spec, alone=False)
+        if self._context and self._context.worker_pool:
+            return Loader(self._context.worker_pool, loader_spec, alone=False)
         if workers > 1:
             return Loader(WorkerPool(workers), loader_spec)
         work_items = (
@@ -184,8 +188,8 @@ class Trainer:
 
     def _awaited(self, packed_batches: Prefetch[Any, PackedBatch] | Loader) -> PackedBatch:
         """The next packed_batch. While the device has nothing to do, waiting for it is counted."""
-        if self._slot:
-            self._slot.check()
+        if self._context:
+            self._context.check()
         seen_at_work, late = time.perf_counter(), not packed_batches.is_ready()
         while late and not (self.engine.idle() or packed_batches.is_ready(_GLANCE)):
             seen_at_work = time.perf_counter()
@@ -324,14 +328,14 @@ class Trainer:
         cls,
         checkpoint: Checkpoint,
         computing: Computing = ON_CPU,
-        slot: Slot | None = None,
+        context: GpuContext | None = None,
         peers: Peers = ALONE,
     ) -> Trainer:
         """The trainer that a checkpoint was made of."""
         state: Mapping[str, Any] = checkpoint.state
         config = Config.from_json(state["config"])
         _expect_specs(state.get("specs", {}), config)
-        trainer = cls(config, computing, checkpoint.below("net/"), slot, peers)
+        trainer = cls(config, computing, checkpoint.below("net/"), context, peers)
         engine = trainer.engine
         trainer.step = checkpoint.step
         for name, value in checkpoint.below("best/").items():
