@@ -23,9 +23,9 @@ from algorist.commands import conduct
 from algorist.model.computing import Computing
 from algorist.plugins import shell
 from algorist.training import checkpoint
-from algorist.training.each import Each
 from algorist.training.job_pool import JobPool
 from algorist.training.loading import members
+from algorist.training.multi_run import Each
 from algorist.training.run import Run
 from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer

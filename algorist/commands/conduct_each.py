@@ -21,8 +21,8 @@ from algorist.plugins import shell
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal, complain
-from algorist.training.each import Each
 from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome, job_count
+from algorist.training.multi_run import Each
 from algorist.training.parallel import expect_alone
 from algorist.training.trainer import DivergedError
 

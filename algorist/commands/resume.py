@@ -51,7 +51,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 def run_each(arguments: Namespace, terminal: Terminal) -> int:
     """Go on with all runs of a folder that are not done."""
     from algorist.commands.conduct_each import check_at_once, conduct_each
-    from algorist.training.each import Each
+    from algorist.training.multi_run import Each
 
     check_at_once(arguments)
     return conduct_each(Each.resume(arguments.folder, arguments.steps), arguments, terminal)

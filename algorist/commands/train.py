@@ -92,7 +92,7 @@ def run_each(arguments: Namespace, terminal: Terminal) -> int:
 
     from algorist.commands.conduct_each import check_at_once, conduct_each
     from algorist.commands.settings import configured
-    from algorist.training.each import Each
+    from algorist.training.multi_run import Each
 
     check_at_once(arguments)
     (first, *others) = named_tasks(arguments)
