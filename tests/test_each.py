@@ -25,7 +25,7 @@ from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.job_pool import JobPool
 from algorist.training.loading import members
-from algorist.training.multi_run import Each
+from algorist.training.multi_run import MultiRun
 from algorist.training.run import Run
 from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
@@ -80,7 +80,7 @@ def test_runs_at_once_are_as_if_started_alone(tmp_path, alone, words):
 
 def test_chunks_at_once_are_as_alone_too(tmp_path):
     config = replace(small.training("bfs", steps=7, chunk=3), algorithms=("bfs", "dfs"))
-    each = Each.start(tmp_path / "each", config)
+    each = MultiRun.start(tmp_path / "each", config)
     with JobPool(2, Computing(workers=3)) as pool:
         tasks = [
             lambda context, name=name: each.run(name, Computing(workers=3), context).train()
@@ -361,7 +361,7 @@ def test_runs_and_files_with_the_names_of_algorithms_are_one_model_too(tmp_path,
 
 
 def test_those_that_have_not_begun_or_are_not_validated_are_told(tmp_path, capsys):
-    each = Each.start(tmp_path, replace(small.training("bfs"), algorithms=("bfs", "dfs")))
+    each = MultiRun.start(tmp_path, replace(small.training("bfs"), algorithms=("bfs", "dfs")))
     each.run("bfs")
     assert main(["eval", str(tmp_path), "--samples", "1", "--device", "cpu"]) == 0
     told = capsys.readouterr().err
@@ -416,7 +416,7 @@ def test_runs_at_once_on_a_gpu_are_as_alone(tmp_path, chunk, graphs):
     names = ("bfs", "insertion_sort", "dfs", "floyd_warshall", "minimum")
     schedule = {"validate_every": 5, "checkpoint_every": 7}
     config = small.training(*names, steps=20, chunk=chunk, schedule=schedule)
-    each = Each.start(tmp_path / "each", config)
+    each = MultiRun.start(tmp_path / "each", config)
     with JobPool(3, how) as pool:
         tasks = [lambda context, name=name: each.run(name, how, context).train() for name in names]
         outcomes = list(pool.outcomes(tasks))

@@ -22,7 +22,7 @@ from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal, complain
 from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome, job_count
-from algorist.training.multi_run import Each
+from algorist.training.multi_run import MultiRun
 from algorist.training.parallel import expect_alone
 from algorist.training.trainer import DivergedError
 
@@ -42,7 +42,7 @@ def check_at_once(arguments: Namespace) -> None:
         )
 
 
-def conduct_each(each: Each, arguments: Namespace, terminal: Terminal) -> int:
+def conduct_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
     """Train all runs that are not done; returns the exit code."""
     how = computing(arguments)
     standings = {name: each.standing(name) for name in each.algorithms}

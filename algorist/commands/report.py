@@ -66,10 +66,10 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Report on what the folder holds."""
     from algorist.experiments.grid import is_sweep
     from algorist.experiments.results import is_results
-    from algorist.training.loading import is_each, is_run
+    from algorist.training.loading import is_multi_run, is_run
 
     folder = Path(arguments.folder)
-    if is_run(folder) or is_each(folder):
+    if is_run(folder) or is_multi_run(folder):
         _report_runs(folder, arguments, terminal)
     elif is_results(folder):
         _report_results(folder, arguments, terminal)

@@ -31,11 +31,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Go on where the newest checkpoint stands."""
     from algorist.commands.conduct import check_logs, company, conduct
-    from algorist.training.loading import is_each
+    from algorist.training.loading import is_multi_run
     from algorist.training.run import Run
 
     check_logs(arguments)
-    if is_each(Path(arguments.folder)):
+    if is_multi_run(Path(arguments.folder)):
         if arguments.average is not None:
             raise ValueError(f"--average: it is for one run, but {arguments.folder} has several")
         return run_each(arguments, terminal)
@@ -51,10 +51,10 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 def run_each(arguments: Namespace, terminal: Terminal) -> int:
     """Go on with all runs of a folder that are not done."""
     from algorist.commands.conduct_each import check_at_once, conduct_each
-    from algorist.training.multi_run import Each
+    from algorist.training.multi_run import MultiRun
 
     check_at_once(arguments)
-    return conduct_each(Each.resume(arguments.folder, arguments.steps), arguments, terminal)
+    return conduct_each(MultiRun.resume(arguments.folder, arguments.steps), arguments, terminal)
 
 
 command = Command(

@@ -92,12 +92,12 @@ def run_each(arguments: Namespace, terminal: Terminal) -> int:
 
     from algorist.commands.conduct_each import check_at_once, conduct_each
     from algorist.commands.settings import configured
-    from algorist.training.multi_run import Each
+    from algorist.training.multi_run import MultiRun
 
     check_at_once(arguments)
     (first, *others) = named_tasks(arguments)
     config = configured(arguments, [first], arguments.seeds)  # which knows of no others
-    each = Each.start(arguments.out, replace(config, algorithms=(first, *others)))
+    each = MultiRun.start(arguments.out, replace(config, algorithms=(first, *others)))
     return conduct_each(each, arguments, terminal)
 
 

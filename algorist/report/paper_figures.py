@@ -53,7 +53,7 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     yield _ablation_picture(
         "generalist-ablation",
         "The generalist without improvements",
-        "Each bar has one improvement less than the one above (paper, figure 4b)",
+        "MultiRun bar has one improvement less than the one above (paper, figure 4b)",
         ablations.generalist_ablation(results),
     )
     yield _bars(
@@ -77,7 +77,7 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     yield _ablation_picture(
         "specialist-ablation-cumulative",
         "Specialists without improvements",
-        "Each bar has one improvement less than the one above (paper, figure 6)",
+        "MultiRun bar has one improvement less than the one above (paper, figure 6)",
         ablations.cumulative_ablation(results),
     )
     yield _facets(ablations.single_ablation(results))
@@ -229,7 +229,7 @@ def _facets(nets: Ablation) -> Picture:
     return Picture(
         "specialist-ablation-single",
         "Specialists without one improvement",
-        f"Each bar lacks one improvement (paper, figures 7 to 9). {_STANDARD}",
+        f"MultiRun bar lacks one improvement (paper, figures 7 to 9). {_STANDARD}",
         nets.notes,
         partial(_draw_facets, nets, shown) if shown else None,
     )

@@ -16,7 +16,7 @@ from algorist.training.task_stream import TaskBatch, TaskStream
 
 
 class StreamKey(NamedTuple):
-    """Whose turn it is: an algorithm at one size. Each has chunks of its own."""
+    """Whose turn it is: an algorithm at one size. MultiRun has chunks of its own."""
 
     algorithm: str
     size: int

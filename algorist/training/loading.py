@@ -67,7 +67,7 @@ def members(source: Path | str) -> dict[str, str]:
         {}
     """
     path = Path(source)
-    if is_each(path):
+    if is_multi_run(path):
         tasks = config_in(path, (path / EACH).read_text()).algorithms
         return {name: str(path / name) for name in tasks}
     if path.is_file() or is_run(path):
@@ -94,7 +94,7 @@ def _saved_in(folder: Path) -> dict[str, str]:
 
 def not_begun(source: Path | str) -> list[str]:
     """The algorithms whose members are still to begin, which only `train --each` leaves."""
-    if not is_each(Path(source)):
+    if not is_multi_run(Path(source)):
         return []
     return [name for name, place in members(source).items() if not is_run(Path(place))]
 
@@ -104,14 +104,14 @@ def is_run(folder: Path) -> bool:
     return (folder / CONFIG).exists()
 
 
-def is_each(folder: Path) -> bool:
+def is_multi_run(folder: Path) -> bool:
     """Whether a folder holds a run for each of some algorithms."""
     return (folder / EACH).exists()
 
 
 def expect_no_run(folder: Path) -> None:
     """Complain about a folder that holds a run already, or several."""
-    if is_run(folder) or is_each(folder):
+    if is_run(folder) or is_multi_run(folder):
         raise ValueError(
             f"{folder}: there is a run already; resume it ({shell('resume', folder)}) "
             "or choose another folder"
@@ -120,7 +120,7 @@ def expect_no_run(folder: Path) -> None:
 
 def expect_run(folder: Path) -> None:
     """Complain about a folder that holds no run, or several."""
-    if is_each(folder):
+    if is_multi_run(folder):
         _expect_one(folder)
     if not is_run(folder):
         raise ValueError(

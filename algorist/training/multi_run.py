@@ -24,14 +24,14 @@ class Standing(NamedTuple):
     """The best validation of each seed."""
 
 
-class Each:
+class MultiRun:
     """The runs of a folder: those that are done, that have begun and that are still to begin."""
 
     def __init__(self, folder: Path, config: Config):
         self.folder, self.config = folder, config
 
     @classmethod
-    def start(cls, folder: Path | str, config: Config) -> Each:
+    def start(cls, folder: Path | str, config: Config) -> MultiRun:
         """A run for each algorithm, in a folder that does not hold any of them yet."""
         folder = Path(folder)
         for place in (folder, *(folder / name for name in config.algorithms)):
@@ -44,7 +44,7 @@ class Each:
         return each
 
     @classmethod
-    def resume(cls, folder: Path | str, steps: int | None = None) -> Each:
+    def resume(cls, folder: Path | str, steps: int | None = None) -> MultiRun:
         """The runs of a folder. With `steps` all will end there."""
         folder = Path(folder)
         each = cls(folder, config_in(folder, (folder / EACH).read_text()))
