@@ -276,7 +276,7 @@ def test_waiting_for_data_is_counted_while_the_device_is_idle(
 ):
     packed_batches = SlowLessons(comes)
     monkeypatch.setattr("algorist.training.trainer.time", packed_batches)
-    monkeypatch.setattr("algorist.training.spent.time", packed_batches)
+    monkeypatch.setattr("algorist.training.time_accounting.time", packed_batches)
     monkeypatch.setattr("algorist.training.trainer._GLANCE", 0.25)
     trainer = Trainer(small.training("bfs"))
     packed_batches.now = 1e-9  # no time counts before the first packed_batch, so there was one

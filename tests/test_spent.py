@@ -11,7 +11,7 @@ from algorist.cli import main
 from algorist.model.computing import Computing
 from algorist.training.engine import CapturedEngine
 from algorist.training.run import Run, pack
-from algorist.training.spent import Spent
+from algorist.training.time_accounting import Spent
 from algorist.training.trainer import Trainer
 
 

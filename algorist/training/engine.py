@@ -27,8 +27,8 @@ from algorist.training.loader import PackedBatch, StreamKey, pack_batch
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.spent import Spent
 from algorist.training.task_stream import TaskBatch
+from algorist.training.time_accounting import Spent
 
 PerSeed = list[float]
 

@@ -33,8 +33,8 @@ from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.spent import Spent
 from algorist.training.task_stream import TaskStream
+from algorist.training.time_accounting import Spent
 from algorist.training.workers import Loader, WorkerPool
 
 _GLANCE = 1e-3
