@@ -280,10 +280,10 @@ def test_waiting_for_data_is_counted_while_the_device_is_idle(
     monkeypatch.setattr("algorist.training.trainer._GLANCE", 0.25)
     trainer = Trainer(small.training("bfs"))
     packed_batches.now = 1e-9  # no time counts before the first packed_batch, so there was one
-    trainer.spent.begin()
+    trainer.time_account.begin()
     monkeypatch.setattr(trainer.engine, "idle", lambda: packed_batches.now >= busy_until)
     assert trainer._awaited(packed_batches) == "packed_batch"
-    assert trainer.spent["waiting"] == pytest.approx(starved, abs=1e-6)
+    assert trainer.time_account["waiting"] == pytest.approx(starved, abs=1e-6)
 
 
 # Computing

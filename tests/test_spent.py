@@ -11,7 +11,7 @@ from algorist.cli import main
 from algorist.model.computing import Computing
 from algorist.training.engine import CapturedEngine
 from algorist.training.run import Run, pack
-from algorist.training.time_accounting import Spent
+from algorist.training.time_accounting import TimeAccount
 from algorist.training.trainer import Trainer
 
 
@@ -32,24 +32,24 @@ def clock(monkeypatch):
     return made
 
 
-def spend(spent, purpose, clock, seconds):
-    with spent.on(purpose):
+def spend(time_account, purpose, clock, seconds):
+    with time_account.on(purpose):
         clock.now += seconds
 
 
 def test_seconds_are_counted_by_purpose_from_the_first_lesson_on(clock):
-    spent = Spent()
-    spend(spent, "saving", clock, 3)
-    with spent.on("waiting"):
+    time_account = TimeAccount()
+    spend(time_account, "saving", clock, 3)
+    with time_account.on("waiting"):
         clock.now += 2
-        assert (spent.ready, spent.since) == (5, 0)
-        spent.begin()
+        assert (time_account.ready, time_account.since) == (5, 0)
+        time_account.begin()
     clock.now += 10
-    spent.begin()  # which it has
-    spend(spent, "waiting", clock, 4)
-    spend(spent, "validation", clock, 5)
-    spend(spent, "waiting", clock, 1)
-    assert spent.to_json() == {
+    time_account.begin()  # which it has
+    spend(time_account, "waiting", clock, 4)
+    spend(time_account, "validation", clock, 5)
+    spend(time_account, "waiting", clock, 1)
+    assert time_account.to_json() == {
         "ready_s": 5,
         "since_s": 20,
         "waiting_s": 5,
@@ -57,29 +57,31 @@ def test_seconds_are_counted_by_purpose_from_the_first_lesson_on(clock):
         "validation_s": 5,
         "saving_s": 0,
     }
-    assert str(spent) == (
+    assert str(time_account) == (
         "ready after 5 s; of the 20 s since then: "
         "waited for data 25.0 %, captures 0.0 %, validation 25.0 %, saving 0.0 %"
     )
 
 
 def test_nothing_is_divided_by_zero_before_the_first_lesson(clock):
-    assert str(Spent()).startswith("ready after 0 s; of the 1 s since then: waited for data 0.0 %")
+    assert str(TimeAccount()).startswith(
+        "ready after 0 s; of the 1 s since then: waited for data 0.0 %"
+    )
 
 
 def test_what_fails_has_taken_its_time_too(clock):
-    spent = Spent()
-    spent.begin()
-    with suppress(KeyError), spent.on("captures"):
+    time_account = TimeAccount()
+    time_account.begin()
+    with suppress(KeyError), time_account.on("captures"):
         clock.now += 7
         raise KeyError
-    assert spent["captures"] == 7
+    assert time_account["captures"] == 7
 
 
 def test_a_trainer_counts_what_is_not_learning():
     trainer = Trainer(small.training("bfs", steps=4, schedule={"validate_every": 2}))
     list(trainer.run())
-    times = trainer.spent.to_json()
+    times = trainer.time_account.to_json()
     assert 0 < times["validation_s"] < times["since_s"]
     assert times["captures_s"] == 0
 
@@ -95,14 +97,16 @@ def test_captures_are_counted(monkeypatch):
 
     small.without_streams(monkeypatch)
     trainer = Trainer(small.training("bfs", steps=2, sizes=(4,), chunk=4))
-    engine = CapturedEngine(trainer.net, trainer.config, Graphs(), spent=trainer.spent)
+    engine = CapturedEngine(
+        trainer.net, trainer.config, Graphs(), time_account=trainer.time_account
+    )
     trainer.engine = engine
     steps = trainer.run()
     next(steps)
-    after_one = trainer.spent["captures"]
+    after_one = trainer.time_account["captures"]
     assert after_one >= 0.05
     list(steps)
-    assert len(engine._steps) * 0.05 <= trainer.spent["captures"]
+    assert len(engine._steps) * 0.05 <= trainer.time_account["captures"]
 
 
 def test_each_sitting_of_a_run_has_a_line(tmp_path):

@@ -112,7 +112,7 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
         complain(f"{error} ({folder})")
         return FAILURE
     if trainer.computing.on_gpu:
-        terminal.print(str(trainer.spent))
+        terminal.print(str(trainer.time_account))
     if not done:
         terminal.print(f"stopped and saved at step {trainer.step}")
         terminal.print(f"to go on: {shell('resume', folder)}")

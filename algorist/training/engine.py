@@ -28,7 +28,7 @@ from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.task_stream import TaskBatch
-from algorist.training.time_accounting import Spent
+from algorist.training.time_accounting import TimeAccount
 
 PerSeed = list[float]
 
@@ -155,11 +155,11 @@ class CapturedEngine(Engine):
         graphs: Graphs,
         copies: torch.cuda.Stream | None = None,
         *,
-        spent: Spent | None = None,
+        time_account: TimeAccount | None = None,
     ):
         """Windows are copied to the GPU on a new stream, or on a given one."""
         super().__init__(net, config, captured=True)
-        self._graphs, self._spent = graphs, spent or Spent()
+        self._graphs, self._time_account = graphs, time_account or TimeAccount()
         self._steps: dict[tuple[StreamKey, Shape], _Step] = {}
         self._loaded: set[tuple[StreamKey, Shape]] = set()
         """Those whose kernels are loaded."""
@@ -197,7 +197,7 @@ class CapturedEngine(Engine):
     def _capturing(self) -> Iterator[None]:
         """When no other thread does, and no step is under way any more."""
         torch.cuda.current_stream(self.net.device).synchronize()
-        with self._spent.on("captures"), CAPTURES:
+        with self._time_account.on("captures"), CAPTURES:
             yield
 
     def _captured(self, packed_batch: PackedBatch) -> _Step:

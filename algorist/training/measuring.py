@@ -270,9 +270,9 @@ class _Watched(Trainer):
             self._seen.add(shape)
             self.times.captures[shape] = clocks.seconds(learn, self.device)
             return
-        before = self.spent["captures"]
+        before = self.time_account["captures"]
         learn()
-        if again := self.spent["captures"] - before:  # in less memory
+        if again := self.time_account["captures"] - before:  # in less memory
             self.times.captures[shape] = self.times.captures.get(shape, 0.0) + again
 
     def _shape(self, packed_batch: PackedBatch) -> _Captured:
@@ -315,9 +315,9 @@ def _seen(
         trainer.validate()
         ready = time.perf_counter() - start
         early, trainer.times = trainer.times, _Times()
-        waited = trainer.spent["waiting"]
+        waited = trainer.time_account["waiting"]
         elapsed = clocks.seconds(lambda: [next(run) for _ in range(cycles)], device)
-        waited = trainer.spent["waiting"] - waited
+        waited = trainer.time_account["waiting"] - waited
     late = trainer.times
     elapsed -= sum(late.captures.values())
     learning = elapsed - sum(late.validations)

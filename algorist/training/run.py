@@ -137,8 +137,8 @@ class Run:
         should_stop: Callable[[], bool],
     ) -> None:
         trainer = self.trainer
-        if trainer.spent.since:  # in a sitting before
-            trainer.spent.start_anew()
+        if trainer.time_account.since:  # in a sitting before
+            trainer.time_account.start_anew()
         every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
@@ -167,7 +167,7 @@ class Run:
 
     def save(self) -> None:
         """Write a checkpoint and the best model so far."""
-        with self.trainer.spent.on("saving"):
+        with self.trainer.time_account.on("saving"):
             now = self.trainer.checkpoint()
             self.trainer.peers.wait()  # for those who read what is there
             if not self.trainer.peers.is_first:
@@ -197,7 +197,7 @@ class Run:
         trainer, file = self.trainer, self.folder / TIMES
         if trainer.peers.is_first:
             before = [f"{line}\n" for line in whole_lines(file)] if file.exists() else []
-            now = {"from": first, "to": trainer.step, **trainer.spent.to_json()}
+            now = {"from": first, "to": trainer.step, **trainer.time_account.to_json()}
             replace_text(file, "".join([*before, _line(now)]))
 
     def _forget_after(self, step: int) -> None:

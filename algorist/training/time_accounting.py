@@ -14,8 +14,8 @@ _PURPOSES = {
 }
 
 
-class Spent:
-    """Seconds since a training began to learn, by what else they were spent on."""
+class TimeAccount:
+    """Seconds since a training began to learn, by what else they were time_account on."""
 
     def __init__(self) -> None:
         self.start_anew()
@@ -45,7 +45,7 @@ class Spent:
             self._seconds[purpose] += time.perf_counter() - max(start, self._begun)
 
     def __getitem__(self, purpose: str) -> float:
-        """The seconds spent on a purpose so far.
+        """The seconds time_account on a purpose so far.
 
         waiting: for data, while the device had nothing to do; captures: of CUDA graphs, with the
         kernels that are compiled for them; validation: with reports; saving: checkpoints.

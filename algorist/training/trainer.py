@@ -34,7 +34,7 @@ from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.task_stream import TaskStream
-from algorist.training.time_accounting import Spent
+from algorist.training.time_accounting import TimeAccount
 from algorist.training.workers import Loader, WorkerPool
 
 _GLANCE = 1e-3
@@ -78,7 +78,7 @@ class Trainer:
         peers.check(config.data.batch_size)
         computing = peers.placed(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
-        self.spent = Spent()
+        self.time_account = TimeAccount()
         self.learner = (new_learner if weights is None else blank_learner)(config)
         self.net = computing.apply(self.learner.net)
         if weights is not None:
@@ -93,7 +93,7 @@ class Trainer:
                 config,
                 self._graphs,
                 context.copies if context else None,
-                spent=self.spent,
+                time_account=self.time_account,
             )
             if self._graphs
             else Engine(self.net, config, peers=peers)
@@ -196,8 +196,8 @@ class Trainer:
         late = late and self.engine.idle()
         packed_batch = next(packed_batches)
         if late:
-            self.spent.count("waiting", seen_at_work)
-        self.spent.begin()
+            self.time_account.count("waiting", seen_at_work)
+        self.time_account.begin()
         return packed_batch
 
     def _learn(self, packed_batch: PackedBatch) -> None:
@@ -232,9 +232,9 @@ class Trainer:
     def _report(self) -> Report:
         self._check_losses()  # which waits for the device: what follows is its time alone
         if self._validation is not None or self._graphs is None:
-            with self.spent.on("validation"):
+            with self.time_account.on("validation"):
                 return self._validated()
-        with self.spent.on("captures"), CAPTURES:
+        with self.time_account.on("captures"), CAPTURES:
             return self._validated()
 
     def _validated(self) -> Report:
