@@ -142,8 +142,8 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     from algorist.model import objective
     from algorist.model.learner import Learner
     from algorist.model.window import whole
+    from algorist.training.bucketing import snug
     from algorist.training.config import OptimiserConfig
-    from algorist.training.fitting import snug
     from algorist.training.optimiser import Optimiser
     from algorist.training.recipes import recipe
 

@@ -17,8 +17,8 @@ from algorist.model.computing import Computing
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.training import checkpoint
+from algorist.training.bucketing import fitted, rounded_up
 from algorist.training.engine import CapturedEngine, Engine
-from algorist.training.fitting import fitted, rounded_up
 from algorist.training.packing import packed
 from algorist.training.run import Run
 from algorist.training.task_stream import TaskStream

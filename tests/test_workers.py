@@ -4,8 +4,8 @@ import pytest
 import small
 import torch
 
+from algorist.training.bucketing import fitted
 from algorist.training.engine import Engine
-from algorist.training.fitting import fitted
 from algorist.training.loader import LoaderSpec, StreamKey
 from algorist.training.packing import Layout, packed
 from algorist.training.task_stream import TaskStream

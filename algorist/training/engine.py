@@ -21,8 +21,8 @@ from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.model.window import Window
+from algorist.training.bucketing import fitted, snug
 from algorist.training.config import Config
-from algorist.training.fitting import fitted, snug
 from algorist.training.loader import PackedBatch, StreamKey, pack_batch
 from algorist.training.optimiser import Optimiser
 from algorist.training.packing import Shape
