@@ -17,7 +17,7 @@ from algorist.model.computing import Computing
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.training import checkpoint
-from algorist.training.bucketing import fitted, rounded_up
+from algorist.training.bucketing import bucket_window, rounded_up
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.packing import packed
 from algorist.training.run import Run
@@ -107,7 +107,7 @@ def test_numbers_are_rounded_up_to_few_by_little():
 @by_config
 def test_fitted_windows_have_few_shapes(config):
     for _, window in windows(config):
-        got, lanes = fitted(window), window.follows.shape[-1]
+        got, lanes = bucket_window(window), window.follows.shape[-1]
         assert got.end_weights.shape[1] in [lanes * times for times in (1, 2, 3, 4)]
         assert got.steps == rounded_up(window.steps, 4)
 
@@ -164,7 +164,7 @@ def fresh(config, computing=GPU):
 class PaddedEngine(Engine):
     """Computes directly what a captured engine computes."""
 
-    fit = staticmethod(fitted)
+    fit = staticmethod(bucket_window)
 
 
 @by_config

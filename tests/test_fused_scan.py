@@ -17,7 +17,7 @@ from algorist.data.chunks import Chunker
 from algorist.model import objective
 from algorist.model.kinds import TABLE
 from algorist.model.processors import PROCESSORS
-from algorist.model.window import continuing, pieces, tight, whole
+from algorist.model.window import continuing, pack_trajectories, pieces, whole
 from algorist.spec import Kind, Spec, Stage, edge, graph, node
 
 SEEDS = (0, 1)
@@ -224,7 +224,7 @@ def test_chunks_go_on_where_the_ones_before_stopped():
 
 def test_trajectories_follow_each_other_in_fewer_lanes():
     window = whole([problems(MANY, seed=seed, count=4) for seed in SEEDS])
-    fewer = tight(window.padded(2 * window.steps + 1, 4), lambda needed: needed)
+    fewer = pack_trajectories(window.padded(2 * window.steps + 1, 4), lambda needed: needed)
     assert fewer.follows.shape[-1] == 2
     assert_fused_is_plain(made(MANY), [fewer.to(DEVICE)])
 

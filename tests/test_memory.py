@@ -29,10 +29,10 @@ def test_steps_that_do_not_fit_are_refused(monkeypatch):
 
 
 def test_what_just_fits_is_the_same_as_ever(monkeypatch):
-    tight, ample = sort(monkeypatch, STEPS), sort(monkeypatch, 1e12)
-    assert tight.steps == ample.steps == 16
+    pack_trajectories, ample = sort(monkeypatch, STEPS), sort(monkeypatch, 1e12)
+    assert pack_trajectories.steps == ample.steps == 16
     for name, array in ample.hints.items():
-        assert np.array_equal(tight.hints[name], array), name
+        assert np.array_equal(pack_trajectories.hints[name], array), name
 
 
 def test_the_machine_has_memory():

@@ -10,7 +10,7 @@ import torch
 
 from algorist.data.chunks import Chunker
 from algorist.model import objective
-from algorist.model.window import continuing, pieces, tight, whole
+from algorist.model.window import continuing, pack_trajectories, pieces, whole
 from algorist.spec import Stage
 
 
@@ -190,7 +190,7 @@ def test_trajectories_that_follow_each_other_have_the_losses_of_those_side_by_si
     permuted = algorithm == "quicksort"
     window = whole_problems(algorithm, n, 12, forced=forced, permuted=permuted)
     window = window.padded(2 * window.steps + 1, 12)
-    fewer = tight(window, lambda needed: needed)
+    fewer = pack_trajectories(window, lambda needed: needed)
     assert fewer.steps == window.steps
     assert fewer.follows.shape[-1] < 12
     for s in range(2):  # all steps and ends are there, and no two at one place
@@ -206,15 +206,15 @@ def test_trajectories_that_follow_each_other_have_the_losses_of_those_side_by_si
 
 def test_lanes_are_saved_only_where_trajectories_are_short_and_inputs_small(monkeypatch):
     window = whole([small.problems("insertion_sort", count=5)])  # all of one length
-    assert tight(window, lambda needed: needed) is window
+    assert pack_trajectories(window, lambda needed: needed) is window
     window = whole_problems("mst_kruskal", 5, 12, forced=False, permuted=False)
-    needed = tight(window, lambda needed: needed).follows.shape[-1]
-    assert tight(window, lambda needed: needed + 1).follows.shape[-1] == needed + 1
-    assert tight(window, lambda needed: 12) is window
+    needed = pack_trajectories(window, lambda needed: needed).follows.shape[-1]
+    assert pack_trajectories(window, lambda needed: needed + 1).follows.shape[-1] == needed + 1
+    assert pack_trajectories(window, lambda needed: 12) is window
     with pytest.raises(ValueError, match="ends: got 13, expected one in each of 12 lanes"):
-        tight(window.padded(window.steps, 13), lambda needed: needed)
+        pack_trajectories(window.padded(window.steps, 13), lambda needed: needed)
     monkeypatch.setattr("algorist.model.window._MOST_INPUTS", 1000)
-    assert tight(window, lambda needed: needed) is window
+    assert pack_trajectories(window, lambda needed: needed) is window
 
 
 def test_replicas_with_different_numbers_of_ends_share_a_window():

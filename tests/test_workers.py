@@ -4,7 +4,7 @@ import pytest
 import small
 import torch
 
-from algorist.training.bucketing import fitted
+from algorist.training.bucketing import bucket_window
 from algorist.training.engine import Engine
 from algorist.training.loader import LoaderSpec, StreamKey
 from algorist.training.packing import Layout, packed
@@ -17,7 +17,7 @@ CONFIG = small.training("bfs", "insertion_sort", steps=9, chunk=4, seeds=(0, 1))
 
 def loader_spec(config=CONFIG, step=0):
     cursors = {name: TaskStream(config, name).cursors(step) for name in config.algorithms}
-    return LoaderSpec(config, step, cursors, fitted)
+    return LoaderSpec(config, step, cursors, bucket_window)
 
 
 def lessons_made_here(plan):

@@ -141,7 +141,7 @@ class Window:
         )
 
 
-def tight(window: Window, rounded: Callable[[int], int]) -> Window:
+def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
     """Whole trajectories in fewer lanes: short ones follow each other, as in chunks.
 
     There are as many lanes as `rounded` makes of those that are needed. The losses are the same.

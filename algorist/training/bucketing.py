@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from algorist.model.window import Window, tight
+from algorist.model.window import Window, pack_trajectories
 
 
-def snug(window: Window) -> Window:
+def pack_window(window: Window) -> Window:
     """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
     if window.is_first is not None:  # chunks have no room to spare
         return window
-    return tight(window, lambda needed: rounded_up(needed, 3))
+    return pack_trajectories(window, lambda needed: rounded_up(needed, 3))
 
 
-def fitted(window: Window) -> Window:
+def bucket_window(window: Window) -> Window:
     """A window in one of few shapes, so that few graphs serve all windows.
 
     Whole trajectories are given up to an eighth more steps, and as few lanes as they fit into: 1,
@@ -22,7 +22,7 @@ def fitted(window: Window) -> Window:
     lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
     if window.is_first is None:
         longer = window.padded(rounded_up(window.steps, 4), ends)
-        return tight(longer, lambda needed: rounded_up(needed, 2))
+        return pack_trajectories(longer, lambda needed: rounded_up(needed, 2))
     return window.padded(window.steps, lanes * rounded_up(-(-ends // lanes), 2))
 
 

@@ -21,7 +21,7 @@ from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.model.window import Window
-from algorist.training.bucketing import fitted, snug
+from algorist.training.bucketing import bucket_window, pack_window
 from algorist.training.config import Config
 from algorist.training.loader import PackedBatch, StreamKey, pack_batch
 from algorist.training.optimiser import Optimiser
@@ -42,7 +42,7 @@ class Engine:
     Losses are added up where they are computed, so that no step waits for another's result.
     """
 
-    fit = staticmethod(snug)
+    fit = staticmethod(pack_window)
     """How windows are put into shape."""
 
     def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Peers = ALONE):
@@ -146,7 +146,7 @@ class CapturedEngine(Engine):
     A graph reads its window from bytes of its own. They are filled while the step before runs.
     """
 
-    fit = staticmethod(fitted)
+    fit = staticmethod(bucket_window)
 
     def __init__(
         self,
