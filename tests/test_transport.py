@@ -7,7 +7,7 @@ import pytest
 import small
 import torch
 
-from algorist.training import checkpoint, transport
+from algorist.training import checkpoint, checkpoint_compression
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.loading import newest
 from algorist.training.run import Run, pack
@@ -107,7 +107,7 @@ def test_a_packed_run_can_be_given_more_steps(run, tmp_path):
 
 
 def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, monkeypatch):
-    monkeypatch.setattr("algorist.training.transport._RUN", 1000)
+    monkeypatch.setattr("algorist.training.checkpoint_compression._RUN", 1000)
     config = small.training("bfs", "dfs", seeds=(0, 1), steps=7, chunk=4, schedule=SCHEDULE)
     run = Run.start(tmp_path / "run", config)
     run.train(should_stop=lambda: run.trainer.step >= 5)

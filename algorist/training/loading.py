@@ -15,8 +15,8 @@ from algorist.model.learner import Learner, load_weights, read
 from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
+from algorist.training.checkpoint_compression import restored
 from algorist.training.config import Config
-from algorist.training.transport import restored
 from algorist.weights import SAVED, models, shipped
 
 BEST, CONFIG = "best.safetensors", "config.json"

@@ -14,6 +14,7 @@ from algorist.data.preparing import prepared
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
+from algorist.training.checkpoint_compression import lightened
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loading import (
@@ -29,7 +30,6 @@ from algorist.training.loading import (
 )
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.trainer import Report, Trainer
-from algorist.training.transport import lightened
 
 _CLAIM = ".training"
 """Held by the process that trains a run."""
