@@ -53,7 +53,7 @@ def test_a_packed_run_goes_on_where_it_lies(run, tmp_path):
 
 
 def test_runs_that_older_versions_packed_are_still_read(run, tmp_path):
-    light = transport.lightened(newest(run))
+    light = transport.compress(newest(run))
     content = dict(light.tensors)
     state = json.loads(transport._inflated(content.pop("state")))
     assert "cursors" in state
@@ -121,7 +121,7 @@ def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, mo
     )
     bytes_of = [sum(t.nbytes for t in kept.tensors.values()) for kept in (full, light)]
     assert bytes_of[1] < 0.6 * bytes_of[0]
-    got = transport.restored(light)
+    got = transport.decompress(light)
     assert (got.step, got.state) == (full.step, full.state)
     assert got.tensors.keys() == full.tensors.keys()
     for name, tensor in full.tensors.items():

@@ -40,7 +40,7 @@ _RUN = 1 << 18
 """How many numbers are compressed at a time."""
 
 
-def lightened(checkpoint: Checkpoint) -> Checkpoint:
+def compress(checkpoint: Checkpoint) -> Checkpoint:
     """A checkpoint of compressed bytes: the tensors, and the state, which says what they are."""
     tensors = _relative_to_net(checkpoint.tensors, -1)
     names: dict[str, list[str]] = {}
@@ -57,8 +57,8 @@ def lightened(checkpoint: Checkpoint) -> Checkpoint:
     return Checkpoint(checkpoint.step, {**content, _STATE: _deflated(state.encode())}, {})
 
 
-def restored(checkpoint: Checkpoint) -> Checkpoint:
-    """A checkpoint in full, whether or not it was lightened."""
+def decompress(checkpoint: Checkpoint) -> Checkpoint:
+    """A checkpoint in full, whether or not it was compress."""
     state = dict(checkpoint.state)
     if _STATE in checkpoint.tensors:  # older versions did not compress it
         state = json.loads(_inflated(checkpoint.tensors[_STATE]))

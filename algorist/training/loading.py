@@ -15,7 +15,7 @@ from algorist.model.learner import Learner, load_weights, read
 from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
-from algorist.training.checkpoint_compression import restored
+from algorist.training.checkpoint_compression import decompress
 from algorist.training.config import Config
 from algorist.weights import SAVED, models, shipped
 
@@ -141,9 +141,9 @@ def newest(folder: Path) -> Checkpoint:
     expect_run(folder)
     checkpoints = folder / CHECKPOINTS
     if checkpoint.written(checkpoints) or not checkpoint.is_in(folder):
-        return restored(checkpoint.newest(checkpoints))
+        return decompress(checkpoint.newest(checkpoints))
     try:
-        return restored(checkpoint.read(folder))
+        return decompress(checkpoint.read(folder))
     except checkpoint.DamagedError as error:
         raise ValueError(f"{folder}: {error}; pack the run again") from error
 

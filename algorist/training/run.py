@@ -14,7 +14,7 @@ from algorist.data.preparing import prepared
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training import checkpoint
-from algorist.training.checkpoint_compression import lightened
+from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loading import (
@@ -289,7 +289,7 @@ def pack(folder: Path | str, target: Path | str) -> list[Path]:
     now = newest(folder)
     expect_no_run(target)
     target.mkdir(parents=True, exist_ok=True)
-    files = checkpoint.write_files(target, lightened(now))
+    files = checkpoint.write_files(target, compress(now))
     for name in (METRICS, TIMES, CONFIG):
         if (folder / name).exists():
             replace_text(target / name, (folder / name).read_text())
