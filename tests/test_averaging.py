@@ -20,8 +20,8 @@ def config(average, steps=4):
 @pytest.mark.parametrize("average", [1, 3, 100])
 def test_the_mean_goes_over_some_steps_and_training_does_not_notice(average):
     plain, averaged = Trainer(config(0)), Trainer(config(average))
-    assert plain.judged is plain.learner
-    assert averaged.judged is not averaged.learner
+    assert plain.evaluated_model is plain.learner
+    assert averaged.evaluated_model is not averaged.learner
     mean = small.weights(averaged.net)
     for step, _ in enumerate(zip(plain.run(), averaged.run(), strict=True), start=1):
         now = small.weights(averaged.net)
@@ -29,24 +29,24 @@ def test_the_mean_goes_over_some_steps_and_training_does_not_notice(average):
             assert torch.equal(now[name], value)
         share = max(1 / average, 10 / (10 + step))
         mean = {name: (1 - share) * old + share * now[name] for name, old in mean.items()}
-        small.assert_same(small.weights(averaged.judged.net), mean, 1e-6)
+        small.assert_same(small.weights(averaged.evaluated_model.net), mean, 1e-6)
 
 
 def test_the_mean_is_what_is_validated_and_kept(tmp_path):
     run = Run.start(tmp_path / "run", config(100))
-    judged = []
+    evaluated_model = []
 
     def note(trainer, report):
-        judged.append((report.best_step, small.weights(trainer.judged.net)))
+        evaluated_model.append((report.best_step, small.weights(trainer.evaluated_model.net)))
 
     run.train(observe=note)
-    last = judged[-1][0]
+    last = evaluated_model[-1][0]
     best = load(tmp_path / "run").net
     for name, value in best.named_parameters():
         for seed in (0, 1):
-            assert torch.equal(value[seed], judged[last[seed] - 1][1][name][seed])
-    examined = Trainer.resume(newest(tmp_path / "run")).judged
-    small.assert_same(small.weights(examined.net), judged[-1][1], 0)
+            assert torch.equal(value[seed], evaluated_model[last[seed] - 1][1][name][seed])
+    examined = Trainer.resume(newest(tmp_path / "run")).evaluated_model
+    small.assert_same(small.weights(examined.net), evaluated_model[-1][1], 0)
 
 
 def test_a_run_with_a_mean_goes_on_exactly(tmp_path):
@@ -72,13 +72,14 @@ def test_a_packed_mean_is_nearly_as_it_was(tmp_path):
 def test_a_run_can_be_averaged_from_now_on(tmp_path):
     Run.start(tmp_path, config(0)).train()
     resumed = Run.resume(tmp_path, steps=6, average=5)
-    begun = small.weights(resumed.trainer.judged.net)
+    begun = small.weights(resumed.trainer.evaluated_model.net)
     small.assert_same(begun, small.weights(resumed.trainer.net), 0)
     resumed.train()
     again = Run.resume(tmp_path).trainer
     assert again.config.schedule.average == 5
     assert not torch.equal(
-        small.weights(again.judged.net)["processor.first.weight"], begun["processor.first.weight"]
+        small.weights(again.evaluated_model.net)["processor.first.weight"],
+        begun["processor.first.weight"],
     )
 
 
@@ -96,9 +97,9 @@ def test_of_a_new_mean_the_best_is_kept_whatever_was_better_before(tmp_path):
 
 def test_a_mean_goes_on_when_it_is_asked_for_again(tmp_path):
     Run.start(tmp_path, config(5)).train()
-    mean = small.weights(Run.resume(tmp_path).trainer.judged.net)
+    mean = small.weights(Run.resume(tmp_path).trainer.evaluated_model.net)
     again = Run.resume(tmp_path, steps=6, average=5).trainer
-    small.assert_identical(small.weights(again.judged.net), mean)
+    small.assert_identical(small.weights(again.evaluated_model.net), mean)
 
 
 def test_another_mean_is_what_is_validated(tmp_path):
@@ -107,7 +108,7 @@ def test_another_mean_is_what_is_validated(tmp_path):
     trainer.reschedule(steps=5, average=5)
     list(trainer.run())
     (examination,) = trainer._validation.problems.values()
-    assert examination._parts[0]._net is trainer.judged.net is not trainer.net
+    assert examination._parts[0]._net is trainer.evaluated_model.net is not trainer.net
 
 
 def test_means_are_another_recipe_unless_there_are_none():

@@ -11,7 +11,7 @@ from processes import is_running, running, wait_until
 from small import needs_gpu
 
 from algorist.data import official
-from algorist.evaluation.evaluate import Examination, evaluate
+from algorist.evaluation.evaluate import Evaluator, evaluate
 from algorist.model import objective
 from algorist.model.computing import Computing
 from algorist.model.graphs import Graphs
@@ -365,7 +365,7 @@ def scores(evaluations):
 
 def examined(learner, algorithm, batch, **options):
     """What an examination finds, whenever it is called."""
-    examination = Examination(learner, algorithm, batch, **options)
+    examination = Evaluator(learner, algorithm, batch, **options)
     return lambda: scores(examination.scored(examination.answers()))
 
 

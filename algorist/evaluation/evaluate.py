@@ -42,7 +42,7 @@ class Evaluation:
         return float(np.mean(list(self.outputs.values())))
 
 
-class Examination:
+class Evaluator:
     """Problems that are put to a learner again and again: what does not change is made once."""
 
     def __init__(

@@ -18,7 +18,7 @@ from algorist.data import official
 from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
 from algorist.errors import counted
-from algorist.evaluation.evaluate import Examination
+from algorist.evaluation.evaluate import Evaluator
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner, load_weights, plain_specs
@@ -104,19 +104,21 @@ class Trainer:
         self.step = 0
         self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self._summed_steps = 0
-        self._begin_judging()
+        self._reset_best()
 
-    def _begin_judging(self) -> None:
+    def _reset_best(self) -> None:
         """Judge the weights from now on, or their mean, if one is wanted; none is the best yet."""
         steps, seeds = self.config.schedule.average, len(self.config.seeds)
         self.average = Average(self.learner, steps) if steps else None
         self.best_scores: PerSeed = [-math.inf] * seeds
         self.best_steps = [self.step] * seeds
-        self.best = {name: p.detach().clone() for name, p in self.judged.net.named_parameters()}
+        self.best = {
+            name: p.detach().clone() for name, p in self.evaluated_model.net.named_parameters()
+        }
         self._validation: _Validation | None = None
 
     @property
-    def judged(self) -> Learner:
+    def evaluated_model(self) -> Learner:
         """The learner that is validated and of which the best is kept."""
         return self.average.learner if self.average else self.learner
 
@@ -255,7 +257,7 @@ class Trainer:
     def _new_validation(self) -> _Validation:
         graphs = self._graphs.others() if self._graphs else None
         names = self.peers.own(self.config.algorithms)
-        return _Validation(self.judged, names, self.best, graphs)
+        return _Validation(self.evaluated_model, names, self.best, graphs)
 
     @property
     def mean_loss(self) -> dict[str, PerSeed]:
@@ -294,7 +296,7 @@ class Trainer:
             )
         self.config = replace(self.config, schedule=schedule)
         if has_new_mean:
-            self._begin_judging()
+            self._reset_best()
 
     def checkpoint(self) -> Checkpoint:
         """All that is needed to go on exactly here."""
@@ -304,7 +306,7 @@ class Trainer:
         tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
         if self.average:
-            tensors |= {f"mean/{n}": p for n, p in self.judged.net.named_parameters()}
+            tensors |= {f"mean/{n}": p for n, p in self.evaluated_model.net.named_parameters()}
         tensors |= {f"adam/{name}": moment for name, moment in optimiser.tensors().items()}
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
@@ -387,7 +389,7 @@ def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
 
 
 class _Validation:
-    """A learner that is judged, the problems for that, made ready once, and its best weights."""
+    """A learner that is evaluated_model, the problems for that, made ready once, and its best weights."""
 
     def __init__(
         self,
@@ -397,7 +399,7 @@ class _Validation:
         graphs: Graphs | None,
     ):
         self.problems = {
-            name: Examination(learner, name, official.split(name, "val"), graphs=graphs)
+            name: Evaluator(learner, name, official.split(name, "val"), graphs=graphs)
             for name in algorithms
         }
         present = {name: p.detach() for name, p in learner.net.named_parameters()}
