@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from numba.core.errors import NumbaError
 
 import algorist
-from algorist.algorithms.faults import reason
 from algorist.commands import Command
 from algorist.commands.bench import command as bench_command
 from algorist.commands.eval import command as eval_command
@@ -30,6 +29,7 @@ from algorist.commands.sample import command as sample_command
 from algorist.commands.sweep import command as sweep_command
 from algorist.commands.train import command as train_command
 from algorist.commands.view import command as view_command
+from algorist.plugin_errors import reason
 from algorist.report.terminal import Terminal, complain, silence
 
 COMMANDS: dict[str, Command] = {

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from algorist.algorithms.faults import line_of, reason
+from algorist.plugin_errors import line_of, reason
 from algorist.registries import additions_alone
 
 _PREFIX = "algorist_plugin_"

@@ -112,7 +112,7 @@ def test_a_fault_is_refused_in_one_line(case, message):
 
 def test_ours_are_not_looked_at(monkeypatch):
     monkeypatch.setattr(declaring, "check_values", None)
-    monkeypatch.setattr(declaring, "told", None)
+    monkeypatch.setattr(declaring, "user_error", None)
     assert len(algorist.get("minimum").sample(4, 2, 0)) == 2
 
 

@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.compiling import is_kept
-from algorist.algorithms.faults import check_values, told
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.natural import Answer
 from algorist.algorithms.own import Arrays, Check, derive, own_problem
@@ -39,6 +38,7 @@ from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
+from algorist.plugin_errors import check_values, user_error
 from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
 
 
@@ -215,7 +215,7 @@ class Algorithm:
 
     def _told(self, function: Callable) -> AbstractContextManager[None]:
         """Where one of its functions may fail, if it is a user's: ours are tested."""
-        return nullcontext() if self.is_part_of_the_package else told(self.name, function)
+        return nullcontext() if self.is_part_of_the_package else user_error(self.name, function)
 
     def _check(self, layout: Layout, buffers: Buffers) -> None:
         """Complain about values that make no sense, in an algorithm of a user's own."""

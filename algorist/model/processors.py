@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, relu
 
-from algorist.algorithms.faults import told
 from algorist.errors import UnregisteredError
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Maps, ProcessMaps, Update
 from algorist.kernels.ops import Kernels
 from algorist.model.composing import Composer, FusedOutput, OutputGroup
 from algorist.model.layers import LayerNorm, Linear
+from algorist.plugin_errors import user_error
 from algorist.registries import registry
 
 Stepped = tuple[Tensor, Tensor | None]
@@ -384,10 +384,10 @@ _MISTAKES = (TypeError, ValueError, NameError, AttributeError, LookupError)
 
 
 def prepared(name: str, processor: Processor, maps: Maps, kernels: Kernels) -> Step:
-    """The step of a processor; mistakes of one that is not ours are told in a line."""
+    """The step of a processor; mistakes of one that is not ours are user_error in a line."""
     if type(processor).__module__.startswith("algorist."):
         return processor.prepare(maps, kernels)
-    telling = partial(told, f"processor {name!r}", type(processor).prepare, _MISTAKES)
+    telling = partial(user_error, f"processor {name!r}", type(processor).prepare, _MISTAKES)
     with telling():
         step = processor.prepare(maps, kernels)
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from algorist.algorithms.faults import told
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
+from algorist.plugin_errors import user_error
 from algorist.registries import registry
 from algorist.training.config import Config, DataConfig, OptimiserConfig
 
@@ -52,7 +52,7 @@ def recipe(name: str, algorithms: Sequence[str]) -> Config:
     function = RECIPES[name]
     if function.__module__ == __name__:
         return function(algorithms)
-    with told(f"recipe {name!r}", function):
+    with user_error(f"recipe {name!r}", function):
         return function(algorithms)
 
 

@@ -1,4 +1,4 @@
-"""Faults in what users have written, told in one line: whose, what and where."""
+"""Faults in what users have written, user_error in one line: whose, what and where."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 
 
 @contextmanager
-def told(
+def user_error(
     name: str, function: Callable, mistakes: tuple[type[Exception], ...] = (Exception,)
 ) -> Iterator[None]:
     """What fails in a user's function, or only some mistakes, is a `ValueError` that says where."""
