@@ -8,7 +8,7 @@ import pytest
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig, build
-from algorist.training.recipes import IMPROVEMENTS, IN_TURN, ablated, recipe, without
+from algorist.training.recipes import ABLATION_ORDER, IMPROVEMENTS, ablated, recipe, without
 
 
 def settings(config):
@@ -94,13 +94,13 @@ def test_each_improvement_is_one_switch(improvement, expected):
 
 def test_every_improvement_of_the_table_is_tested_and_ablated_once():
     assert len(IMPROVEMENTS) == 11
-    assert len(set(IN_TURN)) == len(IN_TURN)
-    assert set(IN_TURN) <= set(IMPROVEMENTS)
+    assert len(set(ABLATION_ORDER)) == len(ABLATION_ORDER)
+    assert set(ABLATION_ORDER) <= set(IMPROVEMENTS)
 
 
 def test_the_cumulative_ablation_takes_one_more_away_each_time():
     steps = list(ablated(recipe("generalist", ["bfs"]), more=True))
-    assert [name for name, _ in steps] == ["all", *IN_TURN]
+    assert [name for name, _ in steps] == ["all", *ABLATION_ORDER]
     for (_, before), (name, after) in pairwise(steps):
         assert after == without(before, name) != before
     clipped = replace(steps[-1][1], optimiser=OptimiserConfig(clip=0.0, teacher_forcing=0.5))

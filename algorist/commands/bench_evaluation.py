@@ -63,10 +63,10 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
 def _given(arguments: Namespace) -> Learner:
     """The saved learner, which cannot be told what it is made of."""
-    from algorist.training.recipes import USUAL_RECIPE
+    from algorist.training.recipes import DEFAULT_RECIPE
 
     settings = [place.split(".")[1] for place in vars(arguments) if "." in place]
-    fresh: dict[str, Any] = {"replicas": None, "recipe": USUAL_RECIPE, "without": []}
+    fresh: dict[str, Any] = {"replicas": None, "recipe": DEFAULT_RECIPE, "without": []}
     settings += [name for name, usual in fresh.items() if getattr(arguments, name) != usual]
     for name in settings:
         flag = name.replace("_", "-")

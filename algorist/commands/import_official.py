@@ -31,10 +31,10 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.commands.settings import with_settings
     from algorist.model.learner import Learner
     from algorist.model.official import import_parameters, read_pickle
-    from algorist.training.recipes import USUAL_RECIPE, recipe
+    from algorist.training.recipes import DEFAULT_RECIPE, recipe
 
     expect_place_of_learner("FILE", arguments.file)
-    start = recipe(USUAL_RECIPE, arguments.algorithms)
+    start = recipe(DEFAULT_RECIPE, arguments.algorithms)
     config = with_settings(start, arguments)
     fresh = Learner.new(config.algorithms, config.model, config.convention)
     import_parameters(fresh.net, read_pickle(arguments.pickle))

@@ -18,7 +18,7 @@ from typing import Any
 from algorist.commands.arguments import names
 from algorist.errors import unknown
 from algorist.training.config import Config
-from algorist.training.recipes import IMPROVEMENTS, RECIPES, USUAL_RECIPE, recipe, without
+from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def add_recipe(parser: ArgumentParser) -> None:
     """Declare where the settings start from."""
     parser.add_argument(
         "--recipe",
-        default=USUAL_RECIPE,
-        help=f"where all settings start: {' or '.join(RECIPES)} (default: {USUAL_RECIPE})",
+        default=DEFAULT_RECIPE,
+        help=f"where all settings start: {' or '.join(RECIPES)} (default: {DEFAULT_RECIPE})",
     )
     add_without(parser)
 

@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def _add_grid(parser: ArgumentParser) -> None:
     from algorist.commands.settings import add_without, whole_numbers
-    from algorist.training.recipes import RECIPES, USUAL_RECIPE
+    from algorist.training.recipes import DEFAULT_RECIPE, RECIPES
 
     group = parser.add_argument_group("the grid", "Every combination is trained.")
     group.add_argument(
@@ -67,9 +67,9 @@ def _add_grid(parser: ArgumentParser) -> None:
         "--recipes",
         "--recipe",
         type=names,
-        default=[USUAL_RECIPE],
+        default=[DEFAULT_RECIPE],
         metavar="A,B",
-        help=f"where settings start: {', '.join(RECIPES)} (default: {USUAL_RECIPE})",
+        help=f"where settings start: {', '.join(RECIPES)} (default: {DEFAULT_RECIPE})",
     )
     group.add_argument(
         "--set",

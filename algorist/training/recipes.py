@@ -41,7 +41,7 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
 RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
     "recipe", {"generalist": generalist, "clrs2022": clrs2022}
 )
-USUAL_RECIPE = "generalist"
+DEFAULT_RECIPE = "generalist"
 """Where settings start if nothing else is said."""
 
 
@@ -116,7 +116,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
 
 WHOLE = "all"
 """The name of what has all improvements, in ablations: nothing is taken away."""
-IN_TURN = (
+ABLATION_ORDER = (
     "gating",
     "triplets",
     "permutations",
@@ -145,7 +145,7 @@ def ablated(config: Config, *, more: bool) -> Iterator[tuple[str, Config]]:
     With `more`, one more is taken away each time.
     """
     yield WHOLE, config
-    for name in IN_TURN if more else IMPROVEMENTS:
+    for name in ABLATION_ORDER if more else IMPROVEMENTS:
         changed = without(config, name)
         if changed != config:
             yield name, changed
