@@ -1,4 +1,4 @@
-"""Faults in what users have written, user_error in one line: whose, what and where."""
+"""Faults in what users have written, told in one line: whose, what and where."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def test_a_schedule_that_outweighs_the_benchmark_is_right():
     assert answer("task_scheduling", problem, selected=[1, 1])
 
 
-# Tables: random entries, evaluated_model by what one finds when one follows them
+# Tables: random entries, evaluated by what one finds when one follows them
 
 
 def cost_of_splits(split, i, j, alone, joining):

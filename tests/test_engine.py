@@ -251,7 +251,7 @@ def test_bad_losses_are_found_at_a_report_and_nothing_bad_is_saved(tmp_path):
 
 
 class SlowLessons:
-    """A packed_batch that comes at some second, and a clock that moves only while it is waited for."""
+    """A packed batch that arrives at some second; the clock moves only while it is awaited."""
 
     def __init__(self, comes):
         self.comes, self.now = comes, 0.0
@@ -279,7 +279,7 @@ def test_waiting_for_data_is_counted_while_the_device_is_idle(
     monkeypatch.setattr("algorist.training.time_accounting.time", packed_batches)
     monkeypatch.setattr("algorist.training.trainer._GLANCE", 0.25)
     trainer = Trainer(small.training("bfs"))
-    packed_batches.now = 1e-9  # no time counts before the first packed_batch, so there was one
+    packed_batches.now = 1e-9  # no time counts before the first packed batch, so there was one
     trainer.time_account.begin()
     monkeypatch.setattr(trainer.engine, "idle", lambda: packed_batches.now >= busy_until)
     assert trainer._awaited(packed_batches) == "packed_batch"

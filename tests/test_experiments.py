@@ -54,7 +54,7 @@ def done(tmp_path_factory):
 
 @pytest.fixture
 def packed_batches(monkeypatch):
-    """The algorithms of all packed_batches learnt; time is their number."""
+    """The algorithms of all packed batches learnt; time is their number."""
     learn, learnt = Trainer._learn, []
 
     def counted(trainer, packed_batch):

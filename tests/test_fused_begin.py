@@ -102,7 +102,7 @@ class Step:
         """What the step reads, in plain PyTorch."""
         result = {name: list(value.unbind(-1)) for name, value in self.numbers.items()}
         for feature, (number, column, name, index) in zip(self.hints, self.at, strict=True):
-            own = row(feature).meaning.feedback(self.predictions(feature, name, index), hard)
+            own = row(feature).ops.feedback(self.predictions(feature, name, index), hard)
             for c, value in enumerate(raw_numbers(feature, own).unbind(-1), column):
                 truth = self.numbers[number][..., c]
                 if feature.location == Location.GRAPH:

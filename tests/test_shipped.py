@@ -275,10 +275,10 @@ def test_scores_of_a_test_are_kept_and_those_of_older_weights_dropped(shipped, r
     words = ["eval", "--samples", "1", "--results", "results", "--device", "cpu"]
     assert main(words) == 0
     (first, second) = read(file_of("results", SHIPPED))
-    about = load("generalist").metadata
+    metadata = load("generalist").metadata
     assert (first.part, first.algorithm, first.seed, first.samples) == ("generalist", "bfs", 0, 1)
     assert first.validation == 100 * metadata["replicas"][0]["validation"]
-    assert first.steps == about["steps"] == 4
+    assert first.steps == metadata["steps"] == 4
     assert main([*words, "minimum"]) == 0
     assert [r.score for r in read(file_of("results", SHIPPED))] == [first.score, second.score]
     load(run).replica(1).save(shipped / "generalist.safetensors")
@@ -352,10 +352,10 @@ def test_files_are_of_one_net_in_half_precision_and_say_where_it_is_from(name):
     with safe_open(str(weights.shipped()[name]), "pt") as file:
         kinds = {file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118
     assert kinds == {"F16"}
-    about = load(name).metadata
+    metadata = load(name).metadata
     (best,) = metadata["replicas"]
     assert best["validation"] > 0.9
-    assert about["exported"].keys() >= {"version"}
+    assert metadata["exported"].keys() >= {"version"}
 
 
 def test_files_are_small():

@@ -53,7 +53,7 @@ def answers(learner, algorithm):
     spec, window = learner.net.specs[algorithm], whole([small.problems(algorithm, seed=99)])
     rollout = learner.net.rollout(algorithm, window)
     return {
-        name: row(spec[name]).meaning.feedback(value, False)
+        name: row(spec[name]).ops.feedback(value, False)
         for name, value in {**rollout.hints, **rollout.outputs}.items()
         if spec[name].kind != Kind.PERMUTATION_POINTER
     }

@@ -1,4 +1,4 @@
-"""Loader: packed_batches from other processes are those that are made here, in bytes that are shared."""
+"""Packed batches from worker processes equal those made in this process."""
 
 import pytest
 import small

@@ -32,8 +32,8 @@ def rows_of(
     seconds: float = math.nan,
 ) -> Iterator[Row]:
     """A result for each replica of a learner, which was trained for so long, if that is known."""
-    about = learner.metadata
-    recipe = recipe_of(Config.from_json(about["config"]))
+    metadata = learner.metadata
+    recipe = recipe_of(Config.from_json(metadata["config"]))
     for replica, evaluation in zip(metadata["replicas"], evaluations, strict=True):
         validation = replica["validation"]
         yield Row(
@@ -44,7 +44,7 @@ def rows_of(
             correct=100 * evaluation.correct,
             validation=math.nan if validation is None else 100 * validation,
             best_step=replica["step"],
-            steps=about["steps"],
+            steps=metadata["steps"],
             weights=learner.net.size,
             samples=samples,
             recipe=recipe,

@@ -19,7 +19,7 @@ from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Update
 
 NOT_A_NEIGHBOUR = -1e6
-"""Stands for the message of a node that is not message_mask: far below any that is."""
+"""Stands for the message of a node that is not heard: far below any that is."""
 
 
 class _Largest(torch.autograd.Function):

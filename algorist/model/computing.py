@@ -54,7 +54,7 @@ class Computing:
         return replace(self, precision=Net.precision)
 
     def apply(self, net: Net) -> Net:
-        """The net, moved to the device and user_error how to compute."""
+        """The net, moved to the device and told how to compute."""
         net.kernels, net.precision = self.kernels, self.precision
         return net.to(self.device)
 

@@ -1,4 +1,4 @@
-"""The scan over a window by fused kernels: how they are user_error of a net, a window, an algorithm."""
+"""The scan over a window by fused kernels: how they are told of a net, a window, an algorithm."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Graphs:
                 work()
             except BaseException:
                 self._join()
-                with suppress(RuntimeError):  # what is user_error is why the work failed
+                with suppress(RuntimeError):  # what is told is why the work failed
                     graph.capture_end()
                 if not before:  # it was the only graph, and PyTorch lets no other into its memory
                     self._pool = torch.cuda.graph_pool_handle()

@@ -231,7 +231,7 @@ class DecoderType(Enum):
 
 
 def raw_width(feature: Feature) -> int:
-    """How many raw numbers a feature gives each node, edge or graph that it encode_location on."""
+    """How many raw numbers a feature gives each node, edge or graph that it lands on."""
     if row(feature).form == DecoderType.EDGE_POINTER:
         return 2  # seen from both ends
     return feature.classes or 1

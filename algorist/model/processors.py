@@ -384,7 +384,7 @@ _MISTAKES = (TypeError, ValueError, NameError, AttributeError, LookupError)
 
 
 def prepared(name: str, processor: Processor, maps: Maps, kernels: Kernels) -> Step:
-    """The step of a processor; mistakes of one that is not ours are user_error in a line."""
+    """The step of a processor; mistakes of one that is not ours are told in a line."""
     if type(processor).__module__.startswith("algorist."):
         return processor.prepare(maps, kernels)
     telling = partial(user_error, f"processor {name!r}", type(processor).prepare, _MISTAKES)

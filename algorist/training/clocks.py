@@ -32,7 +32,7 @@ class Pace:
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all that it was user_error, in this thread.
+    """Wait until the device has done all that it was told, in this thread.
 
     To wait for all of a GPU is not allowed while another thread captures.
     """

@@ -33,7 +33,7 @@ from algorist.training.time_accounting import TimeAccount
 PerSeed = list[float]
 
 _PINNED_BUFFERS = 8
-"""How many packed_batches may be on their way to a GPU: whoever captures another step waits for them."""
+"""How many packed batches may be in flight to a GPU; a capture waits for all of them."""
 
 
 class Engine:
@@ -63,13 +63,13 @@ class Engine:
         self._ones = torch.ones(max(counts), net.replicas, device=net.device)
 
     def packed_batch(self, task_batch: TaskBatch) -> PackedBatch:
-        """The packed_batch that this engine can learn from."""
+        """The packed batch that this engine can learn from."""
         return pack_batch(task_batch, self.fit)
 
     def learn(self, packed_batch: PackedBatch) -> None:
         """Learn from a window: unless gradients accumulate, the weights change.
 
-        When this returns the packed_batch's bytes are no longer needed.
+        When this returns the packed batch's bytes are no longer needed.
         """
         with on(self.net.device):
             self._learn(packed_batch.place, packed_batch.packed.to(self.net.device).window)
@@ -201,7 +201,7 @@ class CapturedEngine(Engine):
             yield
 
     def _captured(self, packed_batch: PackedBatch) -> _Step:
-        """The step of a packed_batch, ready for a replay. The state of training is not touched."""
+        """The step of a packed batch, ready for a replay. The state of training is not touched."""
         place, content = (
             packed_batch.place,
             packed_batch.packed.content.to(self.net.device, copy=True),

@@ -135,7 +135,7 @@ class Waiting:
             return None
 
     def put_back(self, taken: Taken) -> bool:
-        """Leave a task to those who are at work; whether the context is to end, since there are some.
+        """Leave a task to the running contexts; returns whether this context shall end.
 
         If not, it may try again: it is alone now.
         """

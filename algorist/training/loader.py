@@ -36,7 +36,7 @@ class PackedBatch(NamedTuple):
 
 
 def pack_batch(task_batch: TaskBatch, fit: Callable[[Window], Window]) -> PackedBatch:
-    """All that can be done before a task_batch's turn comes, on any thread."""
+    """All that can be done before a task batch's turn comes, on any thread."""
     place = StreamKey(task_batch.algorithm, task_batch.size)
     return PackedBatch(place, packed(fit(task_batch.window)), task_batch.cursors)
 
@@ -50,7 +50,7 @@ class WorkItem(NamedTuple):
 
 @dataclass(frozen=True)
 class LoaderSpec:
-    """All packed_batches of a training from one step on. It holds little, and can be sent."""
+    """All packed batches of a training from one step on. It holds little, and can be sent."""
 
     config: Config
     step: int
@@ -62,7 +62,7 @@ class LoaderSpec:
     """The lanes that are learnt from here."""
 
     def task_streams(self) -> list[TaskStream]:
-        """The task_streams of all tasks, where they stand at the first step."""
+        """The task streams of all tasks, where they stand at the first step."""
         task_streams = [TaskStream(self.config, name) for name in self.config.algorithms]
         for task_stream in task_streams:
             task_stream.seek(self.cursors[task_stream.algorithm])
@@ -86,18 +86,18 @@ class LoaderSpec:
                     number = next(place)
                 yield number % workers, WorkItem(task_stream, step)
 
-    def packed_batch(self, turn: WorkItem) -> PackedBatch:
-        """The packed_batch of a turn."""
-        return packed_batch(self._portion(turn), self.fit)
+    def packed_batch(self, item: WorkItem) -> PackedBatch:
+        """The packed batch of a work item."""
+        return pack_batch(self._task_batch(item), self.fit)
 
     def of_worker(self, number: int, workers: int) -> Iterator[TaskBatch]:
         """What one of several workers prepares, with windows that are in shape already."""
         for owner, turn in self.work_items(self.task_streams(), workers):
             if owner == number:
-                task_batch = self._portion(turn)
+                task_batch = self._task_batch(turn)
                 yield task_batch._replace(window=self.fit(task_batch.window))
 
-    def _portion(self, turn: WorkItem) -> TaskBatch:
+    def _task_batch(self, turn: WorkItem) -> TaskBatch:
         task_batch = turn.task_stream.task_batch(turn.step)
         return task_batch._replace(
             window=self.share.taken(turn.task_stream.spec, task_batch.window)

@@ -179,7 +179,7 @@ def best_learner(
     learner = blank_learner(config)
     load_weights(learner.net, weights)
     replicas = zip(config.seeds, best_steps, best_scores, strict=True)
-    about = {
+    metadata = {
         "config": config.to_json(),
         "steps": step,
         "replicas": [

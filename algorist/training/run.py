@@ -119,7 +119,7 @@ class Run:
         observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Train until the last step or until user_error to stop; whether the last step was reached."""
+        """Train until the last step or until told to stop; whether the last step was reached."""
         logs = list(logs)
         try:
             with _claimed(self.folder, self.trainer.peers):

@@ -1,4 +1,4 @@
-"""The task_stream: what the net reads at each step, made from the training data.
+"""The task stream: what the net reads at each step, made from the training data.
 
 Everything random is drawn from keys of (seed, algorithm, step), so the window of a step is always
 the same, in any order and on any number of threads.
@@ -98,7 +98,7 @@ class TaskStream:
     ) -> dict[str, Sequence[Cursor]]:
         """Where all chunks stand before a step, for a checkpoint.
 
-        Those of some sizes may be known, from the task_batches that were made elsewhere.
+        Those of some sizes may be known, from the task batches that were made elsewhere.
         """
         return {
             str(size): known.get(size)

@@ -15,7 +15,7 @@ _PURPOSES = {
 
 
 class TimeAccount:
-    """Seconds since a training began to learn, by what else they were time_account on."""
+    """Seconds since a training began to learn, by what else they were spent on."""
 
     def __init__(self) -> None:
         self.start_anew()
@@ -26,7 +26,7 @@ class TimeAccount:
         self._seconds = dict.fromkeys(_PURPOSES, 0.0)
 
     def begin(self) -> None:
-        """All is ready: the first packed_batch is there."""
+        """All is ready: the first packed batch is there."""
         if not self._begun:
             self._begun = time.perf_counter()
 
@@ -45,7 +45,7 @@ class TimeAccount:
             self._seconds[purpose] += time.perf_counter() - max(start, self._begun)
 
     def __getitem__(self, purpose: str) -> float:
-        """The seconds time_account on a purpose so far.
+        """The seconds spent on a purpose so far.
 
         waiting: for data, while the device had nothing to do; captures: of CUDA graphs, with the
         kernels that are compiled for them; validation: with reports; saving: checkpoints.
@@ -54,7 +54,7 @@ class TimeAccount:
 
     @property
     def ready(self) -> float:
-        """The seconds before the first packed_batch, or so far, if it is not there yet."""
+        """The seconds before the first packed batch, or so far, if it is not there yet."""
         return (self._begun or time.perf_counter()) - self._made
 
     @property

@@ -170,7 +170,7 @@ class Trainer:
                 yield self._report() if due else None
 
     def _packed_batches(self) -> Prefetch[Any, PackedBatch] | Loader:
-        """All packed_batches to come, prepared by a thread or by processes."""
+        """All packed batches to come, prepared by a thread or by processes."""
         cursors = {name: self._chunk_cursors(name) for name in self.task_streams}
         loader_spec = LoaderSpec(self.config, self.step, cursors, self.engine.fit, self.peers.share)
         workers = self.computing.worker_count
@@ -389,7 +389,7 @@ def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
 
 
 class _Validation:
-    """A learner that is evaluated_model, the problems for that, made ready once, and its best weights."""
+    """A learner that is evaluated, the problems for that, made ready once, and its best weights."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Loader: processes that prepare packed_batches ahead of their turn.
+"""Loader: processes that prepare packed batches ahead of their turn.
 
 Lessons are made by much Python, of which one thread runs at a time, so threads would not do. The
 processes are forked, so they know all that this one knows, and put their results into memory that
@@ -29,16 +29,16 @@ from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.packing import Layout, Packed, shape_of
 
 Message = tuple[int, tuple[StreamKey, Layout] | None, Sequence[Cursor]]
-"""The number of a packed_batch's layout, the layout itself where it is new, and the cursors."""
+"""The number of a packed batch's layout, the layout itself where it is new, and the cursors."""
 
 _AHEAD = 4
-"""How many packed_batches of one worker may wait."""
+"""How many packed batches of one worker may wait."""
 _ROOM = 1 << 28
 """The most bytes of a packed_batch. They are not taken up before they are written."""
 
 
 class WorkerPool:
-    """Some workers, who prepare the packed_batches of one training after the other."""
+    """Some workers, who prepare the packed batches of one training after the other."""
 
     def __init__(self, count: int):
         self.workers: list[_Worker] = []
@@ -58,11 +58,10 @@ class WorkerPool:
 
 
 class Loader(Iterator[PackedBatch]):
-    """The packed_batches of a loader_spec, in order, prepared by a worker_pool.
+    """The packed batches of a loader spec, in order, prepared by a worker_pool.
 
-    The bytes of a packed_batch are those that its worker wrote. They stay until the next one is taken.
-    Leaving a `with` block or `close` makes the worker_pool free for another. A worker_pool that was called for
-    this alone is sent home.
+    The bytes of a packed batch lie in its worker's memory and are valid until the next one.
+    `close` frees the worker pool for another training, and ends a pool made for this one alone.
     """
 
     def __init__(self, worker_pool: WorkerPool, loader_spec: LoaderSpec, *, alone: bool = True):
@@ -75,7 +74,7 @@ class Loader(Iterator[PackedBatch]):
             worker.begin(loader_spec)
 
     def is_ready(self, patience: float = 0.0) -> bool:
-        """Whether the next packed_batch can be had at once, or after so many seconds at the most."""
+        """Whether the next packed batch is ready, waiting at most `patience` seconds."""
         return self._next is None or self._workers[self._next].is_ready(patience)
 
     def __next__(self) -> PackedBatch:
@@ -110,9 +109,9 @@ class Loader(Iterator[PackedBatch]):
 
 
 class _Worker:
-    """One process, its pipe, and room for the packed_batches that wait.
+    """One process, its pipe, and room for the packed batches that wait.
 
-    It is sent a loader_spec, and then asked for one packed_batch after the other, some of them ahead.
+    It receives a loader spec and then prepares packed batches one by one, some of them ahead.
     """
 
     def __init__(self, number: int, count: int, others: Sequence[_Worker]):
@@ -139,14 +138,14 @@ class _Worker:
         return bool(self._poll.poll(1000 * patience))
 
     def begin(self, loader_spec: LoaderSpec) -> None:
-        """Prepare the first packed_batches of a loader_spec."""
+        """Prepare the first packed batches of a loader_spec."""
         self._layouts, self._taken, self._asked = [], 0, 0
         self._send(loader_spec)
         for _ in range(_AHEAD):
             self.ask()
 
     def ask(self) -> None:
-        """Have another packed_batch prepared, in the place of the oldest."""
+        """Have another packed batch prepared, in the place of the oldest."""
         self._asked += 1
         self._send(None)
 
@@ -155,7 +154,7 @@ class _Worker:
             self.pipe.send(message)
 
     def received(self) -> PackedBatch:
-        """The next packed_batch of this process, in the memory that it shares."""
+        """The next packed batch of this process, in the memory that it shares."""
         try:
             message = self.pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -177,7 +176,7 @@ class _Worker:
         return torch.frombuffer(room, dtype=torch.uint8, count=size)
 
     def end(self) -> None:
-        """Let go of the packed_batches that were asked for and are no longer needed."""
+        """Let go of the packed batches that were asked for and are no longer needed."""
         with suppress(OSError, EOFError):  # there may be nobody to answer
             for _ in range(self._asked):
                 self.pipe.recv()
@@ -215,7 +214,7 @@ class _Worker:
                 pipe.send(_sendable(error))
 
     def _messages(self, loader_spec: LoaderSpec) -> Iterator[Message]:
-        """What tells of each packed_batch of this worker. Its bytes are put into the room."""
+        """What tells of each packed batch of this worker. Its bytes are put into the room."""
         self._taken = 0
         numbers: dict[tuple, int] = {}
         layouts: list[Layout] = []

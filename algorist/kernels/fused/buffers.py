@@ -47,7 +47,7 @@ class Logits(NamedTuple):
 
 
 class GradBuffers:
-    """Slopes of the moments: (K, grad_buffers, S, B, ...), a slot for each part that contributes."""
+    """Grads of the moments: (K, grad buffers, S, B, ...), a buffer for each contributing part."""
 
     def __init__(self, moments: Moments, parts: Counter[str]):
         self.all = {
@@ -67,11 +67,11 @@ class GradBuffers:
         return self.take(name) if name in self.all else None
 
     def clear_last(self) -> None:
-        """Fill the last grad_buffers with zeros."""
+        """Fill the last grad buffers with zeros."""
         clear(list(self.all.values()))
 
     def put_at(self, ends: tuple[Tensor, Tensor], weights: Tensor, grads: GradBuffers) -> None:
-        """Put the grads of ends into the last grad_buffers, which are clear."""
+        """Put the grads of ends into the last grad buffers, which are clear."""
         put(list(self.all.values()), [grads.all.get(name) for name in self.all], ends, weights)
 
 

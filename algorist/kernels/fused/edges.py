@@ -1,4 +1,4 @@
-"""Values of edges, and how strongly each edge points to each node ("edge_pointer_logits").
+"""Values of edges, and how strongly each edge points to each node ("edge pointer logits").
 
 A row is a pair (source, target). As for pointers of nodes, what backward needs is kept, and the
 gradients of the weights are left to whoever keeps the stacks.

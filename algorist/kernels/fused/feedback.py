@@ -107,7 +107,8 @@ def _edge_pointer(
 
 @triton.jit(do_not_specialize=_ARGUMENTS)
 def _begin(
-    table, given, fresh, decoded, points, edge_values, edge_pointer_logits, graph_values, after,  # inputs
+    table, given, fresh,  # inputs
+    decoded, points, edge_values, edge_pointer_logits, graph_values, after,  # logits, states
     x, raw, before,  # results
     n, h, Fx, Fe, C2, Ce, Cg,
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
@@ -155,7 +156,7 @@ def _begin(
 
 @triton.jit
 def _added(grad_buffers, offset, there, size, count, SLOTS: tl.constexpr):
-    """The sum of the `count` grad_buffers, at most SLOTS, that lie `size` apart."""
+    """The sum of the `count` grad buffers, at most SLOTS, that lie `size` apart."""
     total = tl.load(grad_buffers + offset, there, 0.0)
     count = tl.where(there, count, 0)
     for slot in tl.static_range(1, SLOTS):
@@ -203,8 +204,8 @@ def _begin_backward(
             skipped = (index * tl.num_programs(0) + sample) * n * n * n
             grad_buffers = d_raw + sample * n * n * Fe + column
             _edge_pointer_backward(
-                edge_pointer_logits + skipped, grad_buffers, d_cube + skipped, n, Fe, nodes * n * Fe, raw_slots,
-                N, LAYERS, SLOTS,
+                edge_pointer_logits + skipped, grad_buffers, d_cube + skipped, n, Fe,
+                nodes * n * Fe, raw_slots, N, LAYERS, SLOTS,
             )  # fmt: skip
         else:
             logits, numbers, grad_buffers, size, count = d_decoded, x, d_x, nodes * Fx, x_slots
@@ -243,8 +244,8 @@ def _begin_backward(
 
 def begin(
     table: Tensor, x: Tensor, raw: Tensor, before: Tensor, given: Tensor, fresh: Tensor,
-    decoded: Tensor | None, points: Tensor | None, edge_values: Tensor | None, edge_pointer_logits: Tensor | None,
-    graph_values: Tensor | None, after: Tensor, hard: bool,
+    decoded: Tensor | None, points: Tensor | None, edge_values: Tensor | None,
+    edge_pointer_logits: Tensor | None, graph_values: Tensor | None, after: Tensor, hard: bool,
 ) -> None:  # fmt: skip
     """Put the predictions of the step before in place of the true hints, where not given.
 
@@ -255,23 +256,25 @@ def begin(
     """
     S, B, n, h = before.shape
     _begin[(S * B, len(table) + 1)](
-        table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x), _any(edge_pointer_logits, x),
-        _any(graph_values, x), after, x, raw, before,
+        table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x),
+        _any(edge_pointer_logits, x), _any(graph_values, x), after, x, raw, before,
         n, h, x.shape[-1], raw.shape[-1], _width(decoded), _width(edge_values),
-        _width(graph_values), HARD=hard, **_tiles(n, edge_pointer_logits is not None), **following(S * B * n),
+        _width(graph_values), HARD=hard, **_tiles(n, edge_pointer_logits is not None),
+        **following(S * B * n),
     )  # fmt: skip
 
 
 def begin_backward(
-    table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor, edge_pointer_logits: Tensor | None,
-    d_x: Tensor, d_raw: Tensor, d_before: Tensor, grads: Tensor | None, d_points: Tensor | None,
+    table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor,
+    edge_pointer_logits: Tensor | None, d_x: Tensor, d_raw: Tensor, d_before: Tensor,
+    grads: Tensor | None, d_points: Tensor | None,
     d_edge_values: Tensor | None, d_cube: Tensor | None, d_graph_values: Tensor | None,
     d_after: Tensor, hard: bool,
 ) -> None:  # fmt: skip
     """Add to the grads of all logits of the step before; write those of its states, `d_after`.
 
-    `d_x`, `d_raw` and `d_before` have a leading axis of grad_buffers, which are added up. `x` and `raw`
-    are as the step read them; `grads` are those of `decoded`. Hard choices pass no grad on.
+    `d_x`, `d_raw` and `d_before` have a leading axis of grad buffers, which are summed. `x` and
+    `raw` are as the step read them; `grads` are those of `decoded`. Hard choices pass no grad on.
     """
     S, B, n, h = d_after.shape
     counts = len(d_x), len(d_raw), len(d_before)

@@ -51,7 +51,7 @@ def _clear(starts, stacks, sizes, grad_buffers, lanes, BLOCK: tl.constexpr):
 
 
 def clear(stacks: Sequence[Tensor]) -> None:
-    """Fill the last slot of stacks (K, grad_buffers, S, B, ...) with zeros."""
+    """Fill the last slot of stacks (K, grad buffers, S, B, ...) with zeros."""
     K, _, S, B = stacks[0].shape[:4]
     sizes = [x.shape[4:].numel() for x in stacks]
     starts, programs = started([triton.cdiv(size, _BLOCK) for size in sizes], _STACKS)
@@ -87,10 +87,10 @@ def put(
     ends: tuple[Tensor, Tensor],
     weights: Tensor,
 ) -> None:
-    """Put the grads of ends into the last slot of stacks (K, grad_buffers, S, B, ...), which is clear.
+    """Write the grads of ends into the last, cleared buffer of (K, grad buffers, S, B, ...).
 
-    Slopes are (1, grad_buffers, S, E, ...), their grad_buffers are added up; None for none. Ends whose weight is
-    zero have none; no two others lie at the same place.
+    Grads are (1, grad buffers, S, E, ...), summed over the buffers; None for none. Ends whose
+    weight is zero have none; no two others lie at the same place.
     """
     (S, E), B = weights.shape, stacks[0].shape[3]
     sizes = [x.shape[4:].numel() for x in stacks]

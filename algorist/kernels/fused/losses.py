@@ -152,7 +152,8 @@ _ANY = (
 @triton.jit(do_not_specialize=_ANY)
 def _pass(
     table, weights, scale,  # (features, 4), (K, S, B), (features, S)
-    decoded, points, edge_values, edge_pointer_logits, graph_values, numbers, marks, targets,  # inputs
+    decoded, points, edge_values, edge_pointer_logits, graph_values,  # predictions
+    numbers, marks, targets,
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values,  # results, last pass
     sums,  # result of the first pass, input of the last: (features, S, 2, parts)
     K, B, n, P, Q, C2, D2, Ce, Cg, of_numbers, of_marks, of_targets, steps,
@@ -286,8 +287,8 @@ class _Run:
             table.rows, self.weights, scale,
             *(any_tensor if x is None else x for x in logits), *self.targets,
             *(any_tensor if x is None else x for x in grads), self.sums,
-            K, B, n, _size(logits.points, 1), _size(logits.edge_pointer_logits, 1), _row(logits.decoded),
-            _row(grads.decoded), _size(logits.edges), _size(logits.graph),
+            K, B, n, _size(logits.points, 1), _size(logits.edge_pointer_logits, 1),
+            _row(logits.decoded), _row(grads.decoded), _size(logits.edges), _size(logits.graph),
             *(x.shape[-1] for x in self.targets), self.steps, R=rows, N=columns, CHUNK=_CHUNK,
             LAST=last, num_warps=max(1, min(4, rows * columns // 256)),
         )  # fmt: skip

@@ -307,7 +307,7 @@ def renew_backward(
     d_norm: Sequence[Tensor] | None,
     precision: str,
 ) -> None:
-    """The grads of what `renew` reads, from the sum of the grad_buffers of d_after (grad_buffers, S, B, n, h).
+    """The grads of what `renew` reads, from the sum of d_after over (grad buffers, S, B, n, h).
 
     They go into the columns keep and gate of `grads`, d_message and, with a gate, d_before. For
     the weights are d_door, before the gate's sigmoid, and d_norm, which sums up to the grads of

@@ -26,7 +26,7 @@ class Shared:
         self, moments: Moments, projection: Projection, widen: Affine | None, *, keep: bool
     ):
         self.moments, self.projection, self.keep = moments, projection, keep
-        self.widen = points.Widening(*widen) if widen else None
+        self.widen = pointer_logits.Widening(*widen) if widen else None
         K, S, B, n, h = moments.before.shape
         # Triplets as all of them read them.
         self.wide = moments.x.new_empty(K if keep and widen else 0, S, B, n, n, h)
@@ -118,14 +118,14 @@ class Points(OfPairs):
 
     def prepare(self, k: int) -> None:
         """What step k can know of pairs before states are renewed."""
-        points.pair_values(
+        pointer_logits.pair_values(
             self.moments.raw[k], at_step(self.moments.maxima, k), self.maps, self.widen,
             self.larger[k], self._wide(k), precision=self.precision,
         )  # fmt: skip
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
-        points.points(
+        pointer_logits.points(
             self.projection.out[k], self.column, self.maps, self.larger[k], self.out[k],
             keep=self.shared.keep,
         )  # fmt: skip
@@ -138,18 +138,18 @@ class Points(OfPairs):
 
     def blocks(self, n: int) -> int:
         """Into how many blocks the way back cuts the pairs of n nodes."""
-        return points.blocks_of_pairs(n)
+        return pointer_logits.blocks_of_pairs(n)
 
     def backward(self, k: int) -> None:
         """The grads of what nodes said in step k."""
-        points.points_backward(
+        pointer_logits.points_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.larger[k],
             self.projection.grads[k],
         )  # fmt: skip
 
     def prepare_backward(self, k: int) -> None:
         """The grads of what edges and triplets said in step k, in the place of what was scored."""
-        points.pair_values_backward(
+        pointer_logits.pair_values_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
             *self._triplets(k), self.larger[k], self.d_score[k], self.larger[k],
             *self._grads(k), precision=self.precision,
@@ -233,10 +233,10 @@ class EdgePointerDecoder(OfPairs):
         return Pointing(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
 
 
-def _with_turned(maps: Pointing, widen: points.Widening | None) -> points.Scoring:
+def _with_turned(maps: Pointing, widen: pointer_logits.Widening | None) -> pointer_logits.Scoring:
     """The maps as kernels take them: those of triplets, if any are read, in both directions."""
     triplets = (maps.triplet, maps.triplet.mT.contiguous()) if widen else (None, None)
-    return points.Scoring(maps.edge, maps.score, maps.bias, *triplets)
+    return pointer_logits.Scoring(maps.edge, maps.score, maps.bias, *triplets)
 
 
 def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, OfPairs]:

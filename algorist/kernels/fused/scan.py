@@ -191,7 +191,7 @@ class _Run:
         reading, grads = self.reading, self.hints.grads.step(k - 1)
         edge_pointer_logits = self.hints.logits.step(k - 1).edge_pointer_logits
         begin_backward(
-            reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k], edge_pointer_logits,
-            grad_buffers.all["x"][k], grad_buffers.all["raw"][k], grad_buffers.all["before"][k], *grads, d_after,
-            reading.hard,
+            reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k],
+            edge_pointer_logits, *(grad_buffers.all[name][k] for name in ("x", "raw", "before")),
+            *grads, d_after, reading.hard,
         )  # fmt: skip

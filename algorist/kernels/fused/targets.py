@@ -108,7 +108,8 @@ def write(table: Tensor, targets: Targets, x: Tensor, raw: Tensor, given: Tensor
     """Write targets into `x` (K, S, B, n, Fx) and `raw` (K, S, B, n, n, Fe).
 
     `table` (features, 4), int32, has for each feature: its code, its (first) column in `x` or
-    `raw`, its width (the number of classes, else 1), its first column among the targets of its type.
+    `raw`, its width (the number of classes, else 1), its first column among the targets of its
+    type.
     The targets are those of at least K steps, or of one for them all. `given` (K, S, B) says where
     they are written, None everywhere.
     """

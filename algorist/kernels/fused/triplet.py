@@ -88,7 +88,7 @@ def triplet_max(
 
 @triton.jit
 def _added(grad_buffers, place, there, size, SLOTS: tl.constexpr):
-    """The sum of some grad_buffers, which lie `size` apart."""
+    """The sum of some grad buffers, which lie `size` apart."""
     total = tl.load(grad_buffers + place, there, 0.0)
     for slot in tl.static_range(1, SLOTS):
         total += tl.load(grad_buffers + slot * size + place, there, 0.0)
@@ -139,7 +139,7 @@ def _triplet_max_backward(
 
 
 def triplet_max_backward(
-    d_maxima: Tensor,  # (grad_buffers, S, B, n, n, T), which are added up
+    d_maxima: Tensor,  # (grad buffers, S, B, n, n, T), which are added up
     winner: Tensor,
     edge: Tensor,
     d_state: Tensor,  # (S, B, n, columns), of which those of i, j and k are written

@@ -1,4 +1,4 @@
-"""The task_stream: what a step of training learns from."""
+"""The task stream: what a step of training learns from."""
 
 import json
 from itertools import pairwise

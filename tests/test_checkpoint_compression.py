@@ -30,7 +30,7 @@ def files_below(folder):
 
 def test_all_files_lie_in_the_folder_itself_and_are_told(run, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "_FILE_SIZE", 20_000)
-    monkeypatch.setattr(transport, "_RUN", 1000)
+    monkeypatch.setattr(checkpoint_compression, "_RUN", 1000)
     files = pack(run, tmp_path / "packed")
     assert sorted(files) == files_below(tmp_path / "packed")
     assert {file.parent for file in files} == {tmp_path / "packed"}
@@ -53,9 +53,9 @@ def test_a_packed_run_goes_on_where_it_lies(run, tmp_path):
 
 
 def test_runs_that_older_versions_packed_are_still_read(run, tmp_path):
-    light = transport.compress(newest(run))
+    light = checkpoint_compression.compress(newest(run))
     content = dict(light.tensors)
-    state = json.loads(transport._inflated(content.pop("state")))
+    state = json.loads(checkpoint_compression._inflated(content.pop("state")))
     assert "cursors" in state
     checkpoint.write(tmp_path / "checkpoints", Checkpoint(light.step, content, state))
     (tmp_path / "config.json").write_text((run / "config.json").read_text())
@@ -84,12 +84,12 @@ def test_damage_is_noticed(run, tmp_path):
 
 def test_numbers_are_rounded_to_the_nearest():
     numbers = torch.tensor([1.0, -1.0, 1 + 1 / 64 + 1e-4, 1 + 1 / 64 - 1e-4, 1.999, 0.0, -3e-30])
-    got = transport._rounded(numbers, 5)
+    got = checkpoint_compression._rounded(numbers, 5)
     assert got[:6].tolist() == [1.0, -1.0, 1 + 1 / 32, 1.0, 2.0, 0.0]
     assert torch.allclose(got, numbers, rtol=1 / 64, atol=0)
-    assert torch.equal(transport._rounded(got, 5), got)
+    assert torch.equal(checkpoint_compression._rounded(got, 5), got)
     assert torch.equal(got.bfloat16().float(), got)
-    assert transport._rounded(numbers, 23) is numbers
+    assert checkpoint_compression._rounded(numbers, 23) is numbers
 
 
 def test_a_packed_run_whose_first_save_was_cut_off_goes_on(run, tmp_path):
@@ -121,7 +121,7 @@ def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, mo
     )
     bytes_of = [sum(t.nbytes for t in kept.tensors.values()) for kept in (full, light)]
     assert bytes_of[1] < 0.6 * bytes_of[0]
-    got = transport.decompress(light)
+    got = checkpoint_compression.decompress(light)
     assert (got.step, got.state) == (full.step, full.state)
     assert got.tensors.keys() == full.tensors.keys()
     for name, tensor in full.tensors.items():
