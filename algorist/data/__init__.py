@@ -4,10 +4,12 @@
 - `stream`: sources of training batches with random access, and threads that compute ahead
 - `transforms`: random positions, static hints as inputs, permutation outputs
 - `chunks`: trajectories cut to batches of a fixed number of steps
+- `text`: questions and answers for language models (CLRS-Text)
 - `cache`: batches on disk, complete and unharmed
 - `preparing`: other processes that compile and draw what will be needed
 """
 
 from algorist.data import cache, chunks, official, stream, transforms
+from algorist.data.clrs_text import text
 
-__all__ = ["cache", "chunks", "official", "stream", "transforms"]
+__all__ = ["cache", "chunks", "official", "stream", "text", "transforms"]
