@@ -27,7 +27,7 @@ def break_ties_as_numpy(algorithm: Algorithm, batch: Batch) -> Batch:
     run = _interpreted(algorithm.run, _REPLACED)
     picks = np.arange(len(batch))
     picks[tied] = len(batch) + np.arange(len(tied))
-    again = [_traced(algorithm, run, batch, sample) for sample in tied]
+    again = [_traced(algorithm, run, batch, int(sample)) for sample in tied]
     return Batch.joined([batch, *again]).take(picks)
 
 

@@ -119,4 +119,4 @@ def _from_one(data: Any, spec: Spec) -> Batch:
         axis = 1 if feature.stage == Stage.HINT else 0
         stages[feature.stage][feature.name] = as_held(feature, np.expand_dims(values, axis))
     lengths = _numpy(data.length).reshape(1).astype(np.int64)
-    return Batch(spec, *(stages[stage] for stage in Stage), lengths)
+    return Batch(spec, stages[Stage.INPUT], stages[Stage.HINT], stages[Stage.OUTPUT], lengths)
