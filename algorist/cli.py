@@ -27,6 +27,7 @@ from algorist.commands.resume import command as resume_command
 from algorist.commands.run import command as run_command
 from algorist.commands.sample import command as sample_command
 from algorist.commands.sweep import command as sweep_command
+from algorist.commands.text import command as text_command
 from algorist.commands.train import command as train_command
 from algorist.commands.view import command as view_command
 from algorist.plugin_errors import reason
@@ -35,6 +36,7 @@ from algorist.report.terminal import Terminal, complain, silence
 COMMANDS: dict[str, Command] = {
     "list": list_command,
     "sample": sample_command,
+    "text": text_command,
     "train": train_command,
     "resume": resume_command,
     "eval": eval_command,

@@ -1,4 +1,4 @@
-"""Packages that few need, which come with the extra of their name."""
+"""Packages that few need: those that come with the extra of their name, and others."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from importlib import import_module
 from types import ModuleType
 
 
-def extra(name: str, title: str) -> ModuleType:
-    """Such a package, or an error that says how to install it."""
+def extra(name: str, title: str, install: str = "") -> ModuleType:
+    """Such a package, or an error that says how to install it: by its extra if nothing is given."""
     try:
         return import_module(name)
     except ImportError:
-        raise ValueError(f"{title} is not installed: {how_to_install(name)}") from None
+        raise ValueError(f"{title} is not installed: {install or how_to_install(name)}") from None
 
 
 def how_to_install(name: str) -> str:

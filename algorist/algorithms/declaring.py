@@ -32,8 +32,8 @@ from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.natural import Answer
 from algorist.algorithms.own import Arrays, Check, derive, own_problem
-from algorist.algorithms.random import seed_words
-from algorist.algorithms.sampling import Options, Sampler
+from algorist.algorithms.random import generator
+from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
@@ -124,12 +124,20 @@ class Algorithm:
         The draws are those of `numpy.random.RandomState(seed)`, one problem after the other, as the
         benchmark makes them.
         """
+        return self.draw(generator(seed), n, count, options)
+
+    def draw(
+        self, rng: np.ndarray, n: int, count: int, options: Mapping[str, Any] | None = None
+    ) -> Batch:
+        """Draw and trace `count` problems with a `generator`, which the next call goes on with."""
         options, layout = self._drawing(n, count, options or {})
         now, inputs = layout.empty(), layout.empty(count)
         windows = tuple(layout.window(now, name) for name in self.sampler.features)
-        words, arguments = seed_words(seed), self.sampler.arguments(options)
+        arguments = self.sampler.arguments(options)
         with self._told(self.sampler.draw):
-            self.sampler.draw_batch(words, (tuple(now), tuple(inputs)), windows, arguments)
+            self.sampler.draw_batch(rng, (tuple(now), tuple(inputs)), windows, arguments)
+        if options[TRUNCATION]:
+            inputs.floats[...] = truncated(inputs.floats, options[TRUNCATION])
         derive(layout, inputs)
         return self._traced(layout, inputs)
 

@@ -156,8 +156,10 @@ def points_in_disk(
     radius=2.0,
     collinearity_resampling_attempts=1000,
     collineararity_eps=1e-12,
+    truncate_decimals=0,
 ):
-    """Points all over a disk, drawn again until no three of them are collinear."""
+    """Points all over a disk, drawn again until no three of them are collinear once truncated."""
+    scale = 10.0**truncate_decimals
     for _ in range(collinearity_resampling_attempts):
         fill_uniform(rng, x, 0.0, 2.0 * math.pi)
         fill_uniform(rng, y, 0.0, 1.0)
@@ -165,6 +167,9 @@ def points_in_disk(
             angle, distance = x[i], radius * math.sqrt(y[i])
             x[i] = distance * math.cos(angle) + origin_x
             y[i] = distance * math.sin(angle) + origin_y
+            if truncate_decimals:
+                x[i] = np.trunc(x[i] * scale) / scale
+                y[i] = np.trunc(y[i] * scale) / scale
         if not _some_collinear(x, y, collineararity_eps):
             return
     raise ValueError(

@@ -13,56 +13,13 @@ from algorist.algorithms.compiling import compiled
 _SIZE, _SHIFT = 624, 397
 
 
-def seed_words(seed: int | list[int]) -> np.ndarray:
-    """A seed as `RandomState` takes it, a number below 2**32 or several, as an array of words."""
+def generator(seed: int | list[int]) -> np.ndarray:
+    """A fresh generator in the state of `RandomState(seed)`; every draw advances it in place."""
     words = np.atleast_1d(np.asarray(seed))
     if words.dtype.kind not in "iu" or not len(words) or words.min() < 0 or words.max() >= 2**32:
         raise ValueError(f"seed: got {seed!r}, expected whole numbers from 0 to 2**32 - 1")
-    words = words.astype(np.uint32)
-    if len(words) == 1 and isinstance(seed, list | tuple):
-        # Of several words, the place of each is added to it: so these are as good as that one is
-        # alone, which `RandomState` takes for several, and not for a number.
-        return np.append(words, words - np.uint32(1))
-    return words
-
-
-@compiled
-def generator(words):
-    """A fresh generator, in the state of `RandomState(seed)` for the words of that seed."""
-    rng = np.empty(_SIZE + 1, np.uint32)
-    _spread(rng, words[0] if len(words) == 1 else np.uint32(19650218))
-    if len(words) > 1:
-        i, j = 1, 0
-        for _ in range(max(_SIZE, len(words))):
-            rng[i] = (rng[i] ^ _mixed(rng[i - 1], 1664525)) + words[j] + j
-            i, j = _next_word(rng, i), (j + 1) % len(words)
-        for _ in range(_SIZE - 1):
-            rng[i] = (rng[i] ^ _mixed(rng[i - 1], 1566083941)) - i
-            i = _next_word(rng, i)
-        rng[0] = 0x80000000
-    rng[_SIZE] = _SIZE
-    return rng
-
-
-@compiled
-def _mixed(previous, factor):
-    return np.uint32((previous ^ (previous >> np.uint32(30))) * np.uint32(factor))
-
-
-@compiled
-def _spread(rng, first):
-    rng[0] = first
-    for i in range(1, _SIZE):
-        rng[i] = _mixed(rng[i - 1], 1812433253) + i
-
-
-@compiled
-def _next_word(rng, i):
-    """The place after i; at the end, back to the second, with the last word carried over."""
-    if i + 1 < _SIZE:
-        return i + 1
-    rng[0] = rng[_SIZE - 1]
-    return 1
+    state = np.random.RandomState(seed).get_state(legacy=False)["state"]
+    return np.append(state["key"], np.uint32(state["pos"]))
 
 
 @compiled

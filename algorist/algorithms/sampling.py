@@ -15,6 +15,14 @@ from algorist.errors import unknown
 
 Options = dict[str, Any]
 
+TRUNCATION = "truncate_decimals"
+"""An option of every sampler: cut scalars to so many decimal places before the algorithm runs.
+
+It is 0 among settled options where nothing is cut.
+"""
+_MOST_DECIMALS = 22
+"""Ten to the power of more is no exact float."""
+
 
 def _unchanged(n: int, options: Options) -> Options:
     return options
@@ -29,7 +37,8 @@ class Sampler:
     """Draws the inputs of an algorithm.
 
     `draw(rng, features..., options...)` is compiled: it fills arrays named after input features.
-    Its parameters with a default are options that a caller may set.
+    Its parameters with a default are options that a caller may set. It takes `truncate_decimals`
+    only if the draws themselves depend on the cut scalars.
     """
 
     draw: Callable
@@ -39,34 +48,38 @@ class Sampler:
     """The number of nodes of a problem of size n."""
 
     @cached_property
-    def options(self) -> Options:
-        """The options and their defaults; None stands for a value that depends on the size."""
+    def _defaults(self) -> Options:
         parameters = inspect.signature(self.draw).parameters.values()
         return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    @cached_property
+    def options(self) -> Options:
+        """The options and their defaults; None stands for a value that depends on the size."""
+        return {name: value for name, value in self._defaults.items() if name != TRUNCATION}
 
     @cached_property
     def features(self) -> tuple[str, ...]:
         """The names of the features that are drawn."""
         return tuple(
-            name for name in inspect.signature(self.draw).parameters if name not in self.options
+            name for name in inspect.signature(self.draw).parameters if name not in self._defaults
         )[1:]
 
     def settled(self, n: int, options: Mapping[str, Any]) -> Options:
         """The given options completed by the defaults and checked."""
+        known = {**self.options, TRUNCATION: None}
         for name in options:
-            if name not in self.options:
-                raise ValueError(unknown("option", name, self.options))
+            if name not in known:
+                raise ValueError(unknown("option", name, known))
         given = {name: value for name, value in options.items() if value is not None}
-        converted = {
-            name: _converted(name, value, self.options[name]) for name, value in given.items()
-        }
-        return self.settle(n, {**self.options, **converted})
+        converted = {name: _converted(name, value, known[name]) for name, value in given.items()}
+        decimals = _checked_decimals(converted.pop(TRUNCATION, None))
+        return {**self.settle(n, {**self.options, **converted}), TRUNCATION: decimals}
 
     def arguments(self, options: Options) -> tuple:
         """Settled options as compiled code takes them."""
+        values = [options[name] for name in self._defaults]
         return tuple(
-            np.array(value, np.float64) if isinstance(value, tuple) else value
-            for value in options.values()
+            np.array(value, np.float64) if isinstance(value, tuple) else value for value in values
         )
 
     @cached_property
@@ -78,6 +91,23 @@ class Sampler:
 def sampler(**hooks: Callable) -> Callable[[Callable], Sampler]:
     """Declare the decorated function a sampler; the hooks are fields of `Sampler`."""
     return lambda draw: Sampler(draw, **hooks)
+
+
+def truncated(values: np.ndarray, decimals: int) -> np.ndarray:
+    """Numbers without what follows so many decimal places."""
+    scale = 10.0**decimals
+    return np.trunc(values * scale) / scale
+
+
+def _checked_decimals(decimals: int | None) -> int:
+    if decimals is None:
+        return 0
+    if not 1 <= decimals <= _MOST_DECIMALS:
+        raise ValueError(
+            f"option {TRUNCATION}: got {decimals}, expected 1 to {_MOST_DECIMALS} decimal places, "
+            "or None to keep all"
+        )
+    return decimals
 
 
 def _converted(name: str, value: Any, default: Any) -> Any:

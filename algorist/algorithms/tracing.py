@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from algorist.algorithms.compiling import clear, compiled, copy, specialised
-from algorist.algorithms.random import generator
 
 
 @compiled
@@ -32,9 +31,8 @@ def record(trace):
     steps[0] = t + 1
 
 
-def _draw_batch(seed, inputs, windows, options):
+def _draw_batch(rng, inputs, windows, options):
     """Draw one problem after the other: the order of the draws is part of the benchmark."""
-    rng = generator(seed)
     (floats, ints), (all_floats, all_ints) = inputs
     for b in range(len(all_floats)):
         clear(floats)

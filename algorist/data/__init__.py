@@ -4,10 +4,22 @@
 - `stream`: sources of training batches with random access, and threads that compute ahead
 - `transforms`: random positions, static hints as inputs, permutation outputs
 - `chunks`: trajectories cut to batches of a fixed number of steps
+- `text`: questions and answers for language models (CLRS-Text)
+- `dm_clrs`, `pyg`: converters from and to objects of dm-clrs and PyTorch Geometric
 - `cache`: batches on disk, complete and unharmed
 - `preparing`: other processes that compile and draw what will be needed
 """
 
-from algorist.data import cache, chunks, official, stream, transforms
+from algorist.data import cache, chunks, dm_clrs, official, pyg, stream, transforms
+from algorist.data.clrs_text import text
 
-__all__ = ["cache", "chunks", "official", "stream", "transforms"]
+__all__ = [
+    "cache",
+    "chunks",
+    "dm_clrs",
+    "official",
+    "pyg",
+    "stream",
+    "text",
+    "transforms",
+]
