@@ -8,7 +8,7 @@ from functools import partial
 from torch.nn.functional import relu
 
 from algorist.kernels.affine import product
-from algorist.model.composing import FusedOutput
+from algorist.model.fused.composing import FusedOutput
 from algorist.model.layers import LayerNorm, Linear
 from algorist.model.processors import PROCESSORS, Processor
 

@@ -8,7 +8,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.fused.targets import Targets, code, write
-from algorist.model.encoding import dense
+from algorist.model.encoders import dense
 from algorist.model.kinds import TABLE, raw_numbers, raw_width, row
 from algorist.model.values import Values
 from algorist.model.window import expanded

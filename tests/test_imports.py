@@ -22,6 +22,7 @@ ORDER = [
     "batch",
     "weights",
     "algorithms",
+    "plugin_errors",
     "plugins",
     "data",
     "kernels",

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.ops import Compiled, Plain, choose
-from algorist.model.fused import obstacle_to_fusing
+from algorist.model.fused.scan import obstacle_to_fusing
 from algorist.model.window import whole
 
 HIDDEN, FEATURES, STEPS = 16, 8, 2

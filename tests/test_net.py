@@ -8,8 +8,8 @@ import small
 import torch
 
 import algorist
-from algorist.model import objective
 from algorist.model.kinds import row
+from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
 from algorist.model.window import Window, whole
@@ -27,7 +27,7 @@ HINT_USES = [
 
 def losses_and_gradients(net, algorithm, window):
     """The parts of the loss after a backward pass."""
-    parts = objective.losses(net.specs[algorithm], net.rollout(algorithm, window), window)
+    parts = feature_losses(net.specs[algorithm], net.rollout(algorithm, window), window)
     sum(parts.values()).sum().backward()
     return parts
 

@@ -18,9 +18,9 @@ from torch import nn
 from algorist.errors import unknown
 from algorist.kernels.fused.streams import on
 from algorist.model import processors
-from algorist.model.decoding import decoder
-from algorist.model.encoding import encoder
-from algorist.model.fused import FusedScan, Tables, obstacle_to_fusing
+from algorist.model.decoders import decoder
+from algorist.model.encoders import encoder
+from algorist.model.fused.scan import FusedScan, Tables, obstacle_to_fusing
 from algorist.model.layers import Named
 from algorist.model.scan import Carry, Composed, Rollout, Scan
 from algorist.model.window import Window

@@ -20,7 +20,7 @@ from algorist.errors import UnregisteredError
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.maps import Maps, ProcessMaps, Update
 from algorist.kernels.ops import Kernels
-from algorist.model.composing import Composer, FusedOutput, OutputGroup
+from algorist.model.fused.composing import Composer, FusedOutput, OutputGroup
 from algorist.model.layers import LayerNorm, Linear
 from algorist.plugin_errors import user_error
 from algorist.registries import registry

@@ -12,9 +12,9 @@ from algorist.kernels.affine import Affine
 from algorist.kernels.composing import Copying, StridedView, copy_each
 from algorist.kernels.maps import DecodeMaps, Maps, changed, tensors
 from algorist.kernels.ops import choose
-from algorist.model.composing import Composer
-from algorist.model.decoding import Decoders, JoinedDecoders, Layout, Moment
-from algorist.model.encoding import adjacency, dense, raw_numbers
+from algorist.model.decoders import Decoders, JoinedDecoders, Layout, Moment
+from algorist.model.encoders import adjacency, dense, raw_numbers
+from algorist.model.fused.composing import Composer
 from algorist.model.kinds import row
 from algorist.model.layers import Linear
 from algorist.model.processors import prepared

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused.streams import on
-from algorist.model import objective
 from algorist.model.graphs import CAPTURES, Graphs
+from algorist.model.losses import feature_losses
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.model.window import Window
@@ -123,7 +123,7 @@ class Engine:
         algorithm, net = place.algorithm, self.net
         net.train()
         rollout = net.rollout(algorithm, window, self.carries.get(place))
-        parts = objective.losses(net.specs[algorithm], rollout, window)
+        parts = feature_losses(net.specs[algorithm], rollout, window)
         losses = torch.stack([parts[name] for name in self._features[algorithm]])
         losses.backward(self._ones[: len(losses)])
         return losses.detach(), rollout.carry.detach()

@@ -16,7 +16,7 @@ from algorist.kernels import plain
 from algorist.kernels.affine import product
 from algorist.kernels.maps import LINE, DecodeMaps, EdgeValues, Pointing, Pooling
 from algorist.kernels.ops import Kernels
-from algorist.model.composing import Composer, FusedOutput, OutputGroup
+from algorist.model.fused.composing import Composer, FusedOutput, OutputGroup
 from algorist.model.kinds import DecoderType, Ending, Reads, row
 from algorist.model.layers import Linear
 from algorist.spec import Feature

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from algorist.errors import unknown
 from algorist.extras import how_to_install
-from algorist.model.decoding import Decoded, Layout, width
+from algorist.model.decoders import Decoded, Layout, width
 from algorist.model.kinds import DecoderType, connecting, raw_width, row
 from algorist.model.processors import MessagePassing
 from algorist.model.scan import Carry, Composed, Rollout

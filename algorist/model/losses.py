@@ -15,7 +15,7 @@ ALMOST_NOTHING = 1e-12
 """What divisors are at least."""
 
 
-def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
+def feature_losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
     """The loss of each predicted feature, one number per replica.
 
     A hint's is the mean over all moments but the first of each trajectory, an output's the mean
