@@ -1,279 +1,218 @@
-"""Decoding: predictions of features from the states of nodes, edges and graph.
+"""Decoders: predictions of features from the states of nodes, edges and graph.
 
-Features of the same form are decoded together: their maps are joined into one.
+A decoder reads nodes (S, B, n, 3h): the encoding, the state before the step and the state after it;
+edges (S, B, n, n, h): the encoding, with the processor's edge states beside it if it has any (2h);
+and the encoded graph (S, B, h). All three may be kept as factors: `Linear` reads both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import relu
 
-from algorist.kernels import plain
-from algorist.kernels.affine import product
-from algorist.kernels.maps import LINE, DecodeMaps, EdgeValues, Pointing, Pooling
-from algorist.kernels.ops import Kernels
-from algorist.model.fused.composing import Composer, FusedOutput, OutputGroup
-from algorist.model.kinds import DecoderType, Ending, Reads, row
+from algorist.kernels import ops, plain
+from algorist.model.factored import Factored, Joint, dense, factors, side_by_side
+from algorist.model.kinds import DecoderType, Ending, row
 from algorist.model.layers import Linear
+from algorist.model.processors.base import EdgeStates
 from algorist.spec import Feature
 
 
-class Moment(NamedTuple):
+class DecoderSizes(NamedTuple):
+    """How many channels a decoder reads of nodes, edges and graph, and how many classes it has."""
+
+    nodes: int
+    edges: int
+    graph: int
+    classes: int
+    """Of a categorical feature; 0 of others."""
+
+
+class States(NamedTuple):
     """All that decoders may read of one step."""
 
-    numbers: Tensor  # (S, B, n, F): raw numbers of the node and of the graph, and a one
-    edges: Tensor  # (S, B, n, n, F): raw numbers
-    before: Tensor  # (S, B, n, h), the states of the nodes
+    nodes: Tensor | Factored  # (S, B, n, h)
+    edges: Tensor | Factored  # (S, B, n, n, h)
+    graph: Tensor | Factored  # (S, B, h)
+    before: Tensor  # (S, B, n, h)
     after: Tensor  # (S, B, n, h)
-    triplets: Tensor | None  # (S, B, n, n, f), the maxima
+    edge_states: EdgeStates | None
     adjacency: Tensor | None  # (S, B, n, n)
 
 
-class Decoded(NamedTuple):
-    """Raw predictions by form, those of several features side by side; any leading axes."""
+class BuiltInDecoder(nn.Module):
+    """Decoders whose layers serve all seeds at once, and are joined with those of others."""
 
-    nodes: Tensor | None  # (..., n, C)
-    points: Sequence[Tensor]  # (..., n, n) each: from source to target
-    edges: Tensor | None  # (..., n, n, C)
-    edge_pointer_logits: Sequence[Tensor]  # (..., n, n, n) each: from an edge to a node
-    graph: Tensor | None  # (..., C)
-
-
-def decoder(feature: Feature, replicas: int, hidden: int, *, triplets: bool) -> nn.ModuleDict:
-    """The maps of a new decoder, by name."""
-    form = row(feature).form
-    inputs = {
-        Reads.NODE: 3 * hidden,
-        Reads.POOLED: 3 * hidden,
-        Reads.EDGE: 2 * hidden if triplets else hidden,
-        Reads.GRAPH: hidden,
-        Reads.SCORE: hidden,
-    }
-    outputs = hidden if form.points else width(feature)
-    return nn.ModuleDict(
-        {
-            name: Linear(replicas, inputs[reads], 1 if reads == Reads.SCORE else outputs)
-            for name, reads in form.reads.items()
-        }
-    )
-
-
-def width(feature: Feature) -> int:
-    """How many numbers a prediction has for each of its nodes, edges or graph."""
-    return feature.classes or 1
-
-
-class Layout:
-    """Where each of some features stands among the predictions of its form."""
-
-    def __init__(self, features: Iterable[Feature]):
-        self.features = tuple(features)
-        self.of = {form: [f for f in self.features if row(f).form == form] for form in DecoderType}
-
-    def widths(self, form: DecoderType) -> list[int]:
-        """The widths of the features of a form."""
-        return [width(feature) for feature in self.of[form]]
-
-    def place(self, feature: Feature) -> int:
-        """Its first column among those of its form; of pointers, which one it is."""
-        form = row(feature).form
-        before = self.of[form].index(feature)
-        return before if form.points else sum(self.widths(form)[:before])
-
-    def predictions(
-        self,
-        decoded: Decoded,
-        allowed: Tensor | None,
-        noise: Tensor | None,
-        *,
-        fused: bool = False,
-    ) -> dict[str, Tensor]:
-        """Finished predictions by the names of their features; `allowed` may rule out pairs."""
-        found, ending = self._named(decoded), Ending(allowed, noise, fused)
-        return {f.name: row(f).finish(found[f.name], ending) for f in self.features}
-
-    def _named(self, decoded: Decoded) -> dict[str, Tensor]:
-        parts: dict[DecoderType, Iterable[Tensor]] = {
-            DecoderType.POINTER: decoded.points,
-            DecoderType.EDGE_POINTER: decoded.edge_pointer_logits,
-        }
-        wide = {
-            DecoderType.NODE: decoded.nodes,
-            DecoderType.EDGE: decoded.edges,
-            DecoderType.GRAPH: decoded.graph,
-        }
-        for form, values in wide.items():
-            parts[form] = () if values is None else values.split(self.widths(form), -1)
-        return {
-            f.name: part if form.points or f.classes else part.squeeze(-1)
-            for form, features in self.of.items()
-            for f, part in zip(features, parts[form], strict=True)
-        }
-
-
-class JoinedDecoders:
-    """How the decoders of some features are composed."""
-
-    def __init__(self, layout: Layout, modules: nn.ModuleDict):
-        self._layout, self._modules = layout, modules
-
-    def _maps(self, form: DecoderType, name: str) -> list[Linear]:
-        return [self._modules[feature.name][name] for feature in self._layout.of[form]]
-
-    def _columns(self, form: DecoderType, name: str) -> list[FusedOutput]:
-        """What one map of each decoder makes of nodes; what edges add is added at their targets."""
-        maps = self._maps(form, name)
-        edges = self._maps(form, "edge") if name == "target" else [None] * len(maps)
-        return [FusedOutput(x.outputs, x, edge) for x, edge in zip(maps, edges, strict=True)]
+    reads_edges = False
 
     @property
-    def of_nodes(self) -> list[FusedOutput]:
-        """What is made of nodes, in the order of `DecodeMaps`."""
-        columns = [
-            *self._columns(DecoderType.NODE, "value"),
-            *self._columns(DecoderType.EDGE, "source"),
-            *self._columns(DecoderType.EDGE, "target"),
-        ]
-        filling = -sum(column.width for column in columns) % LINE
-        ends = ("source", "target")
-        pointers = {DecoderType.POINTER: ends, DecoderType.EDGE_POINTER: (*ends, "pointee")}
-        return [
-            *columns,
-            *([FusedOutput(filling)] if filling else []),
-            *(
-                column
-                for form, names in pointers.items()
-                for of_one in zip(*(self._columns(form, name) for name in names), strict=True)
-                for column in of_one
-            ),
-        ]
+    def node_layers(self) -> list[Linear]:
+        """The layers that read nodes."""
+        return []
 
     @property
-    def of_graph(self) -> list[FusedOutput]:
-        """What is made of the graph."""
-        return [FusedOutput(x.outputs, graph=x) for x in self._maps(DecoderType.GRAPH, "graph")]
+    def edge_layers(self) -> list[Linear]:
+        """The layers that read edges and can be computed with those of other decoders."""
+        return []
+
+
+class NodeDecoder(BuiltInDecoder):
+    """One number or some classes for each node."""
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        self.value = Linear(replicas, sizes.nodes, sizes.classes or 1)
+        self.classes = sizes.classes
 
     @property
-    def others(self) -> list[Linear]:
-        """Maps that read no encoding, or not as it is."""
-        return [
-            *self._maps(DecoderType.POINTER, "score"),
-            *self._maps(DecoderType.EDGE_POINTER, "score"),
-            *self._maps(DecoderType.GRAPH, "pooled"),
-        ]
+    def node_layers(self) -> list[Linear]:
+        """All."""
+        return [self.value]
 
-    def compose(
-        self, composer: Composer, of_nodes: OutputGroup, of_graph: OutputGroup
-    ) -> DecodeMaps:
-        """The results that decoders need."""
-        of_edges = {c.edge: composer.edge(span) for c, span in of_nodes.each if c.edge}
+    def forward(self, nodes: Joint, edges: Joint | None, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n), or (S, B, n, classes)."""
+        value = self.value(nodes)
+        return value if self.classes else value.squeeze(-1)
 
-        def parts(form: DecoderType) -> tuple[list[Tensor], list[Tensor]]:
-            """The weights of the raw numbers of edges, and of triplets."""
-            maps = self._maps(form, "edge")
-            return [of_edges[x] for x in maps], [composer.after_encoding(x) for x in maps]
 
-        def pointing(form: DecoderType) -> Pointing | None:
-            scores = self._maps(form, "score")
-            if not scores:
-                return None
-            edge, triplet = parts(form)
-            return Pointing(
-                edge=composer.stacked(edge),
-                triplet=composer.stacked(triplet),
-                score=composer.stacked([composer.plan.of(x.weight) for x in scores]),
-                bias=composer.stacked([composer.plan.of(x.bias) for x in scores]),
-            )
+class EdgeDecoder(BuiltInDecoder):
+    """One number or some classes for each edge."""
 
-        def edge_values() -> EdgeValues | None:
-            if not self._layout.of[DecoderType.EDGE]:
-                return None
-            return EdgeValues(*(composer.side_by_side(x) for x in parts(DecoderType.EDGE)))
+    reads_edges = True
 
-        def pooling() -> Pooling | None:
-            pooled = self._maps(DecoderType.GRAPH, "pooled")
-            if not pooled:
-                return None
-            weights = [composer.plan.of(x.weight) for x in pooled]
-            graph = composer.constant(of_graph, pooled)
-            return Pooling(composer.encoder(), composer.side_by_side(weights), graph)
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        out = sizes.classes or 1
+        self.source = Linear(replicas, sizes.nodes, out)
+        self.target = Linear(replicas, sizes.nodes, out)
+        self.edge = Linear(replicas, sizes.edges, out)
+        self.classes = sizes.classes
 
-        return DecodeMaps(
-            nodes=composer.states(of_nodes),
-            node_values=sum(self._layout.widths(DecoderType.NODE)),
-            points=pointing(DecoderType.POINTER),
-            edges=edge_values(),
-            edge_pointer_logits=pointing(DecoderType.EDGE_POINTER),
-            graph=pooling(),
-            widen=None,
-        )
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of both ends."""
+        return [self.source, self.target]
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """That of the edge itself."""
+        return [self.edge]
+
+    def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n, n), or (S, B, n, n, classes)."""
+        ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
+        value = ends + self.edge(edges)
+        return value if self.classes else value.squeeze(-1)
+
+
+class PointerDecoder(BuiltInDecoder):
+    """For each node how strongly it points to each other."""
+
+    reads_edges = True
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        h = sizes.graph
+        self.source, self.target = (Linear(replicas, sizes.nodes, h) for _ in range(2))
+        self.edge = Linear(replicas, sizes.edges, h)
+        self.score = Linear(replicas, h, 1)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of both ends."""
+        return [self.source, self.target]
+
+    def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n, n): the score of the larger of source and target + edge, per channel."""
+        source, target = self.source(nodes), self.target(nodes)
+        raw, weight, bias, beside, of_beside = factors(edges, self.edge)
+        target, score = target + bias[:, None, None], self.score.affine
+        return ops.pointer_scores(source, target, raw, beside, weight, of_beside, score)
+
+
+class EdgePointerDecoder(BuiltInDecoder):
+    """For each edge how strongly it points to each node."""
+
+    reads_edges = True
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        h = sizes.graph
+        self.source, self.target = (Linear(replicas, sizes.nodes, h) for _ in range(2))
+        self.edge = Linear(replicas, sizes.edges, h)
+        self.pointee = Linear(replicas, sizes.nodes, h)
+        self.score = Linear(replicas, h, 1)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of both ends and of the node that is pointed to."""
+        return [self.source, self.target, self.pointee]
+
+    def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n, n, n): the score of the larger of edge and pointee, per channel."""
+        ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
+        pairs = ends + self.edge(edges)
+        return plain.edge_pointer_scores(pairs, self.pointee(nodes), self.score.affine)
+
+
+class GraphDecoder(BuiltInDecoder):
+    """One number or some classes for the graph."""
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        out = sizes.classes or 1
+        self.pooled = Linear(replicas, sizes.nodes, out)
+        self.graph = Linear(replicas, sizes.graph, out)
+        self.classes = sizes.classes
+
+    def forward(self, nodes: Joint, edges: Joint | None, graph: Tensor | Factored) -> Tensor:
+        """(S, B), or (S, B, classes): from the largest over all nodes, and from the graph."""
+        value = self.pooled(dense(nodes).amax(2)) + self.graph(graph)
+        return value if self.classes else value.squeeze(-1)
+
+
+BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
+    DecoderType.NODE: NodeDecoder,
+    DecoderType.EDGE: EdgeDecoder,
+    DecoderType.POINTER: PointerDecoder,
+    DecoderType.EDGE_POINTER: EdgePointerDecoder,
+    DecoderType.GRAPH: GraphDecoder,
+}
+
+
+def make_decoder(
+    feature: Feature, replicas: int, hidden: int, *, edge_states: bool
+) -> BuiltInDecoder:
+    """A new decoder for a feature."""
+    edges = 2 * hidden if edge_states else hidden
+    sizes = DecoderSizes(3 * hidden, edges, hidden, feature.classes)
+    return BUILT_IN[row(feature).form](replicas, sizes)
 
 
 class Decoders:
-    """The decoders of some features, ready for many moments."""
+    """The decoders of some features, ready for a scan."""
 
-    def __init__(self, maps: DecodeMaps, kernels: Kernels):
-        self.maps = maps
-        self._project = None if maps.nodes is None else kernels.project(maps.nodes, self._sizes())
-        self._pointers = [kernels.pointer(*map_) for map_ in _each(maps.points)]
+    def __init__(self, features: Sequence[Feature], decoders: Mapping[str, nn.Module]):
+        self.features = features
+        self._decoders = {f.name: decoders[f.name] for f in features}
+        every = self._decoders.values()
+        self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
+        self._edge_layers = [layer for d in every for layer in getattr(d, "edge_layers", [])]
+        self.reads_edges = any(getattr(d, "reads_edges", True) for d in every)
 
-    def _sizes(self) -> tuple[int, ...]:
-        """Those of the parts of the map of nodes."""
-        maps, sizes = self.maps, [self.maps.node_values]
-        sizes += [maps.edges.edge.shape[-1]] * 2 if maps.edges else []
-        sizes += [maps.rest - maps.narrow]
-        sizes += [pointer.edge.shape[-1] for pointer in _each(maps.points) for _ in range(2)]
-        sizes += [
-            pointer.edge.shape[-1] for pointer in _each(maps.edge_pointer_logits) for _ in range(3)
-        ]
-        return tuple(sizes)
-
-    def __call__(self, moment: Moment) -> Decoded:
-        """Predict the features from one moment."""
-        maps, raw, wide = self.maps, moment.edges, None
-        if maps.widen is not None and moment.triplets is not None:
-            wide = relu(maps.widen(moment.triplets))
-        parts: Iterator[Tensor] = iter(())
-        if self._project:
-            parts = iter(self._project(moment.numbers, moment.before, moment.after))
-        nodes = next(parts, None)
-        edges = _pairs(next(parts), next(parts), raw, wide, maps.edges) if maps.edges else None
-        next(parts, None)  # fills a line of memory
-        return Decoded(
-            nodes=nodes if maps.node_values else None,
-            edges=edges,
-            points=[score(next(parts), next(parts), raw, wide) for score in self._pointers],
-            edge_pointer_logits=[
-                plain.edge_pointer_scores(
-                    _pairs(next(parts), next(parts), raw, wide, one), next(parts), one.affine
-                )
-                for one in _each(maps.edge_pointer_logits)
-            ],
-            graph=_of_graph(moment, maps.graph) if maps.graph else None,
-        )
-
-
-def _each(pointing: Pointing | None) -> list[Pointing]:
-    """The maps of each pointer."""
-    if pointing is None:
-        return []
-    return [Pointing(*parts) for parts in zip(*(x.unbind(1) for x in pointing), strict=True)]
-
-
-def _pairs(
-    source: Tensor, target: Tensor, raw: Tensor, wide: Tensor | None, maps: EdgeValues | Pointing
-) -> Tensor:
-    """What is decoded of each pair of nodes."""
-    pairs = source.unsqueeze(3) + target.unsqueeze(2) + product(raw, maps.edge)
-    return pairs if wide is None else pairs + product(wide, maps.triplet)
-
-
-def _of_graph(moment: Moment, maps: Pooling) -> Tensor:
-    """What is decoded of the largest of all nodes, and of the graph itself."""
-    seen = (product(moment.numbers, maps.encoder), moment.before, moment.after)
-    pooled = product(torch.cat([x.amax(2) for x in seen], -1), maps.pooled)
-    return pooled + product(moment.numbers[:, :, 0], maps.graph)
+    def __call__(
+        self, states: States, *, allowed: Tensor | None, noise: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs."""
+        nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
+        edges = None
+        if self.reads_edges:
+            beside = [] if states.edge_states is None else [states.edge_states.states]
+            edges = Joint(side_by_side(states.edges, *beside), self._edge_layers)
+        ending = Ending(allowed, noise)
+        return {
+            f.name: row(f).finish(self._decoders[f.name](nodes, edges, states.graph), ending)
+            for f in self.features
+        }

@@ -8,8 +8,9 @@ a long evaluation differ only in their windows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
@@ -17,12 +18,15 @@ from torch import nn
 
 from algorist.errors import unknown
 from algorist.kernels.fused.streams import on
+from algorist.kernels.ops import using
 from algorist.model import processors
-from algorist.model.decoders import decoder
-from algorist.model.encoders import encoder
-from algorist.model.fused.scan import FusedScan, Tables, obstacle_to_fusing
+from algorist.model.decoders import make_decoder
+from algorist.model.encoders import make_encoders
+from algorist.model.fused.support import obstacle_to_fusing
 from algorist.model.layers import Named
-from algorist.model.scan import Carry, Composed, Rollout, Scan
+from algorist.model.nests import from_leaves
+from algorist.model.processors.bound import BoundReplicated
+from algorist.model.scan import Carry, Rollout, Scan
 from algorist.model.window import Window
 from algorist.spec import Feature, Spec
 
@@ -83,19 +87,21 @@ class Net(nn.Module):
         self.processor = processors.get(config.processor)(
             processors.Sizes(replicas, h, config.triplet_features, config.heads, config.layer_norm)
         )
-        triplets = self.processor.triplet_features > 0
+        edge_states = self.processor.has_edge_states
         xavier = config.scalar_hint_init == "xavier"
         self.encoders, self.decoders = Named(), Named()
         for name, spec in specs.items():
             self.encoders[name] = Named(
-                {f.name: encoder(f, replicas, h, xavier=xavier) for f in self.encoded(spec)}
+                make_encoders(self.encoded(spec), replicas, h, xavier=xavier, reversal=False)
             )
             self.decoders[name] = Named(
-                {f.name: decoder(f, replicas, h, triplets=triplets) for f in self.decoded(spec)}
+                {
+                    f.name: make_decoder(f, replicas, h, edge_states=edge_states)
+                    for f in self.decoded(spec)
+                }
             )
-        # What fused kernels look up, kept by algorithm, device and layout of windows.
-        self.tables: dict[tuple[Any, ...], Tables] = {}
-        self._composed: dict[tuple[str, torch.device], Composed] = {}
+        self.fused_cache: dict[tuple[Any, ...], Any] = {}
+        """What fused kernels look up, by algorithm, device and layout of windows."""
 
     @property
     def device(self) -> torch.device:
@@ -121,12 +127,9 @@ class Net(nn.Module):
         """The features that the net predicts, outputs first."""
         return (*spec.outputs, *(() if self.config.hints == "none" else spec.hints))
 
-    def composed(self, algorithm: str) -> Composed:
-        """How its maps are composed for an algorithm, where it is now."""
-        place = (algorithm, self.device)
-        if place not in self._composed:
-            self._composed[place] = Composed(self, algorithm)
-        return self._composed[place]
+    def bound_processor(self) -> BoundReplicated:
+        """The processor as a scan calls it."""
+        return BoundReplicated(self.processor)
 
     def draw(self, seeds: Sequence[int]) -> None:
         """Draw all weights, those of each replica by its seed."""
@@ -135,6 +138,17 @@ class Net(nn.Module):
             for module in self.modules():
                 if hasattr(module, "reset"):
                     module.reset(replica, generator)
+
+    def saved_carry(self, tensors: Mapping[str, torch.Tensor]) -> Carry:
+        """The carry whose `tensors` these were."""
+        hints = {
+            name.removeprefix("hint/"): value
+            for name, value in tensors.items()
+            if name.startswith("hint/")
+        }
+        first = self.bound_processor().initial_state(1, 1, 1)
+        state = from_leaves(first, (tensors[f"state/{i}"] for i in count()))
+        return Carry(tensors["hidden"], hints, state)
 
     @property
     def hard_feedback(self) -> bool:
@@ -150,7 +164,7 @@ class Net(nn.Module):
 
         Without `keep_hints` the hints are fed back but not returned.
         """
-        with on(self.device):
+        with on(self.device), using(self.kernels):
             scan = self._scan_type(algorithm, window.nodes)(self, algorithm, window)
             return scan.run(carry, keep_hints=keep_hints)
 
@@ -158,11 +172,13 @@ class Net(nn.Module):
         """Complain about kernels that do not take windows of `n` nodes, before there is one."""
         self._scan_type(algorithm, n)
 
-    def _scan_type(self, algorithm: str, n: int) -> type[Scan] | type[FusedScan]:
+    def _scan_type(self, algorithm: str, n: int) -> Callable[[Net, str, Window], Any]:
         """How a window is computed: step by step in PyTorch, or by fused kernels."""
         if self.kernels == "fused" or (self.kernels == "auto" and self.device.type == "cuda"):
             obstacle = obstacle_to_fusing(self, algorithm, n)
             if obstacle is None:
+                from algorist.model.fused.scan import FusedScan
+
                 return FusedScan
             if self.kernels == "fused":
                 raise ValueError(f"kernels: fused ones {obstacle}; or choose plain")
