@@ -182,12 +182,8 @@ BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
 }
 
 
-def make_decoder(
-    feature: Feature, replicas: int, hidden: int, *, edge_states: bool
-) -> BuiltInDecoder:
+def make_decoder(feature: Feature, sizes: DecoderSizes, replicas: int) -> BuiltInDecoder:
     """A new decoder for a feature."""
-    edges = 2 * hidden if edge_states else hidden
-    sizes = DecoderSizes(3 * hidden, edges, hidden, feature.classes)
     return BUILT_IN[row(feature).form](replicas, sizes)
 
 

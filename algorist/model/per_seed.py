@@ -29,6 +29,12 @@ class PerSeed(nn.Module):
         super().__init__()
         self.make, self.cls, self.replicas = make, cls, replicas
         self.module = self._made()
+        for name, _ in self.module.state_dict().items():
+            if name not in dict(self.module.named_parameters()):
+                raise ValueError(
+                    f"{cls.__name__}: got the buffer {name!r}, expected parameters alone: runs "
+                    "keep nothing else (use LayerNorm, not BatchNorm; persistent=False for constants)"
+                )
         for owner in self.module.modules():
             for name, value in list(owner._parameters.items()):
                 if value is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -108,7 +108,12 @@ class Scan:
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
         nodes, edges, graph = self.encode({**raw, **raw_numbers(self.read_hints, hints)})
         connected = self._adjacency(k, hints) if self.process.needs_adjacency else None
-        output = self.process(nodes, edges, graph, connected, hidden, self._state(k, carry))
+        output = StepOutput(hidden, state=self._state(k, carry))
+        penalties = []
+        for _ in range(self.net.config.message_passing_steps):
+            output = self.process(nodes, edges, graph, connected, output.hidden, output.state)
+            penalties.append(output.losses)
+        output = replace(output, losses={n: x.mean(0) for n, x in _stacked(penalties).items()})
         after = output.hidden
         return States(nodes, edges, graph, hidden, after, output.edges, connected), output
 
@@ -154,7 +159,7 @@ class Scan:
         }
 
     def _hidden(self, k: int, carry: Carry | None) -> Tensor:
-        if carry is None:
+        if carry is None or not self.net.config.carry_state:
             h = self.net.config.hidden
             return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
         if self.window.is_first is None:

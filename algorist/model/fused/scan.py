@@ -178,7 +178,7 @@ class FusedScan:
         return dict(zip((*names, *tables.outputs), losses, strict=True))
 
     def _beginnings(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
-        """(K, S, B) twice: where trajectories begin, and where the net is given true hints."""
+        """(K, S, B) twice: where states start at zero, and where the net is given true hints."""
         window = self.window
         fresh = window.is_first
         if fresh is None:
@@ -187,7 +187,8 @@ class FusedScan:
             fresh = fresh.clone()
         if carry is None:
             fresh[0] = True
-        return fresh, fresh if window.forced is None else fresh | window.forced
+        given = fresh if window.forced is None else fresh | window.forced
+        return fresh if self.net.config.carry_state else torch.ones_like(fresh), given
 
     def _true_numbers(self, given: Tensor) -> tuple[Tensor, Tensor]:
         """The inputs at every step, true hints where they are given, and ones at the end of x."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 
 from algorist.errors import UnregisteredError
+from algorist.model.per_seed import PerSeed
 from algorist.model.processors.attention import Attention
 from algorist.model.processors.base import Processor, ReplicatedProcessor, Sizes, StepOutput
 from algorist.model.processors.memory_network import Memory
@@ -22,6 +24,7 @@ __all__ = [
     "Sizes",
     "StepOutput",
     "get",
+    "make_processor",
 ]
 
 _BUILDERS: dict[str, Callable[[Sizes], Processor]] = {
@@ -52,12 +55,27 @@ def _variants() -> dict[str, Callable[[Sizes], Processor]]:
     }
 
 
-PROCESSORS = registry("processor", {**_BUILDERS, **_variants()})
+PROCESSORS: dict[str, Callable[..., Processor]] = registry(
+    "processor", {**_BUILDERS, **_variants()}
+)
 """Every processor by its name."""
 
 
-def get(name: str) -> Callable[[Sizes], Processor]:
+def get(name: str) -> Callable[..., Processor]:
     """What makes a processor of that name."""
     if name not in PROCESSORS:
         raise UnregisteredError("processor", name, PROCESSORS)
     return PROCESSORS[name]
+
+
+def make_processor(name: str, sizes: Sizes) -> ReplicatedProcessor | PerSeed:
+    """A new processor of that name, for all replicas."""
+    make = get(name)
+    if not inspect.isclass(make) or issubclass(make, ReplicatedProcessor):
+        return make(sizes)
+    if not issubclass(make, Processor):
+        raise ValueError(
+            f"processor {name!r}: got the class {make.__name__}, expected one that is derived from "
+            "algorist.Processor"
+        )
+    return PerSeed(partial(make, sizes.hidden), make, sizes.replicas)

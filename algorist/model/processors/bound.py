@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -21,6 +21,33 @@ from algorist.model.processors.base import (
 Encoded = Tensor | Factored
 
 
+class Bound(Protocol):
+    """A processor, with the weights that it has now, as a scan calls it."""
+
+    needs_adjacency: bool
+    rules_out_non_edges: bool
+
+    def has_edge_states(self, hidden: int) -> bool:
+        """Whether its steps have states of edges."""
+        ...
+
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
+        """The first of its further states, (S, B, ...); None: there are none."""
+        ...
+
+    def __call__(
+        self,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
+        adjacency: Tensor | None,
+        hidden: Tensor,
+        state: Nest,
+    ) -> StepOutput:
+        """One step of all seeds."""
+        ...
+
+
 class BoundReplicated:
     """A built-in processor, whose layers serve all seeds at once."""
 
@@ -28,6 +55,10 @@ class BoundReplicated:
         self._processor = processor
         self.needs_adjacency = processor.needs_adjacency
         self.rules_out_non_edges = processor.rules_out_non_edges
+
+    def has_edge_states(self, hidden: int) -> bool:
+        """Whether its steps have states of edges."""
+        return self._processor.has_edge_states
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
         """None."""
@@ -56,6 +87,16 @@ class BoundPerSeed:
     def __init__(self, processor: PerSeed):
         self._processor, self._calls = processor, processor.bound()
         self._has_state = processor.cls.initial_state is not Processor.initial_state
+
+    def has_edge_states(self, hidden: int) -> bool:
+        """Whether its steps have states of edges: found out by a small one, which must work."""
+        S, B, n = self._processor.replicas, 2, 3
+        nodes, edges = torch.zeros(S, B, n, hidden), torch.zeros(S, B, n, n, hidden)
+        adjacency = torch.eye(n).expand(S, B, n, n)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            state = self.initial_state(S, B, n)
+            output = self(nodes, edges, torch.zeros(S, B, hidden), adjacency, nodes, state)
+        return output.edges is not None
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
         """The first state of all seeds, (S, B, ...)."""
