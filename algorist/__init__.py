@@ -14,19 +14,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from algorist import data
-from algorist.algorithms import Algorithm, algorithm, algorithms, get, register
+from algorist.algorithms import Algorithm, algorithm, algorithms, get
 from algorist.algorithms.compiling import clear, compiled, copy
 from algorist.algorithms.random import below, fill_coins, fill_uniform, permutation, uniform
 from algorist.algorithms.sampling import Sampler, sampler
 from algorist.algorithms.tracing import record
 from algorist.batch import Batch
 from algorist.plugins import load_plugin
+from algorist.registering import register
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 
 if TYPE_CHECKING:
     from algorist.evaluation.evaluate import evaluate
     from algorist.model.learner import Learner
+    from algorist.model.net import Net
+    from algorist.model.own_decoders import Decoder
+    from algorist.model.predicted import loss, loss_terms
     from algorist.model.predicting import predict
+    from algorist.model.processors import Processor, StepOutput
     from algorist.model.solution import Solution
     from algorist.training.loading import load
 
@@ -35,14 +40,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Algorithm",
     "Batch",
+    "Decoder",
     "Feature",
     "Kind",
     "Learner",
     "Location",
+    "Net",
+    "Processor",
     "Sampler",
     "Solution",
     "Spec",
     "Stage",
+    "StepOutput",
     "algorithm",
     "algorithms",
     "below",
@@ -58,6 +67,8 @@ __all__ = [
     "graph",
     "load",
     "load_plugin",
+    "loss",
+    "loss_terms",
     "node",
     "permutation",
     "predict",
@@ -68,10 +79,16 @@ __all__ = [
 ]
 
 _WITH_TORCH = {
+    "Decoder": "algorist.model.own_decoders",
     "Learner": "algorist.model.learner",
+    "Net": "algorist.model.net",
+    "Processor": "algorist.model.processors",
     "Solution": "algorist.model.solution",
+    "StepOutput": "algorist.model.processors",
     "evaluate": "algorist.evaluation.evaluate",
     "load": "algorist.training.loading",
+    "loss": "algorist.model.predicted",
+    "loss_terms": "algorist.model.predicted",
     "predict": "algorist.model.predicting",
 }
 

@@ -1,8 +1,9 @@
-"""Machine code of Numba that is kept on disk."""
+"""Machine code of Numba that is kept on disk, and what it is made from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba import njit
@@ -14,3 +15,30 @@ def kept(function: Callable, **options: Any) -> Any:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # it was typed at a prompt, or neither its folder nor HOME can be written
         return njit(**options)(function)
+
+
+def reached(*functions: Any) -> list[Any]:
+    """The functions, the compiled helpers that they call, and the helpers of these."""
+    found = list(functions)
+    for one in found:  # grows on the way
+        helpers = (v.py_func for _, v in referred(one) if hasattr(v, "py_func"))
+        found += [helper for helper in dict.fromkeys(helpers) if helper not in found]
+    return found
+
+
+def referred(function: Any) -> Iterator[tuple[str, Any]]:
+    """The global names that a function may refer to, also in a module, and their values."""
+    names = set(_names(function.__code__))
+    for name in names & function.__globals__.keys():
+        value = function.__globals__[name]
+        yield name, value
+        if isinstance(value, types.ModuleType):
+            inner = names & vars(value).keys()
+            yield from ((f"{name}.{one}", vars(value)[one]) for one in inner)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)

@@ -9,14 +9,10 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
 from numba.core.errors import NumbaError
 
-from algorist.algorithms.array_answers import chain
-from algorist.algorithms.compiling import reached
-from algorist.algorithms.frames import Buffers, Layout
 from algorist.errors import UnregisteredError
-from algorist.spec import MASKED, Feature, Kind, Stage
+from algorist.machine_code import reached
 
 _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 """How Numba names a line, the second time from the folder at hand."""
@@ -35,40 +31,6 @@ def user_error(
         code = function.__code__
         line = line_of(error, code.co_filename) or code.co_firstlineno
         raise ValueError(f"{name}: {reason(error)} ({code.co_filename}:{line})") from error
-
-
-def check_values(name: str, layout: Layout, buffers: Buffers) -> None:
-    """Complain about values that no feature of its kind has: these go unseen in compiled code."""
-    for feature in layout.features:
-        cells = layout.window(buffers, feature.name)
-        if feature.kind == Kind.SCALAR:
-            wrong, expected = cells[~np.isfinite(cells)], "finite numbers"
-        else:
-            least, most, expected = _range(feature, layout.n)
-            wrong = cells[(cells < least) | (cells > most)]
-            if not wrong.size and _has_to_chain(feature):
-                wrong = cells[[not chain(pointers) for pointers in cells]]
-                expected = "a chain of all nodes, the first of which points to itself"
-        if wrong.size:
-            got = wrong[0].tolist()
-            raise ValueError(
-                f"{name}: {feature.kind} {feature.name!r} got {got}, expected {expected}"
-            )
-
-
-def _has_to_chain(feature: Feature) -> bool:
-    """While an algorithm runs, its order need not be complete."""
-    return feature.kind == Kind.SHOULD_BE_PERMUTATION and feature.stage == Stage.OUTPUT
-
-
-def _range(feature: Feature, n: int) -> tuple[int, int, str]:
-    """The least and the largest integer that a cell may hold, and both in words."""
-    if feature.kind == Kind.MASK:
-        return MASKED, 1, f"0, 1 or {MASKED}"
-    if feature.kind == Kind.CATEGORICAL:
-        last = feature.classes - 1
-        return MASKED, last, f"classes 0 to {last}, or {MASKED}"
-    return 0, n - 1, f"nodes 0 to {n - 1}"
 
 
 def reason(error: BaseException) -> str:

@@ -139,8 +139,8 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     import torch
 
     import algorist
-    from algorist.model import objective
     from algorist.model.learner import Learner
+    from algorist.model.losses import feature_losses
     from algorist.model.window import whole
     from algorist.training.bucketing import snug
     from algorist.training.config import OptimiserConfig
@@ -166,7 +166,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
                 .astype(np.float32)
             )
             window = snug(whole([batch]).with_noise(noise))
-            parts = objective.losses(net.specs[name], net.rollout(name, window), window)
+            parts = feature_losses(net.specs[name], net.rollout(name, window), window)
             sum(parts.values()).sum().backward()
             optimiser.step()
 

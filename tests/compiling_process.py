@@ -65,7 +65,7 @@ def main():
         patch("torch.cuda.get_device_capability", lambda *_: (9, 0)),
     ):
         import algorist.kernels.fused.tiling  # noqa: F401
-    with patch("algorist.model.fused.launched_on", lambda device: True):
+    with patch("algorist.model.fused.support.launched_on", lambda device: True):
         for words in sys.argv[1:]:
             learn(*words.split(":"))
     update()

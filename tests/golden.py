@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from algorist.batch import Batch
-from algorist.model import objective, official
+from algorist.model import official
+from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig, Net
 from algorist.model.window import whole
 from algorist.spec import Feature, Kind, Spec
@@ -67,7 +68,7 @@ def replay(path: str | Path, device: str = "cpu") -> dict[str, np.ndarray]:
     forced = np.full((batch.steps - 1, 1, len(batch)), meta["teacher_forcing"] == 1.0)
     window = whole([batch]).with_forced(forced).to(device)
     rollout = net.rollout(meta["algorithm"], window)
-    parts = objective.losses(batch.spec, rollout, window)
+    parts = feature_losses(batch.spec, rollout, window)
     total = sum(parts.values())
     total.sum().backward()
 

@@ -12,10 +12,10 @@ from small import needs_gpu
 
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluator, evaluate
-from algorist.model import objective
 from algorist.model.computing import Computing
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
+from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
 from algorist.training.bucketing import bucket_window, rounded_up
 from algorist.training.engine import CapturedEngine, Engine
@@ -67,7 +67,7 @@ def test_a_packed_window_holds_the_same_in_one_run_of_bytes(config):
 def losses_and_gradients(net, algorithm, window):
     net.zero_grad()
     rollout = net.rollout(algorithm, window)
-    parts = objective.losses(net.specs[algorithm], rollout, window)
+    parts = feature_losses(net.specs[algorithm], rollout, window)
     sum(parts.values()).sum().backward()
     gradients = {n: p.grad for n, p in net.named_parameters() if p.grad is not None}
     return {name: part.detach() for name, part in parts.items()}, gradients

@@ -13,7 +13,7 @@ from algorist.kernels.fused.buffers import Logits
 from algorist.kernels.fused.feature_codes import Code
 from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
 from algorist.kernels.fused.targets import Targets
-from algorist.model import objective
+from algorist.model.losses import feature_losses
 from algorist.model.scan import Rollout
 from algorist.model.values import Values
 from algorist.model.window import Window
@@ -69,7 +69,7 @@ class Problem:
         views = {name: view(leaves, hint) for name, (_, hint) in self.hints.items()}
         empty = torch.empty(0)
         window = Window({}, self.targets, {}, self.follows, (empty, empty), empty)
-        parts = objective.losses(self.spec, Rollout(views, {}, None), window)
+        parts = feature_losses(self.spec, Rollout(views, {}, None), window)
         return slopes_of(torch.stack(list(parts.values())), leaves, 1.0)
 
     def fused(self, scale: Tensor | float = 1.0) -> tuple[Tensor, Logits]:

@@ -14,8 +14,8 @@ from small import DEVICE, ON_GPU
 pytest.importorskip("triton")
 import algorist
 from algorist.data.chunks import Chunker
-from algorist.model import objective
 from algorist.model.kinds import TABLE
+from algorist.model.losses import feature_losses
 from algorist.model.processors import PROCESSORS
 from algorist.model.window import continuing, pack_trajectories, pieces, whole
 from algorist.spec import Kind, Spec, Stage, edge, graph, node
@@ -115,7 +115,7 @@ def outcome(net, windows, kernels, *, learn=True, keep_hints=True):
             rollout = net.rollout(algorithm, window, carry, keep_hints=keep_hints)
             carry = rollout.carry.detach()
             if keep_hints:
-                parts = objective.losses(spec, rollout, window)
+                parts = feature_losses(spec, rollout, window)
                 result.losses |= {(number, name): part.detach() for name, part in parts.items()}
             if learn:
                 sum(parts.values()).sum().backward()

@@ -21,6 +21,7 @@ ORDER = [
     "spec",
     "batch",
     "weights",
+    "plugin_errors",
     "algorithms",
     "plugins",
     "data",
@@ -31,6 +32,7 @@ ORDER = [
     "experiments",
     "report",
     "viewer",
+    "registering",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",
     "cli",

@@ -10,9 +10,10 @@ import torch
 from small import DEVICE
 from torch import Tensor
 
+from algorist.kernels import compiled, plain
 from algorist.kernels.affine import Affine
-from algorist.kernels.ops import Compiled, Plain, choose
-from algorist.model.fused import obstacle_to_fusing
+from algorist.kernels.ops import choose, using
+from algorist.model.fused.support import obstacle_to_fusing
 from algorist.model.window import whole
 
 HIDDEN, FEATURES, STEPS = 16, 8, 2
@@ -59,7 +60,7 @@ def part(*shape: int) -> Tensor:
 
 def said(kernels, case: Case, steps: int = STEPS) -> Tensor:
     """All that the operation says in the first steps."""
-    operation = case.prepare(kernels(), *case.weights)
+    operation = case.prepare(kernels, *case.weights)
     results = [operation(*step) for step in case.steps]
     return torch.cat([x.flatten() for result in results[:steps] for x in result])
 
@@ -84,10 +85,10 @@ def assert_equal(got: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
 
 def assert_twins(case: Case) -> None:
     """Equal where gradients are wanted, and where they are not."""
-    expected = outcome(Plain, case)
-    assert_equal(outcome(Compiled, case), expected)
+    expected = outcome(plain, case)
+    assert_equal(outcome(compiled, case), expected)
     with torch.no_grad():
-        assert_equal([said(Compiled, case)], expected[:1])
+        assert_equal([said(compiled, case)], expected[:1])
 
 
 def affine(S: int, width: int, out: int) -> Affine:
@@ -98,8 +99,8 @@ def message_case(shape: Shape, adjacency: Tensor | None) -> Case:
     S, B, n, F = shape
 
     def prepare(kernels, edge, first, bias, second):
-        operation = kernels.message(edge, Affine(first, bias), second)
-        return lambda receiver, sender, raw: operation(receiver, sender, raw, adjacency)
+        weights = (adjacency, edge, Affine(first, bias), second)
+        return lambda receiver, sender, raw: kernels.message_max(receiver, sender, raw, *weights)
 
     weights = (draw(S, F, HIDDEN), *affine(S, HIDDEN, HIDDEN), draw(S, HIDDEN, HIDDEN))
     nodes = (S, B, n, HIDDEN)
@@ -110,7 +111,11 @@ def message_case(shape: Shape, adjacency: Tensor | None) -> Case:
 def triplet_case(shape: Shape) -> Case:
     S, B, n, F = shape
     steps = [(part(S, B, n, 3 * FEATURES), draw(S, B, n, n, F)) for _ in range(STEPS)]
-    return Case([draw(S, F, 3 * FEATURES)], steps, lambda kernels, edge: kernels.triplet_max(edge))
+    return Case(
+        [draw(S, F, 3 * FEATURES)],
+        steps,
+        lambda kernels, edge: partial(kernels.triplet_maxima, edge=edge),
+    )
 
 
 def pointer_case(shape: Shape, triplets: bool) -> Case:
@@ -118,8 +123,9 @@ def pointer_case(shape: Shape, triplets: bool) -> Case:
     wide = HIDDEN if triplets else 0
     weights = [draw(S, F, HIDDEN), draw(S, wide, HIDDEN) / 4, *affine(S, HIDDEN, 1)]
 
-    def prepare(kernels, *weights):
-        operation = kernels.pointer(*weights)
+    def prepare(kernels, edge, triplet, score, bias):
+        weights = {"edge": edge, "triplet": triplet, "score": Affine(score, bias)}
+        operation = partial(kernels.pointer_scores, **weights)
         return operation if triplets else partial(operation, triplets=None)
 
     nodes, pairs = (S, B, n, HIDDEN), (S, B, n, n)
@@ -185,14 +191,14 @@ of_every_operation = pytest.mark.parametrize("case", EVERY_CASE.values(), ids=EV
 @of_every_operation
 def test_a_step_that_nobody_reads_teaches_nothing(case):
     case = case(Shape(1, 2, 3, 2))
-    assert_equal(outcome(Compiled, case, steps=1), outcome(Plain, case, steps=1))
+    assert_equal(outcome(compiled, case, steps=1), outcome(plain, case, steps=1))
 
 
 @of_every_operation
 def test_inputs_learn_where_weights_are_frozen(case):
     weights, steps, prepare = case(Shape(1, 2, 3, 2))
     frozen = Case((), steps, lambda kernels: prepare(kernels, *weights))
-    assert_equal(outcome(Compiled, frozen), outcome(Plain, frozen))
+    assert_equal(outcome(compiled, frozen), outcome(plain, frozen))
 
 
 def test_operations_of_a_scan_share_the_raw_numbers():
@@ -223,15 +229,17 @@ CPU = torch.device("cpu")
 
 
 def test_kernels_of_other_names_are_errors():
-    with pytest.raises(ValueError, match="unknown kernels 'quick'"):
-        choose("quick", CPU)
+    with pytest.raises(ValueError, match="unknown kernels 'quick'"), using("quick"):
+        pass
 
 
 def test_the_fastest_kernels_of_a_cpu_depend_on_whether_it_learns():
-    assert type(choose("auto", CPU)) is Compiled
+    assert choose(CPU) is compiled
     with torch.no_grad():
-        assert type(choose("auto", CPU)) is Plain
-    assert type(choose("plain", CPU)) is Plain
+        assert choose(CPU) is plain
+    with using("plain"):
+        assert choose(CPU) is plain
+    assert choose(CPU) is compiled
 
 
 def rolled_by_fused_kernels(precision="tf32", device=DEVICE, **model):

@@ -8,8 +8,8 @@ import small
 import torch
 
 import algorist
-from algorist.model import objective
 from algorist.model.kinds import row
+from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
 from algorist.model.window import Window, whole
@@ -27,7 +27,7 @@ HINT_USES = [
 
 def losses_and_gradients(net, algorithm, window):
     """The parts of the loss after a backward pass."""
-    parts = objective.losses(net.specs[algorithm], net.rollout(algorithm, window), window)
+    parts = feature_losses(net.specs[algorithm], net.rollout(algorithm, window), window)
     sum(parts.values()).sum().backward()
     return parts
 
@@ -62,7 +62,9 @@ def test_gradients_reach_every_parameter(processor, algorithm):
     gradients = {name: parameter.grad for name, parameter in net.named_parameters()}
     assert_all_finite(gradients)
     # There are no features of the graph, and what is added to all scores changes no choice.
-    idle = ("processor.graph.weight", "processor.triplet_graph.weight", ".score.bias")
+    choices = [f.name for f in net.specs[algorithm] if f.kind == Kind.MASK_ONE]
+    idle = ("processor.graph.weight", "processor.triplet_graph.weight", ".score.bias",
+            *(f".{name}.value.bias" for name in choices))  # fmt: skip
     for name, gradient in gradients.items():
         assert gradient.any() or name.endswith(idle), name
 

@@ -12,7 +12,7 @@ from small import DEVICE
 
 import algorist
 from algorist.cli import main
-from algorist.model import objective
+from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
 from algorist.training.parallel import Peers, Share
 from algorist.training.task_stream import TaskStream
@@ -44,7 +44,7 @@ def learnt(net, algorithm, window, prepared=in_double):
     """The losses of a window and the gradients of a net, by name."""
     net.zero_grad()
     window = prepared(window)
-    losses = objective.losses(net.specs[algorithm], net.rollout(algorithm, window), window)
+    losses = feature_losses(net.specs[algorithm], net.rollout(algorithm, window), window)
     sum(losses.values()).sum().backward()
     gradients = {name: p.grad for name, p in net.named_parameters() if p.grad is not None}
     return {f"loss of {name}": loss.detach() for name, loss in losses.items()} | gradients
@@ -106,7 +106,7 @@ def test_lanes_without_an_end_have_one_that_weighs_nothing():
     share = window.lanes(1, 3)
     assert share.end_weights.shape == (1, 1)
     assert share.end_weights.sum() == 0
-    losses = objective.losses(
+    losses = feature_losses(
         small.CONVENTION.spec("dfs"), small.net("dfs").rollout("dfs", share), share
     )
     assert losses["pi"] == 0

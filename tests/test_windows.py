@@ -9,7 +9,7 @@ import small
 import torch
 
 from algorist.data.chunks import Chunker
-from algorist.model import objective
+from algorist.model.losses import feature_losses
 from algorist.model.window import continuing, pack_trajectories, pieces, whole
 from algorist.spec import Stage
 
@@ -31,7 +31,7 @@ def rollouts(net, algorithm, windows):
 
 
 def losses(net, algorithm, rollout, window):
-    return objective.losses(net.specs[algorithm], rollout, window)
+    return feature_losses(net.specs[algorithm], rollout, window)
 
 
 def gradients(net, loss):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numba import config, njit
 from numba.core.registry import CPUDispatcher
 
-from algorist.machine_code import kept
+from algorist.machine_code import kept, reached, referred
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -93,17 +93,8 @@ def _digest(template: Callable, function: Callable) -> str:
     for one in reached(template, function):
         if one.__code__.co_filename != function.__code__.co_filename:
             parts.add(_file_digest(one.__code__.co_filename))
-        parts.update(filter(None, (_constant(name, value) for name, value in _referred(one))))
+        parts.update(filter(None, (_constant(name, value) for name, value in referred(one))))
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:12]
-
-
-def reached(*functions: Any) -> list[Any]:
-    """The functions, the compiled helpers that they call, and the helpers of these."""
-    found = list(functions)
-    for one in found:  # grows on the way
-        helpers = (v.py_func for _, v in _referred(one) if hasattr(v, "py_func"))
-        found += [helper for helper in dict.fromkeys(helpers) if helper not in found]
-    return found
 
 
 def _constant(name: str, value: Any) -> str | None:
@@ -111,24 +102,6 @@ def _constant(name: str, value: Any) -> str | None:
     if isinstance(value, np.ndarray):
         return f"{name}={value.dtype}{value.shape}{value.tobytes().hex()}"
     return f"{name}={value!r}" if isinstance(value, int | float | str | tuple) else None
-
-
-def _referred(function: Any) -> Iterator[tuple[str, Any]]:
-    """The global names that a function may refer to, also in a module, and their values."""
-    names = set(_names(function.__code__))
-    for name in names & function.__globals__.keys():
-        value = function.__globals__[name]
-        yield name, value
-        if isinstance(value, types.ModuleType):
-            inner = names & vars(value).keys()
-            yield from ((f"{name}.{one}", vars(value)[one]) for one in inner)
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
 
 
 @cache

@@ -36,9 +36,10 @@ from algorist.algorithms.random import generator
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
+from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
-from algorist.plugin_errors import check_values, user_error
+from algorist.plugin_errors import user_error
 from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
 
 

@@ -8,7 +8,6 @@ be added to edges are added to nodes by the caller, where they are fewer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -48,11 +47,6 @@ class _Largest(torch.autograd.Function):
 def largest(values: Tensor) -> Tensor:
     """The largest over the third axis."""
     return _Largest.apply(values)
-
-
-def project(parts: Sequence[Tensor], weight: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
-    """Several maps of the same values, which come in parts."""
-    return product(torch.cat(tuple(parts), -1), weight).split(tuple(sizes), -1)
 
 
 def message_max(

@@ -9,7 +9,7 @@ import torch
 from algorist.data.preparing import cores
 from algorist.errors import unknown
 from algorist.kernels.ops import KERNELS
-from algorist.model.fused import PRECISIONS
+from algorist.model.fused.support import PRECISIONS
 from algorist.model.net import Net
 
 _MOST_WORKERS = 14

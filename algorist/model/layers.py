@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -59,12 +60,27 @@ class Linear(nn.Module):
 
     @property
     def affine(self) -> Affine:
-        """The map itself."""
+        """The map itself, for kernels: refused where `forward` would do something else."""
+        if not is_plain(self):
+            raise ValueError(
+                f"{type(self).__name__}: got a Linear whose forward is changed where kernels read "
+                "its weights, expected a plain one; override the forward of the module around it"
+            )
         return Affine(self.weight, self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Apply to values of shape (S, ..., inputs)."""
-        return self.affine(x)
+    def forward(self, x: Any) -> Tensor:
+        """Apply to values of shape (S, ..., inputs), dense or kept as factors."""
+        return Affine(self.weight, self.bias)(x) if isinstance(x, Tensor) else x.apply(self)
+
+
+def is_plain(module: nn.Module, kind: type[nn.Module] = Linear) -> bool:
+    """Whether a module does what its class says: no subclass, no `forward` or hook of its own."""
+    return (
+        type(module) is kind
+        and "forward" not in vars(module)
+        and not module._forward_hooks
+        and not module._forward_pre_hooks
+    )
 
 
 class LayerNorm(nn.Module):

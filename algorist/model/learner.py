@@ -15,10 +15,9 @@ from safetensors.torch import save
 
 from algorist.algorithms import get
 from algorist.atomic import replacing
-from algorist.batch import Batch
-from algorist.data.transforms import Transform, standard, transformed, transformed_spec
 from algorist.errors import UnregisteredError
 from algorist.model.net import ModelConfig, Net
+from algorist.model.task_encoding import TaskEncoding
 from algorist.spec import Feature, Kind, Location, Spec, Stage
 
 if TYPE_CHECKING:
@@ -27,34 +26,6 @@ if TYPE_CHECKING:
 _FORMAT = "algorist-1"
 _LONGEST = 120
 """Letters of what PyTorch says."""
-
-
-@dataclass(frozen=True)
-class TaskEncoding:
-    """How the features of an algorithm are put to a net."""
-
-    static_hint_as_input: bool = True
-    """Give the hint that never changes as an input (paper, section 3.2.1)."""
-    permutations: bool = True
-    """Ask for sorted orders as permutation matrices (paper, section 3.2.2)."""
-
-    def spec(self, algorithm: str) -> Spec:
-        """An algorithm's spec as the net sees it."""
-        return transformed_spec(self.transforms(algorithm), get(algorithm).spec)
-
-    def batch(self, algorithm: str, batch: Batch) -> Batch:
-        """A batch as the net sees it."""
-        if batch.spec != get(algorithm).spec:
-            raise ValueError(f"batch: got one with other features than {algorithm} has")
-        return transformed(self.transforms(algorithm), batch).single_precision()
-
-    def transforms(self, algorithm: str) -> tuple[Transform, ...]:
-        """What turns an algorithm's own features into those that the net sees."""
-        return standard(
-            get(algorithm),
-            static_hint=self.static_hint_as_input,
-            permutations=self.permutations,
-        )
 
 
 @dataclass(frozen=True)
@@ -87,7 +58,7 @@ class Learner:
     ) -> Learner:
         """A learner whose weights are still to be drawn or loaded."""
         specs = {name: convention.spec(name) for name in algorithms}
-        return cls(Net(specs, model, replicas), convention, {})
+        return cls(Net(specs, model, replicas, encoding=convention), convention, {})
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -102,7 +73,12 @@ class Learner:
         """The learner that one of the seeds made."""
         if not 0 <= index < self.net.replicas:
             raise ValueError(f"index: got {index}, expected 0 to {self.net.replicas - 1}")
-        net = Net(self.net.specs, self.net.config)
+        net = Net(
+            self.net.specs,
+            self.net.config,
+            encoding=self.convention,
+            own_decoders=self.net.own_decoders,
+        )
         net.kernels, net.precision = self.net.kernels, self.net.precision
         state = {name: value[index : index + 1] for name, value in self.net.state_dict().items()}
         net.load_state_dict(state)
@@ -176,6 +152,8 @@ class Learner:
             "replicas": self.net.replicas,
             "about": dict(self.metadata),
         }
+        if self.net.own_decoders:
+            description["decoders"] = list(self.net.own_decoders)
         kind = torch.float16 if half else torch.float32
         tensors = {
             name: t.detach().to("cpu", kind).contiguous()
@@ -242,5 +220,8 @@ def _described(description: Mapping[str, Any]) -> Learner:
         name: Spec(tuple(_feature(**feature) for feature in features))
         for name, features in description["specs"].items()
     }
-    net = Net(specs, ModelConfig(**description["model"]), description["replicas"])
-    return Learner(net, TaskEncoding(**description["convention"]), description["about"])
+    encoding = TaskEncoding(**description["convention"])
+    config, replicas = ModelConfig(**description["model"]), description["replicas"]
+    own = description.get("decoders", ())
+    net = Net(specs, config, replicas, encoding=encoding, own_decoders=own)
+    return Learner(net, encoding, description["about"])

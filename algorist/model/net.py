@@ -8,64 +8,53 @@ a long evaluation differ only in their windows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from algorist.errors import unknown
+from algorist.batch import Batch
+from algorist.errors import UnregisteredError, unknown
 from algorist.kernels.fused.streams import on
-from algorist.model import processors
-from algorist.model.decoding import decoder
-from algorist.model.encoding import encoder
-from algorist.model.fused import FusedScan, Tables, obstacle_to_fusing
-from algorist.model.layers import Named
-from algorist.model.scan import Carry, Composed, Rollout, Scan
+from algorist.kernels.ops import using
+from algorist.model.decoders import DecoderSizes, make_decoder
+from algorist.model.encoders import make_encoders
+from algorist.model.folding import folded, is_independent, unfolded
+from algorist.model.fused.support import changed_part, obstacle_to_fusing
+from algorist.model.layers import LayerNorm, Linear, Named
+from algorist.model.model_config import ModelConfig
+from algorist.model.nests import from_leaves
+from algorist.model.own_decoders import OWN_DECODERS, DecoderPerSeed, own_decoder
+from algorist.model.per_seed import PerSeed
+from algorist.model.processors import Sizes, make_processor
+from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
+from algorist.model.scan import Carry, Rollout, Scan
+from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
 from algorist.spec import Feature, Spec
 
-_CHOICES = {
-    "hints": ("encoded_decoded", "decoded_only", "none"),
-    "feedback": ("soft", "hard", "hard_on_eval"),
-    "scalar_hint_init": ("xavier", "default"),
-}
+if TYPE_CHECKING:
+    from algorist.model.predicted import Prediction
 
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """What a net is made of."""
-
-    processor: str = "triplet_gmpnn"
-    """The processor's name."""
-    hidden: int = 128
-    """The number of channels of nodes, edges and graph."""
-    triplet_features: int = 8
-    """The number of features of each triplet of nodes."""
-    heads: int = 1
-    """The number of attention heads (gat and gatv2)."""
-    layer_norm: bool = True
-    """Normalise the new node states."""
-    hints: str = "encoded_decoded"
-    """How hints are used: encoded_decoded, decoded_only or none."""
-    feedback: str = "soft"
-    """How predicted hints are fed back: soft, hard or hard_on_eval."""
-    scalar_hint_init: str = "xavier"
-    """How the encoders of scalar hints start: xavier (small) or default."""
-
-    def __post_init__(self) -> None:
-        processors.get(self.processor)
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(unknown(name, getattr(self, name), choices))
-        for name in ("hidden", "triplet_features", "heads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: got {getattr(self, name)}, expected 1 or more")
+__all__ = ["ModelConfig", "Net"]
 
 
 class Net(nn.Module):
-    """Encoders and decoders for each algorithm around one processor, for each seed."""
+    """Encoders and decoders for each algorithm around one processor, for each seed.
+
+    Made of names of algorithms it has fresh weights. Applied to a batch it predicts hints and
+    outputs, for a loop of your own:
+
+        >>> import algorist
+        >>> net = Net(["bfs"], hidden=16, seed=0)
+        >>> batch = algorist.get("bfs").sample(n=4, count=2, seed=0)
+        >>> net(batch).outputs["pi"].shape
+        torch.Size([2, 4, 4])
+    """
 
     kernels: str = "auto"
     """Which kernels compute it: plain, fused, or auto.
@@ -75,27 +64,67 @@ class Net(nn.Module):
     precision: str = "fp32"
     """How fused kernels round the operands of matrix products: tf32, fp32 (not at all) or bf16."""
 
-    def __init__(self, specs: Mapping[str, Spec], config: ModelConfig, replicas: int = 1):
-        """A net whose weights are still to be drawn or loaded."""
+    def __init__(
+        self,
+        algorithms: Sequence[str] | Mapping[str, Spec],
+        config: ModelConfig | None = None,
+        replicas: int = 1,
+        *,
+        encoding: TaskEncoding | None = None,
+        own_decoders: Iterable[str] | None = None,
+        seed: int | None = None,
+        **settings: Any,
+    ):
+        """A net for some algorithms; settings are those of `ModelConfig`.
+
+        Where specs are given instead of names and there is no seed, the weights are still to be
+        drawn or loaded. `own_decoders` names the registered decoders it has: all, if not given.
+        """
         super().__init__()
-        self.specs, self.config, self.replicas = dict(specs), config, replicas
-        h = config.hidden
-        self.processor = processors.get(config.processor)(
-            processors.Sizes(replicas, h, config.triplet_features, config.heads, config.layer_norm)
-        )
-        triplets = self.processor.triplet_features > 0
-        xavier = config.scalar_hint_init == "xavier"
+        self.encoding = encoding or TaskEncoding()
+        self.config = replace(config or ModelConfig(), **settings)
+        self.specs, self.replicas = _specs(algorithms, self.encoding), replicas
+        c = self.config
+        sizes = Sizes(replicas, c.hidden, c.triplet_features, c.heads, c.layer_norm)
+        self.processor = make_processor(c.processor, sizes)
+        self.own_decoders = _known_decoders(own_decoders)
         self.encoders, self.decoders = Named(), Named()
-        for name, spec in specs.items():
-            self.encoders[name] = Named(
-                {f.name: encoder(f, replicas, h, xavier=xavier) for f in self.encoded(spec)}
-            )
+        edge_states = self.bound_processor().has_edge_states(c.hidden)
+        for name, spec in self.specs.items():
+            self.encoders[name] = Named(self._made_encoders(spec))
             self.decoders[name] = Named(
-                {f.name: decoder(f, replicas, h, triplets=triplets) for f in self.decoded(spec)}
+                {f.name: self._made_decoder(f, edge_states) for f in self.decoded(spec)}
             )
-        # What fused kernels look up, kept by algorithm, device and layout of windows.
-        self.tables: dict[tuple[Any, ...], Tables] = {}
-        self._composed: dict[tuple[str, torch.device], Composed] = {}
+        self.fused_cache: dict[tuple[Any, ...], Any] = {}
+        """What fused kernels look up, by algorithm, device and layout of windows."""
+        if seed is not None or not isinstance(algorithms, Mapping):
+            self.draw([(seed or 0) + replica for replica in range(replicas)])
+
+    def _made_encoders(self, spec: Spec) -> dict[str, Linear]:
+        return make_encoders(
+            self.encoded(spec),
+            self.replicas,
+            self.config.hidden,
+            xavier=self.config.scalar_hint_init == "xavier",
+            reversal=self.config.pointer_reversal,
+        )
+
+    def _made_decoder(self, feature: Feature, edge_states: bool) -> nn.Module:
+        h = self.config.hidden
+        sizes = DecoderSizes(3 * h, 2 * h if edge_states else h, h, feature.classes)
+        among = {name: OWN_DECODERS[name] for name in self.own_decoders}
+        own = own_decoder(feature, among)
+        if own is not None:
+            return DecoderPerSeed(among[own], feature, sizes, self.replicas)
+        return make_decoder(feature, sizes, self.replicas)
+
+    def __repr__(self) -> str:
+        names = ", ".join(list(self.specs)[:3]) + (", ..." if len(self.specs) > 3 else "")
+        seeds = f", {self.replicas} seeds" if self.replicas > 1 else ""
+        return (
+            f"Net({names}: {self.config.processor}, hidden {self.config.hidden}, "
+            f"{self.size:,} weights{seeds}, on {self.device})"
+        )
 
     @property
     def device(self) -> torch.device:
@@ -106,6 +135,11 @@ class Net(nn.Module):
     def size(self) -> int:
         """The number of weights of each replica."""
         return sum(parameter.numel() for parameter in self.parameters()) // self.replicas
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """The algorithms that it serves."""
+        return tuple(self.specs)
 
     def spec(self, algorithm: str) -> Spec:
         """The features of one of the algorithms that the net serves."""
@@ -121,20 +155,30 @@ class Net(nn.Module):
         """The features that the net predicts, outputs first."""
         return (*spec.outputs, *(() if self.config.hints == "none" else spec.hints))
 
-    def composed(self, algorithm: str) -> Composed:
-        """How its maps are composed for an algorithm, where it is now."""
-        place = (algorithm, self.device)
-        if place not in self._composed:
-            self._composed[place] = Composed(self, algorithm)
-        return self._composed[place]
+    def bound_processor(self) -> Bound:
+        """The processor as a scan calls it."""
+        if isinstance(self.processor, PerSeed):
+            return BoundPerSeed(self.processor)
+        return BoundReplicated(self.processor)
 
     def draw(self, seeds: Sequence[int]) -> None:
         """Draw all weights, those of each replica by its seed."""
         for replica, seed in enumerate(seeds):
             generator = torch.Generator().manual_seed(seed)
             for module in self.modules():
-                if hasattr(module, "reset"):
+                if isinstance(module, Linear | LayerNorm | PerSeed):
                     module.reset(replica, generator)
+
+    def saved_carry(self, tensors: Mapping[str, torch.Tensor]) -> Carry:
+        """The carry whose `tensors` these were."""
+        hints = {
+            name.removeprefix("hint/"): value
+            for name, value in tensors.items()
+            if name.startswith("hint/")
+        }
+        first = self.bound_processor().initial_state(1, 1, 1)
+        state = from_leaves(first, (tensors[f"state/{i}"] for i in count()))
+        return Carry(tensors["hidden"], hints, state)
 
     @property
     def hard_feedback(self) -> bool:
@@ -143,6 +187,16 @@ class Net(nn.Module):
             self.config.feedback == "hard_on_eval" and not self.training
         )
 
+    def forward(self, batch: Batch, algorithm: str | None = None) -> Prediction:
+        """What a net of one seed predicts for a batch of the benchmark: tensors by name.
+
+        Hints are fed back as they are predicted. The algorithm is the batch's own, or the only one
+        of the net.
+        """
+        from algorist.model.predicted import predicted
+
+        return predicted(self, batch, algorithm)
+
     def rollout(
         self, algorithm: str, window: Window, carry: Carry | None = None, *, keep_hints: bool = True
     ) -> Rollout:
@@ -150,21 +204,53 @@ class Net(nn.Module):
 
         Without `keep_hints` the hints are fed back but not returned.
         """
-        with on(self.device):
-            scan = self._scan_type(algorithm, window.nodes)(self, algorithm, window)
-            return scan.run(carry, keep_hints=keep_hints)
+        with on(self.device), using(self.kernels):
+            scan = partial(self._scan_type(algorithm, window.nodes), self, algorithm)
+            if is_independent(self, algorithm, window):
+                whole = folded(window)
+                return unfolded(scan(whole).run(None, keep_hints=keep_hints), whole, window)
+            return scan(window).run(carry, keep_hints=keep_hints)
 
     def check(self, algorithm: str, n: int) -> None:
         """Complain about kernels that do not take windows of `n` nodes, before there is one."""
         self._scan_type(algorithm, n)
 
-    def _scan_type(self, algorithm: str, n: int) -> type[Scan] | type[FusedScan]:
-        """How a window is computed: step by step in PyTorch, or by fused kernels."""
+    def _scan_type(self, algorithm: str, n: int) -> Callable[[Net, str, Window], Any]:
+        """How a window is computed: step by step in PyTorch, or by fused kernels.
+
+        What users have changed is computed in PyTorch even where fused kernels are asked for.
+        """
         if self.kernels == "fused" or (self.kernels == "auto" and self.device.type == "cuda"):
-            obstacle = obstacle_to_fusing(self, algorithm, n)
+            changed = changed_part(self, algorithm)
+            obstacle = changed or obstacle_to_fusing(self, algorithm, n)
             if obstacle is None:
+                from algorist.model.fused.scan import FusedScan
+
                 return FusedScan
-            if self.kernels == "fused":
+            if self.kernels == "fused" and changed is None:
                 raise ValueError(f"kernels: fused ones {obstacle}; or choose plain")
-            warnings.warn(f"plain kernels are used: fused ones {obstacle}", stacklevel=3)
+            warnings.warn(
+                f"plain kernels are used: fused ones {obstacle} (about 5 times slower on a GPU)",
+                stacklevel=3,
+            )
         return Scan
+
+
+def _specs(
+    algorithms: Sequence[str] | Mapping[str, Spec], encoding: TaskEncoding
+) -> dict[str, Spec]:
+    if isinstance(algorithms, Mapping):
+        return dict(algorithms)
+    if isinstance(algorithms, str) or not algorithms:
+        raise ValueError(
+            f"algorithms: got {algorithms!r}, expected a list of names, such as ['bfs']"
+        )
+    return {name: encoding.spec(name) for name in algorithms}
+
+
+def _known_decoders(names: Iterable[str] | None) -> tuple[str, ...]:
+    names = tuple(OWN_DECODERS if names is None else names)
+    for name in names:
+        if name not in OWN_DECODERS:
+            raise UnregisteredError("decoder", name, OWN_DECODERS)
+    return names

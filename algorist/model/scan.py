@@ -1,35 +1,45 @@
-"""The scan over a window, step by step: read a moment, process it, predict the next one."""
+"""The scan over a window, step by step: encode, process, decode (paper, section 3.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
-from algorist.kernels.composing import Copying, StridedView, copy_each
-from algorist.kernels.maps import DecodeMaps, Maps, changed, tensors
-from algorist.kernels.ops import choose
-from algorist.model.composing import Composer
-from algorist.model.decoding import Decoders, JoinedDecoders, Layout, Moment
-from algorist.model.encoding import adjacency, dense, raw_numbers
+from algorist.model.decoders import Decoders, States
+from algorist.model.encoders import Encoders, adjacency, dense_values, raw_numbers
+from algorist.model.factored import Factored
 from algorist.model.kinds import row
-from algorist.model.layers import Linear
-from algorist.model.processors import prepared
+from algorist.model.nests import Nest, leaves, map_nest
+from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.window import Window, expanded
-from algorist.spec import Location, Stage
+from algorist.spec import Stage
 
 if TYPE_CHECKING:
     from algorist.model.net import Net
 
 
-class Carry(NamedTuple):
+@dataclass(frozen=True)
+class Carry:
     """What one window hands to the next."""
 
     hidden: Tensor  # (S, B, n, h)
     hints: Mapping[str, Tensor]  # the predictions of the last step
+    state: Nest = None  # further state of the processor, (S, B, ...)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
+        """The same with a function applied to each tensor."""
+        hints = {name: function(value) for name, value in self.hints.items()}
+        return Carry(function(self.hidden), hints, map_nest(function, self.state))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors by name, as checkpoints have them."""
+        hints = {f"hint/{name}": value for name, value in self.hints.items()}
+        state = {f"state/{i}": value for i, value in enumerate(leaves(self.state))}
+        return {"hidden": self.hidden, **hints, **state}
 
     def detach(self) -> Carry:
         """The same values, cut off from the gradient.
@@ -37,11 +47,11 @@ class Carry(NamedTuple):
         They are laid out as they will be when they come back from a file: the last bit of some
         operations depends on that.
         """
-        hints = {name: value.detach().contiguous() for name, value in self.hints.items()}
-        return Carry(self.hidden.detach().contiguous(), hints)
+        return self.map(lambda value: value.detach().contiguous())
 
 
-class Rollout(NamedTuple):
+@dataclass(frozen=True)
+class Rollout:
     """What a net predicted over a window: raw values, logits where they stand for choices."""
 
     hints: Mapping[str, Tensor]  # (K, S, B, ...)
@@ -49,121 +59,85 @@ class Rollout(NamedTuple):
     carry: Carry
     losses: Callable[[Window], Mapping[str, Tensor]] | None = None
     """A quicker way to the losses of most features than from the predictions themselves."""
-
-
-class Composed:
-    """How the maps of a net are composed for one algorithm."""
-
-    def __init__(self, net: Net, algorithm: str):
-        self.spec = net.spec(algorithm)
-        encoded, decoded = net.encoded(self.spec), net.decoded(self.spec)
-        self.read_hints = [feature for feature in encoded if feature.stage == Stage.HINT]
-        self.hints = Layout(feature for feature in decoded if feature.stage == Stage.HINT)
-        self.outputs = Layout(self.spec.outputs)
-        encoders: dict[Location, list[Linear]] = {location: [] for location in Location}
-        for feature in encoded:
-            encoders[row(feature).form.encode_location].append(
-                net.encoders[algorithm][feature.name]
-            )
-        reads_edges = any("edge" in row(feature).form.reads for feature in decoded)
-        processor = net.processor
-        hints, outputs = (
-            JoinedDecoders(layout, net.decoders[algorithm]) for layout in (self.hints, self.outputs)
-        )
-        composer = Composer(
-            net.config.hidden,
-            encoders,
-            processor.last,
-            [processor.columns(triplets=reads_edges),
-             hints.of_nodes, hints.of_graph, outputs.of_nodes, outputs.of_graph],
-            [*hints.others, *outputs.others],
-        )  # fmt: skip
-        joint, *joints = composer.joints
-        self._plan, self._parameters = composer.plan, composer.parameters
-        self._maps = (
-            processor.compose(composer, joint),
-            hints.compose(composer, *joints[:2]),
-            outputs.compose(composer, *joints[2:]),
-        )
-        self._places = [StridedView.of(view) for view in tensors(self._maps)]
-
-    def compose(
-        self, widen: Affine | None, copying: Copying
-    ) -> tuple[Maps, DecodeMaps, DecodeMaps]:
-        """The maps of the processor, of hints and of outputs; `widen` is how triplets are read."""
-        results = self._plan.compose(self._parameters, copying)
-        found = dict(zip(self._plan.results, results, strict=True))
-        composed = iter([found[place] for place in self._places])
-        process, hints, outputs = changed(self._maps, lambda _: next(composed))
-        return process, hints._replace(widen=widen), outputs._replace(widen=widen)
+    penalties: Mapping[str, Tensor] = field(default_factory=dict)
+    """(K, S, B) each: what the processor adds to the loss."""
 
 
 class Scan:
     """The steps of one algorithm through a window."""
 
     def __init__(self, net: Net, algorithm: str, window: Window):
-        self.net, self.window, self.maps = net, window, net.composed(algorithm)
-        self.lanes, self.n = window.follows.shape[1:], window.nodes
-        kernels, maps = choose(net.kernels, window.follows.device), self.maps
-        process, of_hints, of_outputs = maps.compose(net.processor.widen, copy_each)
-        self.process = prepared(net.config.processor, net.processor, process, kernels)
-        self.decode_hints = Decoders(of_hints, kernels)
-        self.decode_ends = Decoders(of_outputs, kernels)
-        inputs = dense(maps.spec.inputs, window.inputs, self.n)
-        self.raw_inputs = raw_numbers(maps.spec.inputs, inputs)
-        self.adjacent_inputs = adjacency(maps.spec.inputs, inputs)
-        self.true_hints = dense(maps.read_hints, window.hints, self.n)
-        self.one = window.follows.new_ones(1)
+        self.net, self.window = net, window
+        spec = net.spec(algorithm)
+        decoded, encoded = net.decoded(spec), net.encoded(spec)
+        self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
+        self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
+        shape = (*self.lanes, self.n)
+        self.encode = Encoders(net.encoders[algorithm], encoded, shape, net.config.hidden)
+        self.process = net.bound_processor()
+        decoders = net.decoders[algorithm]
+        self.decode_hints = Decoders([f for f in decoded if f.stage == Stage.HINT], decoders)
+        self.decode_outputs = Decoders(spec.outputs, decoders)
+        inputs = dense_values(spec.inputs, window.inputs, self.n)
+        self.raw_inputs = raw_numbers(spec.inputs, inputs)
+        self.adjacent_inputs = adjacency(spec.inputs, inputs)
+        self.true_hints = dense_values(self.read_hints, window.hints, self.n)
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-        moments, predictions = [], []
+        steps, predictions, penalties = [], [], []
         for k in range(self.window.steps):
-            moment = self.step(k, carry)
-            hints = self.maps.hints.predictions(
-                self.decode_hints(moment), self._ruled_out(moment), None
-            )
-            carry = Carry(moment.after, hints)
-            moments.append(moment)
+            states, output = self.step(k, carry)
+            hints = self.decode_hints(states, allowed=self._allowed(states))
+            carry = Carry(states.after, hints, output.state)
+            steps.append(states)
+            penalties.append(output.losses)
             if keep_hints:
                 predictions.append(hints)
         assert carry is not None, "a window has at least one step"
-        names = tuple(carry.hints) if keep_hints else ()
-        stacked = {name: torch.stack([hints[name] for hints in predictions]) for name in names}
-        return Rollout(stacked, self.decode_outputs(moments), carry)
+        return Rollout(
+            _stacked(predictions),
+            self._outputs(steps),
+            carry,
+            penalties=_stacked(penalties),
+        )
 
-    def _ruled_out(self, moment: Moment) -> Tensor | None:
-        """Which pairs decoders may choose, where the processor restricts them."""
-        return moment.adjacency if self.net.processor.rules_out_non_edges else None
-
-    def step(self, k: int, carry: Carry | None) -> Moment:
+    def step(self, k: int, carry: Carry | None) -> tuple[States, StepOutput]:
         """Read moment k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
-        raw = raw_numbers(self.maps.read_hints, hints)
-        nodes, edges, graph = (
-            [*(self._at(k, x) for x in self.raw_inputs[location]), *raw[location]]
-            for location in Location
-        )
-        shape = (*self.lanes, self.n)
-        everywhere = [x.unsqueeze(2).expand(*shape, -1) for x in graph]
-        numbers = torch.cat((*nodes, *everywhere, self.one.expand(*shape, 1)), -1)
-        of_edges = torch.cat((*edges, self.one.new_empty(*shape, self.n, 0)), -1)
-        connected = self._adjacency(k, hints) if self.net.processor.needs_adjacency else None
-        after, triplets = self.process(numbers, of_edges, connected, hidden)
-        return Moment(numbers, of_edges, hidden, after, triplets, connected)
+        raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
+        nodes, edges, graph = self.encode({**raw, **raw_numbers(self.read_hints, hints)})
+        connected = self._adjacency(k, hints) if self.process.needs_adjacency else None
+        output = StepOutput(hidden, state=self._state(k, carry))
+        penalties = []
+        for _ in range(self.net.config.message_passing_steps):
+            output = self.process(nodes, edges, graph, connected, output.hidden, output.state)
+            penalties.append(output.losses)
+        output = replace(output, losses={n: x.mean(0) for n, x in _stacked(penalties).items()})
+        after = output.hidden
+        return States(nodes, edges, graph, hidden, after, output.edges, connected), output
 
-    def decode_outputs(self, moments: Sequence[Moment]) -> dict[str, Tensor]:
+    def _allowed(self, states: States) -> Tensor | None:
+        """Which pairs decoders may choose, where the processor restricts them."""
+        return states.adjacency if self.process.rules_out_non_edges else None
+
+    def _outputs(self, steps: Sequence[States]) -> dict[str, Tensor]:
         """The outputs at the ends of trajectories: decoded there alone."""
-        steps, lanes = self.window.ends
-        replicas = torch.arange(len(steps), device=steps.device).unsqueeze(1)
-        at_ends = [
-            None if parts[0] is None else torch.stack(parts)[steps, replicas, lanes]
-            for parts in zip(*moments, strict=True)
-        ]
-        moment = Moment(*at_ends)
-        return self.maps.outputs.predictions(
-            self.decode_ends(moment), self._ruled_out(moment), self.window.noise
-        )
+        at_step, lanes = self.window.ends
+        replicas = torch.arange(len(at_step), device=at_step.device).unsqueeze(1)
+
+        def at_ends(values: Sequence[Any]) -> Any:
+            first = values[0]
+            if first is None:
+                return None
+            if isinstance(first, Factored):
+                return Factored(at_ends([x.raw for x in values]), first.encoding)
+            if isinstance(first, EdgeStates):
+                return EdgeStates(lambda: at_ends([x.kept for x in values]), first.read)
+            return torch.stack(list(values))[at_step, replicas, lanes]
+
+        states = States(*(at_ends(parts) for parts in zip(*steps, strict=True)))
+        return self.decode_outputs(states, allowed=self._allowed(states), noise=self.window.noise)
 
     def _at(self, k: int, inputs: Tensor) -> Tensor:
         return inputs if self.window.is_first is None else inputs[k]
@@ -174,7 +148,7 @@ class Scan:
         if carry is None:
             return truth
         hard = self.net.hard_feedback
-        own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.maps.read_hints}
+        own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.read_hints}
         given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
         if not given:
             return own
@@ -185,20 +159,35 @@ class Scan:
         }
 
     def _hidden(self, k: int, carry: Carry | None) -> Tensor:
-        if carry is None:
+        if carry is None or not self.net.config.carry_state:
             h = self.net.config.hidden
             return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
         if self.window.is_first is None:
             return carry.hidden
         return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
+    def _state(self, k: int, carry: Carry | None) -> Nest:
+        """The further state of the processor: its first one where trajectories begin."""
+        if carry is not None and self.window.is_first is None:
+            return carry.state
+        first = self.process.initial_state(*self.lanes, self.n)
+        if carry is None or first is None:
+            return first
+        is_first = self.window.is_first[k]
+        return map_nest(
+            lambda new, old: torch.where(expanded(is_first, old), new, old), first, carry.state
+        )
+
     def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
         connected = torch.eye(self.n, device=self.window.follows.device).expand(
             *self.lanes, self.n, self.n
         )
-        parts = [self._at(k, x) for x in self.adjacent_inputs] + adjacency(
-            self.maps.read_hints, hints
-        )
-        for part in parts:
+        parts = [self._at(k, x) for x in self.adjacent_inputs]
+        for part in parts + adjacency(self.read_hints, hints):
             connected = torch.where(part, 1.0, connected)
         return connected
+
+
+def _stacked(steps: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """What every step has by name, along a new first axis."""
+    return {name: torch.stack([step[name] for step in steps]) for name in (steps or [{}])[0]}

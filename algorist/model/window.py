@@ -47,6 +47,8 @@ class Window:
     of the first window."""
     forced: Tensor | None = None
     """(K, S, B): where teacher forcing gives the net the true hints."""
+    all_forced: bool = False
+    """Whether that is known to be everywhere, in all windows like this one."""
     noise: Tensor | None = None
     """(S, E, n, n): Gumbel noise for permutations."""
     shares: Values | None = None
@@ -63,9 +65,12 @@ class Window:
         """The number of nodes of each problem, n."""
         return self.inputs["pos"].shape[-1]
 
-    def with_forced(self, forced: np.ndarray) -> Window:
-        """This window with teacher forcing where (K, S, B) `forced` says so."""
-        return replace(self, forced=_tensor(forced))
+    def with_forced(self, forced: np.ndarray, *, always: bool = False) -> Window:
+        """This window with teacher forcing where (K, S, B) `forced` says so.
+
+        `always` promises that it says so everywhere, in this window and in all others like it.
+        """
+        return replace(self, forced=_tensor(forced), all_forced=always)
 
     def with_noise(self, noise: np.ndarray) -> Window:
         """This window with the given noise for permutations, (S, E, n, n)."""
@@ -112,7 +117,7 @@ class Window:
                 return function(value)
             if isinstance(value, Values):
                 return value.map(function)
-            return value if value is None else tuple(map(applied, value))
+            return tuple(map(applied, value)) if isinstance(value, tuple) else value
 
         return replace(self, **{f.name: applied(getattr(self, f.name)) for f in fields(self)})
 

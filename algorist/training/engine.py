@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused.streams import on
-from algorist.model import objective
 from algorist.model.graphs import CAPTURES, Graphs
+from algorist.model.losses import feature_losses
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.model.window import Window
@@ -123,7 +123,7 @@ class Engine:
         algorithm, net = place.algorithm, self.net
         net.train()
         rollout = net.rollout(algorithm, window, self.carries.get(place))
-        parts = objective.losses(net.specs[algorithm], rollout, window)
+        parts = feature_losses(net.specs[algorithm], rollout, window)
         losses = torch.stack([parts[name] for name in self._features[algorithm]])
         losses.backward(self._ones[: len(losses)])
         return losses.detach(), rollout.carry.detach()
@@ -131,13 +131,11 @@ class Engine:
     def _keep(self, place: StreamKey, carry: Carry) -> None:
         """Carries stay where they are in memory, once they are there."""
         if place not in self.carries:
-            hints = {name: value.clone() for name, value in carry.hints.items()}
-            self.carries[place] = Carry(carry.hidden.clone(), hints)
+            self.carries[place] = carry.map(torch.clone)
             return
-        kept = self.carries[place]
-        kept.hidden.copy_(carry.hidden)
-        for name, value in kept.hints.items():
-            value.copy_(carry.hints[name])
+        new = carry.tensors()
+        for name, value in self.carries[place].tensors().items():
+            value.copy_(new[name])
 
 
 class CapturedEngine(Engine):
@@ -245,9 +243,7 @@ class CapturedEngine(Engine):
     @torch.no_grad()
     def _empty_carry(self, place: StreamKey, window: Window) -> Carry:
         """Zeros: the first window begins all of its lanes, so it does not read them."""
-        carry = self.net.rollout(place.algorithm, window).carry.detach()
-        hints = {name: torch.zeros_like(value) for name, value in carry.hints.items()}
-        return Carry(torch.zeros_like(carry.hidden), hints)
+        return self.net.rollout(place.algorithm, window).carry.detach().map(torch.zeros_like)
 
     def _make_gradients(self) -> None:
         """Room where gradients of several graphs add up, for all parameters that have one."""

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from algorist.model.computing import Computing
-from algorist.model.objective import ALMOST_NOTHING, amounts
+from algorist.model.losses import ALMOST_NOTHING, amounts
 from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import Spec

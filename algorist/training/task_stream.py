@@ -82,7 +82,7 @@ class TaskStream:
         if forcing:
             steps, _, lanes = window.follows.shape
             drawn = self._drawn(step, Purpose.FORCING, lambda rng: rng.uniform(size=(steps, lanes)))
-            window = window.with_forced(np.stack(drawn, 1) < forcing)
+            window = window.with_forced(np.stack(drawn, 1) < forcing, always=forcing >= 1)
         if self._permutes:
             ends, n = window.end_weights.shape[1], window.nodes
             drawn = self._drawn(step, Purpose.NOISE, lambda rng: rng.gumbel(size=(ends, n, n)))

@@ -23,7 +23,6 @@ from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner, load_weights, plain_specs
 from algorist.model.net import Net
-from algorist.model.scan import Carry
 from algorist.plugins import shell
 from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
@@ -310,9 +309,8 @@ class Trainer:
         tensors |= {f"adam/{name}": moment for name, moment in optimiser.tensors().items()}
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
-            tensors[f"{place}/hidden"] = self.peers.joined(carry.hidden)
-            for name, value in sorted(carry.hints.items()):  # all processes in one order
-                tensors[f"{place}/hint/{name}"] = self.peers.joined(value)
+            for name, value in sorted(carry.tensors().items()):  # all processes in one order
+                tensors[f"{place}/{name}"] = self.peers.joined(value)
         state = {
             "config": self.config.to_json(),
             "specs": plain_specs(self.net.specs),
@@ -351,9 +349,7 @@ class Trainer:
                 saved = checkpoint.below(f"carry/{name}/{size}/")
                 if saved:
                     moved = {k: peers.share.cut(v).to(trainer.device) for k, v in saved.items()}
-                    hidden = moved.pop("hidden")
-                    hints = {k.removeprefix("hint/"): v for k, v in moved.items()}
-                    engine.carries[StreamKey(name, size)] = Carry(hidden, hints)
+                    engine.carries[StreamKey(name, size)] = trainer.net.saved_carry(moved)
         engine.set_losses(_by_feature(state["loss_sums"], engine.losses()))
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]

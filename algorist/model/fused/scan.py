@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,58 +11,24 @@ import torch
 from torch import Tensor
 
 from algorist.errors import unknown
-from algorist.extras import how_to_install
-from algorist.model.decoding import Decoded, Layout, width
+from algorist.kernels.fused.buffers import Logits
+from algorist.kernels.fused.copying import copy_grouped
+from algorist.kernels.fused.feature_codes import CODES
+from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
+from algorist.kernels.fused.scan import Previous, Reading, scan
+from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.targets import Targets, code, write
+from algorist.model.fused.composed import Composed
+from algorist.model.fused.layout import Decoded, Layout, width
+from algorist.model.fused.support import PRECISIONS
 from algorist.model.kinds import DecoderType, connecting, raw_width, row
-from algorist.model.processors import MessagePassing
-from algorist.model.scan import Carry, Composed, Rollout
+from algorist.model.scan import Carry, Rollout
 from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import Feature, Location
 
 if TYPE_CHECKING:
-    from algorist.kernels.fused.buffers import Logits
-    from algorist.kernels.fused.losses import Predicted
-    from algorist.kernels.fused.scan import Previous, Reading
     from algorist.model.net import Net
-
-PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
-"""How fused kernels round the operands of matrix products, and their names for it."""
-
-
-_MOST_CHANNELS, _MOST_FEATURES, _MOST_NODES = 128, 128, 256
-"""For more, what a kernel holds at once does not fit into a multiprocessor of an H200."""
-
-
-def obstacle_to_fusing(net: Net, algorithm: str, n: int) -> str | None:
-    """What stands in the way of fused kernels for `n` nodes, and how to remove it."""
-    if importlib.util.find_spec("triton") is None:
-        return f"need Triton: {how_to_install('gpu')}"
-    processor = net.processor
-    if not isinstance(processor, MessagePassing) or processor.rules_out_non_edges:
-        return f"know no {net.config.processor}"
-    odd = [x for x in (net.config.hidden, processor.triplet_features) if x & (x - 1)]
-    if odd:
-        return f"need widths that are powers of two, got {odd[0]}"
-    if processor.triplet_features > _MOST_FEATURES:
-        return (
-            f"take at most {_MOST_FEATURES} features of triplets, got {processor.triplet_features}"
-        )
-    if not 16 <= net.config.hidden <= _MOST_CHANNELS:
-        return f"need a hidden size from 16 to {_MOST_CHANNELS}, got {net.config.hidden}"
-    if n > _MOST_NODES:
-        return f"take at most {_MOST_NODES} nodes, got {n}"
-    from algorist.kernels.fused.feature_codes import CLASSES, CODES
-
-    for hint in net.spec(algorithm).hints:
-        if (hint.location, hint.kind) not in CODES or hint.classes > CLASSES:
-            return f"know no hint like {hint.name!r}"
-    return None if launched_on(net.device) else f"need a GPU, got {net.device.type}"
-
-
-def launched_on(device: torch.device) -> bool:
-    """Whether Triton launches kernels on a device: on others only its interpreter runs them."""
-    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
 
 
 class Columns:
@@ -89,7 +53,6 @@ class Tables:
     """What fused kernels look up about the features of an algorithm in windows of one layout."""
 
     def __init__(self, maps: Composed, window: Window, device: torch.device):
-        from algorist.kernels.fused.losses import loss_table
 
         self.columns = Columns(maps.spec.inputs, maps.read_hints)
         hints = _predicted(maps.hints, window.hints)
@@ -110,7 +73,6 @@ class Tables:
 
     def _truths(self, features: Sequence[Feature], values: Values) -> Tensor:
         """Where the values of some features stand, and where their numbers do."""
-        from algorist.kernels.fused.targets import code
 
         rows = [
             (code(f), self.columns.of[f.name], width(f), values.places[f.name].start)
@@ -130,8 +92,6 @@ class Tables:
 
 def _predicted(layout: Layout, targets: Values) -> dict[str, Predicted]:
     """What the kernel of losses must know of features; of permutations it knows nothing."""
-    from algorist.kernels.fused.feature_codes import CODES
-    from algorist.kernels.fused.losses import Predicted
 
     return {
         f.name: Predicted(
@@ -151,32 +111,29 @@ class FusedScan:
     def __init__(self, net: Net, algorithm: str, window: Window):
         if net.precision not in PRECISIONS:
             raise ValueError(unknown("precision", net.precision, PRECISIONS))
-        self.net, self.window, self.maps = net, window, net.composed(algorithm)
-        self.n = window.nodes
+        self.net, self.window, self.n = net, window, window.nodes
+        composed = (algorithm, net.device)
+        if composed not in net.fused_cache:
+            net.fused_cache[composed] = Composed(net, algorithm)
+        self.maps = net.fused_cache[composed]
         values = (window.inputs, window.hints, window.outputs)
-        layout = (algorithm, net.device, *(place for x in values for place in x.places.items()))
-        if layout not in net.tables:
-            net.tables[layout] = Tables(self.maps, window, net.device)
-        self.tables = net.tables[layout]
+        layout = (*composed, *(place for x in values for place in x.places.items()))
+        if layout not in net.fused_cache:
+            net.fused_cache[layout] = Tables(self.maps, window, net.device)
+        self.tables = net.fused_cache[layout]
         self.columns = self.tables.columns
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-        from algorist.kernels.fused.copying import copy_grouped
-        from algorist.kernels.fused.scan import scan
-        from algorist.kernels.fused.streams import Aside
 
-        maps, processor, aside = self.maps, self.net.processor, Aside(self.net.device)
+        maps, aside = self.maps, Aside(self.net.device)
         with aside.work():
             reading = self._reading(carry)
-        folded, *decode = maps.compose(processor.widen, copy_grouped)
-        process = processor.maps(folded)
+        composed = maps.compose(copy_grouped)
         aside.join()
-        of_hints, of_outputs, hidden = scan(process, *decode, reading)
-        hints = maps.hints.predictions(_by_form(of_hints), None, None)
-        at_ends = maps.outputs.predictions(
-            _by_form(of_outputs), None, self.window.noise, fused=True
-        )
+        of_hints, of_outputs, hidden = scan(*composed, reading)
+        hints = maps.hints.predictions(_by_form(of_hints))
+        at_ends = maps.outputs.predictions(_by_form(of_outputs), self.window.noise)
         outputs = {name: value.squeeze(0) for name, value in at_ends.items()}
         last = {name: value[-1].detach() for name, value in hints.items()}
         losses = partial(self._losses, of_hints, of_outputs)
@@ -184,7 +141,6 @@ class FusedScan:
 
     def _reading(self, carry: Carry | None) -> Reading:
         """All that the scan reads beside its maps."""
-        from algorist.kernels.fused.scan import Reading
 
         net, window, (_, S, B) = self.net, self.window, self.window.follows.shape
         fresh, given = self._beginnings(carry)
@@ -209,8 +165,6 @@ class FusedScan:
 
     def _losses(self, hints: Logits, outputs: Logits, window: Window) -> dict[str, Tensor]:
         """The losses of all hints at once, and those of all outputs that kernels know."""
-        from algorist.kernels.fused.losses import mean_losses
-        from algorist.kernels.fused.targets import Targets
 
         tables, names = self.tables, [feature.name for feature in self.maps.hints.features]
         losses: list[Tensor] = []
@@ -224,7 +178,7 @@ class FusedScan:
         return dict(zip((*names, *tables.outputs), losses, strict=True))
 
     def _beginnings(self, carry: Carry | None) -> tuple[Tensor, Tensor]:
-        """(K, S, B) twice: where trajectories begin, and where the net is given true hints."""
+        """(K, S, B) twice: where states start at zero, and where the net is given true hints."""
         window = self.window
         fresh = window.is_first
         if fresh is None:
@@ -233,11 +187,11 @@ class FusedScan:
             fresh = fresh.clone()
         if carry is None:
             fresh[0] = True
-        return fresh, fresh if window.forced is None else fresh | window.forced
+        given = fresh if window.forced is None else fresh | window.forced
+        return fresh if self.net.config.carry_state else torch.ones_like(fresh), given
 
     def _true_numbers(self, given: Tensor) -> tuple[Tensor, Tensor]:
         """The inputs at every step, true hints where they are given, and ones at the end of x."""
-        from algorist.kernels.fused.targets import Targets, write
 
         window, columns = self.window, self.columns
         shape = (*window.follows.shape, self.n)
@@ -249,8 +203,6 @@ class FusedScan:
 
     def _previous(self, carry: Carry) -> Previous:
         """The carried hints, side by side as decoders leave them."""
-        from algorist.kernels.fused.buffers import Logits
-        from algorist.kernels.fused.scan import Previous
 
         def joined(form: DecoderType) -> Tensor | None:
             values = [(f, carry.hints[f.name]) for f in self.maps.hints.of[form]]

@@ -15,12 +15,12 @@ ALMOST_NOTHING = 1e-12
 """What divisors are at least."""
 
 
-def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
+def feature_losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
     """The loss of each predicted feature, one number per replica.
 
     A hint's is the mean over all moments but the first of each trajectory, an output's the mean
-    over the ends of trajectories. Of a window that is a share of another, it is the share of that
-    one's loss.
+    over the ends of trajectories, a penalty's the mean over all steps. Of a window that is a share
+    of another, a feature's is the share of that one's loss.
     """
     parts = dict(rollout.losses(window)) if rollout.losses else {}
     for feature in spec.outputs:
@@ -30,9 +30,14 @@ def losses(spec: Spec, rollout: Rollout, window: Window) -> dict[str, Tensor]:
     for name, prediction in rollout.hints.items():
         if name not in parts:
             parts[name] = _mean(_of_hint(spec[name], window), prediction)
-    if window.shares is None:
-        return parts
-    return {name: loss * window.shares[name] for name, loss in parts.items()}
+    if window.shares is not None:
+        parts = {name: loss * window.shares[name] for name, loss in parts.items()}
+    for name, penalty in rollout.penalties.items():
+        if name in parts:
+            raise ValueError(f"loss {name!r}: got a feature's name, expected another")
+        weights = window.follows.sum((0, 2)).clamp(min=ALMOST_NOTHING)
+        parts[name] = (penalty * window.follows).sum((0, 2)) / weights
+    return parts
 
 
 def amounts(spec: Spec, window: Window) -> dict[str, Tensor]:

@@ -1,0 +1,214 @@
+"""Decoders: predictions of features from the states of nodes, edges and graph.
+
+A decoder reads nodes (S, B, n, 3h): the encoding, the state before the step and the state after it;
+edges (S, B, n, n, h): the encoding, with the processor's edge states beside it if it has any (2h);
+and the encoded graph (S, B, h). All three may be kept as factors: `Linear` reads both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from algorist.kernels import ops, plain
+from algorist.model.factored import Factored, Joint, dense, factors, side_by_side
+from algorist.model.kinds import DecoderType, Ending, row
+from algorist.model.layers import Linear
+from algorist.model.processors.base import EdgeStates
+from algorist.spec import Feature
+
+
+class DecoderSizes(NamedTuple):
+    """How many channels a decoder reads of nodes, edges and graph, and how many classes it has."""
+
+    nodes: int
+    edges: int
+    graph: int
+    classes: int
+    """Of a categorical feature; 0 of others."""
+
+
+class States(NamedTuple):
+    """All that decoders may read of one step."""
+
+    nodes: Tensor | Factored  # (S, B, n, h)
+    edges: Tensor | Factored  # (S, B, n, n, h)
+    graph: Tensor | Factored  # (S, B, h)
+    before: Tensor  # (S, B, n, h)
+    after: Tensor  # (S, B, n, h)
+    edge_states: EdgeStates | None
+    adjacency: Tensor | None  # (S, B, n, n)
+
+
+class BuiltInDecoder(nn.Module):
+    """Decoders whose layers serve all seeds at once, and are joined with those of others."""
+
+    reads_edges = False
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """The layers that read nodes."""
+        return []
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """The layers that read edges and can be computed with those of other decoders."""
+        return []
+
+
+class NodeDecoder(BuiltInDecoder):
+    """One number or some classes for each node."""
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        self.value = Linear(replicas, sizes.nodes, sizes.classes or 1)
+        self.classes = sizes.classes
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """All."""
+        return [self.value]
+
+    def forward(self, nodes: Joint, edges: Joint | None, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n), or (S, B, n, classes)."""
+        value = self.value(nodes)
+        return value if self.classes else value.squeeze(-1)
+
+
+class EdgeDecoder(BuiltInDecoder):
+    """One number or some classes for each edge."""
+
+    reads_edges = True
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        out = sizes.classes or 1
+        self.source = Linear(replicas, sizes.nodes, out)
+        self.target = Linear(replicas, sizes.nodes, out)
+        self.edge = Linear(replicas, sizes.edges, out)
+        self.classes = sizes.classes
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of both ends."""
+        return [self.source, self.target]
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """That of the edge itself."""
+        return [self.edge]
+
+    def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n, n), or (S, B, n, n, classes)."""
+        ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
+        value = ends + self.edge(edges)
+        return value if self.classes else value.squeeze(-1)
+
+
+class PointerDecoder(BuiltInDecoder):
+    """For each node how strongly it points to each other."""
+
+    reads_edges = True
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        h = sizes.graph
+        self.source, self.target = (Linear(replicas, sizes.nodes, h) for _ in range(2))
+        self.edge = Linear(replicas, sizes.edges, h)
+        self.score = Linear(replicas, h, 1)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of both ends."""
+        return [self.source, self.target]
+
+    def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n, n): the score of the larger of source and target + edge, per channel."""
+        source, target = self.source(nodes), self.target(nodes)
+        raw, weight, bias, beside, of_beside = factors(edges, self.edge)
+        target, score = target + bias[:, None, None], self.score.affine
+        return ops.pointer_scores(source, target, raw, beside, weight, of_beside, score)
+
+
+class EdgePointerDecoder(BuiltInDecoder):
+    """For each edge how strongly it points to each node."""
+
+    reads_edges = True
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        h = sizes.graph
+        self.source, self.target = (Linear(replicas, sizes.nodes, h) for _ in range(2))
+        self.edge = Linear(replicas, sizes.edges, h)
+        self.pointee = Linear(replicas, sizes.nodes, h)
+        self.score = Linear(replicas, h, 1)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of both ends and of the node that is pointed to."""
+        return [self.source, self.target, self.pointee]
+
+    def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
+        """(S, B, n, n, n): the score of the larger of edge and pointee, per channel."""
+        ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
+        pairs = ends + self.edge(edges)
+        return plain.edge_pointer_scores(pairs, self.pointee(nodes), self.score.affine)
+
+
+class GraphDecoder(BuiltInDecoder):
+    """One number or some classes for the graph."""
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        out = sizes.classes or 1
+        self.pooled = Linear(replicas, sizes.nodes, out)
+        self.graph = Linear(replicas, sizes.graph, out)
+        self.classes = sizes.classes
+
+    def forward(self, nodes: Joint, edges: Joint | None, graph: Tensor | Factored) -> Tensor:
+        """(S, B), or (S, B, classes): from the largest over all nodes, and from the graph."""
+        value = self.pooled(dense(nodes).amax(2)) + self.graph(graph)
+        return value if self.classes else value.squeeze(-1)
+
+
+BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
+    DecoderType.NODE: NodeDecoder,
+    DecoderType.EDGE: EdgeDecoder,
+    DecoderType.POINTER: PointerDecoder,
+    DecoderType.EDGE_POINTER: EdgePointerDecoder,
+    DecoderType.GRAPH: GraphDecoder,
+}
+
+
+def make_decoder(feature: Feature, sizes: DecoderSizes, replicas: int) -> BuiltInDecoder:
+    """A new decoder for a feature."""
+    return BUILT_IN[row(feature).form](replicas, sizes)
+
+
+class Decoders:
+    """The decoders of some features, ready for a scan."""
+
+    def __init__(self, features: Sequence[Feature], decoders: Mapping[str, nn.Module]):
+        self.features = features
+        self._decoders = {f.name: decoders[f.name] for f in features}
+        every = self._decoders.values()
+        self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
+        self._edge_layers = [layer for d in every for layer in getattr(d, "edge_layers", [])]
+        self.reads_edges = any(getattr(d, "reads_edges", True) for d in every)
+
+    def __call__(
+        self, states: States, *, allowed: Tensor | None, noise: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs."""
+        nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
+        edges = None
+        if self.reads_edges:
+            beside = [] if states.edge_states is None else [states.edge_states.states]
+            edges = Joint(side_by_side(states.edges, *beside), self._edge_layers)
+        ending = Ending(allowed, noise)
+        return {
+            f.name: row(f).finish(self._decoders[f.name](nodes, edges, states.graph), ending)
+            for f in self.features
+        }

@@ -1,0 +1,159 @@
+"""Tensors that are kept as factors, and layers that read the same input in one product.
+
+Encoders are linear, and whatever reads an encoding is linear first. So encodings need not be
+computed: a layer that reads one is composed with the encoder, a small product of two matrices, and
+applied to the few raw numbers that the encoding is made of. For edges this saves the n x n x h
+tensor. Nothing else in the net knows about it: a `Factored` goes wherever a tensor (S, ..., h)
+does, through `Linear`, and `dense` gives the tensor itself where something is not linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from algorist.kernels.affine import Affine, product
+from algorist.model.layers import Linear, is_plain
+
+
+class Encoding:
+    """The map that encodes F raw numbers, and what it is composed with.
+
+    Compositions are made once and serve all steps of a scan.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor):
+        """Weights (S, F, h) and bias (S, h)."""
+        self.affine = Affine(weight, bias)
+        self._rows = torch.cat((weight, bias.unsqueeze(1)), 1)
+        self._composed: dict[tuple[Linear, ...], Affine] = {}
+
+    @property
+    def channels(self) -> int:
+        """The number of channels, h."""
+        return self._rows.shape[-1]
+
+    def composed(self, layers: tuple[Linear, ...]) -> Affine:
+        """The map of raw numbers that some layers side by side make of their encoding.
+
+        What the layers read beside the encoding follows it, and follows the raw numbers here.
+        """
+        if layers not in self._composed:
+            weight = torch.cat([layer.weight for layer in layers], -1)
+            bias = torch.cat([layer.bias for layer in layers], -1)
+            of_encoding, rest = weight.tensor_split((self.channels,), 1)
+            rows, constant = torch.bmm(self._rows, of_encoding).tensor_split((-1,), 1)
+            self._composed[layers] = Affine(torch.cat((rows, rest), 1), constant.squeeze(1) + bias)
+        return self._composed[layers]
+
+
+class Factored:
+    """An encoding (S, ..., h), and what stands beside it, as the factors that it is made of."""
+
+    def __init__(self, raw: Tensor, encoding: Encoding, *beside: Tensor):
+        """Raw numbers (S, ..., F), how they are encoded, and the tensors beside the encoding."""
+        self.raw, self.encoding, self.beside = raw, encoding, beside
+
+    @property
+    def shape(self) -> torch.Size:
+        """That of the dense tensor."""
+        width = self.encoding.channels + sum(x.shape[-1] for x in self.beside)
+        return torch.Size((*self.raw.shape[:-1], width))
+
+    def dense(self) -> Tensor:
+        """The tensor itself."""
+        return torch.cat((self._encoded, *self.beside), -1) if self.beside else self._encoded
+
+    @cached_property
+    def _encoded(self) -> Tensor:
+        return self.encoding.affine(self.raw)
+
+    @cached_property
+    def _values(self) -> Tensor:
+        return torch.cat((self.raw, *self.beside), -1) if self.beside else self.raw
+
+    def apply(self, *layers: Linear) -> Tensor:
+        """The results of some layers side by side, in one product."""
+        weight, bias = self.encoding.composed(layers)
+        if len(self.beside) != 1 or self.raw.ndim < 5:
+            return Affine(weight, bias)(self._values)
+        # Pairs of nodes are so many that to join their values would take longer than a product.
+        of_raw, of_beside = weight.tensor_split((self.raw.shape[-1],), 1)
+        return Affine(of_raw, bias)(self.raw).add_(product(self.beside[0], of_beside))
+
+
+class Joint:
+    """An input that several layers read: those announced are computed in one product."""
+
+    def __init__(self, values: Tensor | Factored, layers: Sequence[Linear] = ()):
+        self.values = values
+        self._layers = tuple(dict.fromkeys(layer for layer in layers if is_plain(layer)))
+        self._results: dict[Linear, Tensor] = {}
+
+    @property
+    def shape(self) -> torch.Size:
+        """That of the dense tensor."""
+        return self.values.shape
+
+    def dense(self) -> Tensor:
+        """The tensor itself."""
+        return dense(self.values)
+
+    def apply(self, layer: Linear) -> Tensor:
+        """The result of one layer."""
+        if layer not in self._layers:
+            return layer(self.values)
+        if not self._results:
+            results = project(self.values, *self._layers)
+            self._results = dict(zip(self._layers, results, strict=True))
+        return self._results[layer]
+
+
+def dense(values: Tensor | Factored | Joint) -> Tensor:
+    """The tensor itself."""
+    return values if isinstance(values, Tensor) else values.dense()
+
+
+def side_by_side(first: Tensor | Factored, *others: Tensor) -> Tensor | Factored:
+    """Values concatenated along their channels."""
+    if isinstance(first, Factored):
+        return Factored(first.raw, first.encoding, *first.beside, *others)
+    return torch.cat((first, *others), -1) if others else first
+
+
+def project(values: Tensor | Factored, *layers: Linear) -> tuple[Tensor, ...]:
+    """What each of some layers makes of the same values: one product, if all are ordinary."""
+    if isinstance(values, Factored) and all(map(is_plain, layers)):
+        widths = [layer.weight.shape[-1] for layer in layers]
+        return values.apply(*layers).split(widths, -1)
+    return tuple(layer(values) for layer in layers)
+
+
+class Factors(NamedTuple):
+    """Numbers and matrices whose products add up to what some layers make of a tensor."""
+
+    raw: Tensor  # (S, ..., F)
+    weight: Tensor  # (S, F, outputs)
+    bias: Tensor  # (S, outputs)
+    beside: Tensor | None  # (S, ..., C)
+    of_beside: Tensor  # (S, C, outputs), with nothing in it where there is nothing beside
+
+
+def factors(values: Tensor | Factored | Joint, *layers: Linear) -> Factors:
+    """What kernels read of layers applied to pairs: they multiply where they use the result."""
+    values = values.values if isinstance(values, Joint) else values
+    if not all(map(is_plain, layers)):
+        raw = torch.cat([layer(values) for layer in layers], -1)
+        weight = torch.eye(raw.shape[-1], device=raw.device).repeat(len(raw), 1, 1)
+        return Factors(raw, weight, torch.zeros_like(weight[:, 0]), None, weight[:, :0])
+    if isinstance(values, Factored) and len(values.beside) < 2:
+        weight, bias = values.encoding.composed(layers)
+        of_raw, of_beside = weight.tensor_split((values.raw.shape[-1],), 1)
+        return Factors(values.raw, of_raw, bias, *(values.beside or (None,)), of_beside)
+    weight = torch.cat([layer.weight for layer in layers], -1)
+    bias = torch.cat([layer.bias for layer in layers], -1)
+    return Factors(dense(values), weight, bias, None, weight[:, :0])

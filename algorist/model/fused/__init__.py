@@ -1,0 +1,1 @@
+"""The fused scan and what it is composed from: private to `Net`, which chooses it."""

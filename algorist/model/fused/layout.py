@@ -1,0 +1,71 @@
+"""Where the predictions of features stand among those that the fused kernels make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from algorist.model.kinds import DecoderType, Ending, row
+from algorist.spec import Feature
+
+
+class Decoded(NamedTuple):
+    """Raw predictions by form, those of several features side by side; any leading axes."""
+
+    nodes: Tensor | None  # (..., n, C)
+    points: Sequence[Tensor]  # (..., n, n) each: from source to target
+    edges: Tensor | None  # (..., n, n, C)
+    edge_pointer_logits: Sequence[Tensor]  # (..., n, n, n) each: from an edge to a node
+    graph: Tensor | None  # (..., C)
+
+
+def width(feature: Feature) -> int:
+    """How many numbers a prediction has for each of its nodes, edges or graph."""
+    return feature.classes or 1
+
+
+class Layout:
+    """Where each of some features stands among the predictions of its form."""
+
+    def __init__(self, features: Iterable[Feature]):
+        self.features = tuple(features)
+        self.of = {form: [f for f in self.features if row(f).form == form] for form in DecoderType}
+
+    def widths(self, form: DecoderType) -> list[int]:
+        """The widths of the features of a form."""
+        return [width(feature) for feature in self.of[form]]
+
+    def place(self, feature: Feature) -> int:
+        """Its first column among those of its form; of pointers, which one it is."""
+        form = row(feature).form
+        before = self.of[form].index(feature)
+        return before if form.points else sum(self.widths(form)[:before])
+
+    def predictions(
+        self,
+        decoded: Decoded,
+        noise: Tensor | None = None,
+    ) -> dict[str, Tensor]:
+        """Finished predictions by the names of their features."""
+        found, ending = self._named(decoded), Ending(None, noise, fused=True)
+        return {f.name: row(f).finish(found[f.name], ending) for f in self.features}
+
+    def _named(self, decoded: Decoded) -> dict[str, Tensor]:
+        parts: dict[DecoderType, Iterable[Tensor]] = {
+            DecoderType.POINTER: decoded.points,
+            DecoderType.EDGE_POINTER: decoded.edge_pointer_logits,
+        }
+        wide = {
+            DecoderType.NODE: decoded.nodes,
+            DecoderType.EDGE: decoded.edges,
+            DecoderType.GRAPH: decoded.graph,
+        }
+        for form, values in wide.items():
+            parts[form] = () if values is None else values.split(self.widths(form), -1)
+        return {
+            f.name: part if form.points or f.classes else part.squeeze(-1)
+            for form, features in self.of.items()
+            for f, part in zip(features, parts[form], strict=True)
+        }

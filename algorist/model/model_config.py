@@ -1,0 +1,59 @@
+"""The settings of a net."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from algorist.errors import unknown
+from algorist.model import processors
+
+_CHOICES = {
+    "hints": ("encoded_decoded", "decoded_only", "none"),
+    "feedback": ("soft", "hard", "hard_on_eval"),
+    "scalar_hint_init": ("xavier", "default"),
+}
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What a net is made of."""
+
+    processor: str = "triplet_gmpnn"
+    """The processor's name."""
+    hidden: int = 128
+    """The number of channels of nodes, edges and graph."""
+    triplet_features: int = 8
+    """The number of features of each triplet of nodes."""
+    heads: int = 1
+    """The number of attention heads (gat and gatv2)."""
+    layer_norm: bool = True
+    """Normalise the new node states."""
+    hints: str = "encoded_decoded"
+    """How hints are used: encoded_decoded, decoded_only or none."""
+    feedback: str = "soft"
+    """How predicted hints are fed back: soft, hard or hard_on_eval."""
+    scalar_hint_init: str = "xavier"
+    """How the encoders of scalar hints start: xavier (small) or default."""
+    pointer_reversal: bool = False
+    """Encode every feature of edges, pointers included, the other way round as well."""
+    message_passing_steps: int = 1
+    """How often the processor is applied in each step."""
+    carry_state: bool = True
+    """Go on with the hidden states of the step before; otherwise each step starts at zero."""
+    dropout: float = 0.0
+    """The share of the new node states that is set to zero in training."""
+    use_lstm: bool = False
+    """Pass the new node states through an LSTM, whose state goes on from step to step."""
+    decode_differences: bool = False
+    """Predict for each hint whether it changes, and keep it where it does not."""
+
+    def __post_init__(self) -> None:
+        processors.get(self.processor)
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(unknown(name, getattr(self, name), choices))
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout: got {self.dropout}, expected at least 0 and less than 1")
+        for name in ("hidden", "triplet_features", "heads", "message_passing_steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: got {getattr(self, name)}, expected 1 or more")

@@ -1,0 +1,90 @@
+"""Decoders of users' own, for the features of one location and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from algorist.model.decoders import DecoderSizes
+from algorist.model.factored import Factored, Joint, dense
+from algorist.model.per_seed import PerSeed, expect_shape
+from algorist.registries import registry
+from algorist.spec import Feature, Kind, Location
+
+
+class Decoder(nn.Module):
+    """Predicts the features of one location and kind: the base class of decoders of your own.
+
+    Such a class is made of ordinary torch layers and sees one net: `__init__` is given the
+    `DecoderSizes`, that is the channels of nodes, edges and graph, and the classes. New nets use it
+    from when it is registered.
+    """
+
+    location: str
+    """Of the features that it decodes: node, edge or graph."""
+    kind: str
+    """scalar, mask, mask_one, categorical, pointer or permutation_pointer."""
+
+    def forward(self, nodes: Tensor, edges: Tensor, graph: Tensor) -> Tensor:
+        """The prediction, (B, ...): logits with an axis over nodes or classes for choices.
+
+        Nodes (B, n, 3h) are the encoding, the state before the step and the state after it; edges
+        (B, n, n, h) the encoding, with the processor's edge states beside it if it has any (2h);
+        graph (B, h) is the encoding.
+        """
+        raise NotImplementedError
+
+
+OWN_DECODERS: dict[str, type[Decoder]] = registry("decoder", {})
+"""Those that users have registered, by name."""
+
+
+def own_decoder(feature: Feature, among: Mapping[str, type[Decoder]]) -> str | None:
+    """The name of the decoder for a feature; None: the built-in one. The latest wins."""
+    names = [
+        name
+        for name, cls in among.items()
+        if (_read(cls, "location", Location), _read(cls, "kind", Kind))
+        == (feature.location, feature.kind)
+    ]
+    return names[-1] if names else None
+
+
+def _read(cls: type[Decoder], name: str, kind: Any) -> Any:
+    try:
+        return kind(getattr(cls, name, None))
+    except ValueError:
+        raise ValueError(
+            f"{cls.__name__}: got {getattr(cls, name, None)!r} as its {name}, "
+            f"expected one of {', '.join(kind)}"
+        ) from None
+
+
+class DecoderPerSeed(PerSeed):
+    """A decoder of a user's own for each seed."""
+
+    def __init__(self, cls: type[Decoder], feature: Feature, sizes: DecoderSizes, replicas: int):
+        super().__init__(lambda: cls(sizes), cls, replicas)
+        self.feature = feature
+
+    def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
+        """The predictions of all seeds, (S, B, ...)."""
+        values = [dense(nodes), dense(edges), dense(graph)]
+        _, B, n, _ = values[0].shape
+        shape = (B, *prediction_shape(self.feature, n))
+        predictions = []
+        for replica, call in enumerate(self.bound()):
+            with self.explained():
+                prediction = call(*(value[replica] for value in values))
+                expect_shape(f"a prediction of {self.feature.name!r}", prediction, shape)
+            predictions.append(prediction)
+        return torch.stack(predictions)
+
+
+def prediction_shape(feature: Feature, n: int) -> tuple[int, ...]:
+    """The shape of one prediction: pointers have a logit for each node."""
+    shape = feature.shape(n)
+    return (*shape, n) if feature.kind == Kind.POINTER else shape

@@ -1,0 +1,105 @@
+"""The library in a loop of one's own: predictions and losses as tensors, without a replica axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from algorist.batch import Batch
+from algorist.model.losses import feature_losses
+from algorist.model.scan import Rollout
+from algorist.model.window import Window, whole
+
+if TYPE_CHECKING:
+    from algorist.model.learner import Learner
+    from algorist.model.net import Net
+
+
+@dataclass(frozen=True, repr=False)
+class Prediction:
+    """What a net predicted for a batch: raw values, logits where they stand for choices."""
+
+    algorithm: str
+    outputs: Mapping[str, Tensor]
+    """(B, ...)"""
+    hints: Mapping[str, Tensor]
+    """(T - 1, B, ...): the predictions of moments 1 to T - 1."""
+    net: Net
+    batch: Batch
+    """That which was predicted, as it was given."""
+    window: Window
+    rollout: Rollout
+
+    def __repr__(self) -> str:
+        shapes = {
+            **{name: tuple(x.shape) for name, x in self.outputs.items()},
+            **{name: tuple(x.shape) for name, x in self.hints.items()},
+        }
+        named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        return f"Prediction({self.algorithm}: {named})"
+
+
+def predicted(net: Net, batch: Batch, algorithm: str | None = None) -> Prediction:
+    """What a net of one seed predicts for a batch of the benchmark."""
+    if net.replicas != 1:
+        raise ValueError(
+            f"net: got one of {net.replicas} seeds, expected one seed: take one of them with "
+            "learner.replica(0).net, or the best with learner.best_replica().net"
+        )
+    algorithm = algorithm_of(net, batch, algorithm)
+    seen = net.encoding.batch(algorithm, batch)
+    window = whole([seen]).to(net.device)
+    rollout = net.rollout(algorithm, window)
+    steps = max(batch.steps - 1, 0)
+    return Prediction(
+        algorithm,
+        {name: value[0] for name, value in rollout.outputs.items()},
+        {name: value[:steps, 0] for name, value in rollout.hints.items()},
+        net,
+        batch,
+        window,
+        rollout,
+    )
+
+
+def algorithm_of(net: Net, batch: Batch, algorithm: str | None = None) -> str:
+    """The algorithm that a batch is of: as the batch says, or the only one of the net."""
+    name = algorithm or batch.algorithm
+    if name is None and len(net.specs) == 1:
+        (name,) = net.specs
+    if name is None:
+        raise ValueError(
+            "batch: got one that does not say its algorithm, and the net serves several: "
+            "pass algorithm=..., or use batches of algorist.data.Stream"
+        )
+    net.spec(name)
+    return name
+
+
+def loss_terms(prediction: Prediction, batch: Batch) -> dict[str, Tensor]:
+    """The loss of each feature and penalty, scalar tensors by name."""
+    if batch is not prediction.batch:
+        _expect_same(prediction.batch, batch)
+    net, window = prediction.net, prediction.window
+    parts = feature_losses(net.spec(prediction.algorithm), prediction.rollout, window)
+    return {name: part[0] for name, part in parts.items()}
+
+
+def loss(prediction: Prediction, batch: Batch) -> Tensor:
+    """What training minimises (paper, section 3.1): the sum of all `loss_terms`."""
+    return torch.stack(list(loss_terms(prediction, batch).values())).sum()
+
+
+def _expect_same(predicted: Batch, batch: Batch) -> None:
+    same = predicted.spec == batch.spec and len(predicted) == len(batch)
+    if not same or predicted.n != batch.n:
+        raise ValueError("batch: got another than the prediction was made for")
+
+
+def net_of(net_or_learner: Net | Learner) -> Net:
+    """The net of what may be a net or a learner."""
+    return getattr(net_or_learner, "net", net_or_learner)

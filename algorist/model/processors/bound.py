@@ -1,0 +1,180 @@
+"""Processors in a scan: built-in ones and those of users' own are called in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from algorist.model.factored import Factored, dense
+from algorist.model.nests import Nest, leaves, map_nest
+from algorist.model.per_seed import PerSeed, expect_shape
+from algorist.model.processors.base import (
+    EdgeStates,
+    Processor,
+    ReplicatedProcessor,
+    StepOutput,
+)
+
+Encoded = Tensor | Factored
+
+
+class Bound(Protocol):
+    """A processor, with the weights that it has now, as a scan calls it."""
+
+    needs_adjacency: bool
+    rules_out_non_edges: bool
+
+    def has_edge_states(self, hidden: int) -> bool:
+        """Whether its steps have states of edges."""
+        ...
+
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
+        """The first of its further states, (S, B, ...); None: there are none."""
+        ...
+
+    def __call__(
+        self,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
+        adjacency: Tensor | None,
+        hidden: Tensor,
+        state: Nest,
+    ) -> StepOutput:
+        """One step of all seeds."""
+        ...
+
+
+class BoundReplicated:
+    """A built-in processor, whose layers serve all seeds at once."""
+
+    def __init__(self, processor: ReplicatedProcessor):
+        self._processor = processor
+        self.needs_adjacency = processor.needs_adjacency
+        self.rules_out_non_edges = processor.rules_out_non_edges
+
+    def has_edge_states(self, hidden: int) -> bool:
+        """Whether its steps have states of edges."""
+        return self._processor.has_edge_states
+
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
+        """None."""
+        return None
+
+    def __call__(
+        self,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
+        adjacency: Tensor | None,
+        hidden: Tensor,
+        state: Nest,
+    ) -> StepOutput:
+        """One step."""
+        output = self._processor(nodes, edges, graph, adjacency, hidden)
+        return output if isinstance(output, StepOutput) else StepOutput(output)
+
+
+class BoundPerSeed:
+    """A processor of a user's own: each seed's copy is called with its slice."""
+
+    needs_adjacency = True
+    rules_out_non_edges = False
+
+    def __init__(self, processor: PerSeed):
+        self._processor, self._calls = processor, processor.bound()
+        self._has_state = processor.cls.initial_state is not Processor.initial_state
+
+    def has_edge_states(self, hidden: int) -> bool:
+        """Whether its steps have states of edges: found out by a small one, which must work."""
+        S, B, n = self._processor.replicas, 2, 3
+        nodes, edges = torch.zeros(S, B, n, hidden), torch.zeros(S, B, n, n, hidden)
+        adjacency = torch.eye(n).expand(S, B, n, n)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            state = self.initial_state(S, B, n)
+            output = self(nodes, edges, torch.zeros(S, B, hidden), adjacency, nodes, state)
+        return output.edges is not None
+
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
+        """The first state of all seeds, (S, B, ...)."""
+        if not self._has_state:
+            return None
+        with self._processor.explained("initial_state"):
+            first = self._processor.module.initial_state(batch_size, n)
+            for leaf in leaves(first):
+                if not leaf.ndim or len(leaf) != batch_size:
+                    raise ValueError(
+                        f"got an initial state of shape {tuple(leaf.shape)}, expected the batch "
+                        f"size {batch_size} as its first axis"
+                    )
+        device = next(self._processor.parameters()).device
+        return map_nest(lambda x: x.to(device).expand(replicas, *x.shape), first)
+
+    def __call__(
+        self,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
+        adjacency: Tensor | None,
+        hidden: Tensor,
+        state: Nest,
+    ) -> StepOutput:
+        """One step."""
+        values = [dense(nodes), dense(edges), dense(graph), adjacency, hidden]
+        outputs = []
+        for replica, call in enumerate(self._calls):
+            arguments = [value[replica] for value in values]
+            if self._has_state:
+                arguments.append(map_nest(lambda x, s=replica: x[s], state))
+            outputs.append(self._checked(call, arguments))
+        return _joined(outputs)
+
+    def _checked(self, call: Callable[..., Any], arguments: Sequence[Any]) -> StepOutput:
+        """The output of one seed, all of whose parts have the shapes that they should have."""
+        with self._processor.explained():
+            output = call(*arguments)
+            output = output if isinstance(output, StepOutput) else StepOutput(output)
+            hidden, edges = arguments[4], arguments[1]
+            expect_shape("states", output.hidden, hidden.shape)
+            if output.edges is not None:
+                expect_shape("states of edges", output.edges, edges.shape)
+            if self._has_state:
+                map_nest(_expect_same_shape, arguments[5], output.state)
+            elif output.state is not None:
+                raise ValueError("got a state, expected an initial_state that makes the first one")
+            losses = {
+                name: self._penalty(name, value, len(hidden))
+                for name, value in output.losses.items()
+            }
+        return StepOutput(output.hidden, output.edges, output.state, losses)
+
+    def _penalty(self, name: str, value: Any, batch_size: int) -> Tensor:
+        if not isinstance(value, Tensor) or value.shape not in ((), (batch_size,)):
+            got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+            raise ValueError(
+                f"got a loss {name!r} of shape {got}, expected one number or ({batch_size},)"
+            )
+        return value.expand(batch_size)
+
+
+def _expect_same_shape(old: Tensor, new: Tensor) -> Tensor:
+    expect_shape("a state", new, old.shape)
+    return new
+
+
+def _joined(outputs: Sequence[StepOutput]) -> StepOutput:
+    """The outputs of all seeds along a new first axis."""
+    first = outputs[0]
+    edges = None
+    if first.edges is not None:
+        stacked = torch.stack([output.edges for output in outputs])
+        edges = EdgeStates(lambda: stacked)
+    return StepOutput(
+        torch.stack([output.hidden for output in outputs]),
+        edges,
+        map_nest(lambda *parts: torch.stack(parts), *(output.state for output in outputs)),
+        {name: torch.stack([o.losses[name] for o in outputs]) for name in first.losses},
+    )

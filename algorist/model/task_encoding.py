@@ -1,0 +1,38 @@
+"""How the features of an algorithm are put to a net."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from algorist.algorithms import get
+from algorist.batch import Batch
+from algorist.data.transforms import Transform, standard, transformed, transformed_spec
+from algorist.spec import Spec
+
+
+@dataclass(frozen=True)
+class TaskEncoding:
+    """How the features of an algorithm are put to a net."""
+
+    static_hint_as_input: bool = True
+    """Give the hint that never changes as an input (paper, section 3.2.1)."""
+    permutations: bool = True
+    """Ask for sorted orders as permutation matrices (paper, section 3.2.2)."""
+
+    def spec(self, algorithm: str) -> Spec:
+        """An algorithm's spec as the net sees it."""
+        return transformed_spec(self.transforms(algorithm), get(algorithm).spec)
+
+    def batch(self, algorithm: str, batch: Batch) -> Batch:
+        """A batch as the net sees it."""
+        if batch.spec != get(algorithm).spec:
+            raise ValueError(f"batch: got one with other features than {algorithm} has")
+        return transformed(self.transforms(algorithm), batch).single_precision()
+
+    def transforms(self, algorithm: str) -> tuple[Transform, ...]:
+        """What turns an algorithm's own features into those that the net sees."""
+        return standard(
+            get(algorithm),
+            static_hint=self.static_hint_as_input,
+            permutations=self.permutations,
+        )
