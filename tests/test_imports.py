@@ -13,6 +13,7 @@ import algorist
 PACKAGE = Path(__file__).parent.parent / "algorist"
 
 ORDER = [
+    "version",
     "errors",
     "extras",
     "atomic",

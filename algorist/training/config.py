@@ -18,6 +18,10 @@ from algorist.data.stream import BATCH_SIZE, SIZES
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
+from algorist.version import __version__
+
+_VERSION = "version"
+"""What the version of this library is saved under."""
 
 
 @dataclass(frozen=True)
@@ -129,17 +133,32 @@ class Config:
         return any(get(algorithm).spec.scored_by_error for algorithm in self.algorithms)
 
     def to_json(self) -> str:
-        """This configuration as JSON."""
-        return json.dumps(asdict(self), indent=2)
+        """This configuration as JSON, with the version of this library."""
+        return json.dumps({_VERSION: __version__, **asdict(self)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Config:
-        """The configuration that `to_json` wrote."""
+        """The configuration that `to_json` wrote, in this version or in an earlier one.
+
+        Settings that it does not have yet are at their defaults; unknown ones are an error that
+        names the version that wrote it.
+        """
         try:
             values = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"the configuration is not JSON: {error}") from error
-        return _read("the configuration", cls, values)
+        version = values.pop(_VERSION, None) if isinstance(values, dict) else None
+        try:
+            return _read("the configuration", cls, values)
+        except UnknownSettingError as error:
+            writer = f"algorist {version}" if version else "a version that did not say which"
+            raise ValueError(
+                f"{error}; it was written by {writer}, and this is algorist {__version__}"
+            ) from error
+
+
+class UnknownSettingError(ValueError):
+    """A configuration has a setting that this version does not know."""
 
 
 def build(cls: type, values: Mapping[str, Any]) -> Any:
@@ -148,7 +167,7 @@ def build(cls: type, values: Mapping[str, Any]) -> Any:
     names = [f.name for f in fields(cls)]
     for name in values:
         if name not in names:
-            raise ValueError(unknown("setting", name, names))
+            raise UnknownSettingError(unknown("setting", name, names))
     for f in fields(cls):
         if f.default is MISSING and f.default_factory is MISSING and f.name not in values:
             raise ValueError(f"{f.name}: got nothing, expected a value")
