@@ -66,7 +66,7 @@ def test_steps_of_chunks_are_those_of_the_chunk(capsys, tmp_path):
 
 def test_a_measured_step_changes_the_weights_also_where_gradients_accumulate():
     for accumulate in (False, True):
-        config = small.training("bfs", optimiser={"accumulate": accumulate})
+        config = small.training("bfs", optimizer={"accumulate": accumulate})
         trainer = Trainer(config)
         packed_batch = trainer.engine.packed_batch(trainer.task_streams["bfs"].task_batch(0))
         before = [p.detach().clone() for p in trainer.net.parameters()]

@@ -7,7 +7,7 @@ import pytest
 
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
-from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig, build
+from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig, build
 from algorist.training.recipes import ABLATION_ORDER, IMPROVEMENTS, ablated, recipe, without
 
 
@@ -45,7 +45,7 @@ def test_the_generalist_of_one_task_is_gated_and_sees_whole_trajectories():
         batch_size=32,
         chunk=0,
     )
-    assert config.optimiser == OptimiserConfig(learning_rate=1e-3, clip=1.0, teacher_forcing=0.0)
+    assert config.optimizer == OptimizerConfig(learning_rate=1e-3, clip=1.0, teacher_forcing=0.0)
     assert config.schedule == ScheduleConfig(steps=10_000, validate_every=50)
 
 
@@ -65,8 +65,8 @@ def test_clrs2022_is_the_earlier_papers():
         "data.online": False,
         "data.varied": False,
         "data.random_positions": False,
-        "optimiser.clip": 0.0,
-        "optimiser.teacher_forcing": 0.5,
+        "optimizer.clip": 0.0,
+        "optimizer.teacher_forcing": 0.5,
     }
 
 
@@ -81,8 +81,8 @@ def test_clrs2022_is_the_earlier_papers():
         ("soft_hints", {"model.feedback": "hard"}),
         ("augmentation", {"data.online": False, "data.varied": False}),
         ("initialisation", {"model.scalar_hint_init": "default"}),
-        ("clipping", {"optimiser.clip": 0.0}),
-        ("no_teacher_forcing", {"optimiser.teacher_forcing": 0.5}),
+        ("clipping", {"optimizer.clip": 0.0}),
+        ("no_teacher_forcing", {"optimizer.teacher_forcing": 0.5}),
         ("chunking", {"data.chunk": 0}),
     ],
 )
@@ -103,7 +103,7 @@ def test_the_cumulative_ablation_takes_one_more_away_each_time():
     assert [name for name, _ in steps] == ["all", *ABLATION_ORDER]
     for (_, before), (name, after) in pairwise(steps):
         assert after == without(before, name) != before
-    clipped = replace(steps[-1][1], optimiser=OptimiserConfig(clip=0.0, teacher_forcing=0.5))
+    clipped = replace(steps[-1][1], optimizer=OptimizerConfig(clip=0.0, teacher_forcing=0.5))
     assert clipped == recipe("clrs2022", ["bfs"])
 
 
@@ -160,9 +160,9 @@ def test_a_configuration_that_cannot_be_is_refused(text, message):
         (DataConfig, {"batch_size": 0}, "batch_size: got 0, expected 1 or more"),
         (DataConfig, {"chunk": -1}, "chunk: got -1, expected 0 or more"),
         (DataConfig, {"sizes": [0]}, "sizes: got 0, expected 1 or more"),
-        (OptimiserConfig, {"teacher_forcing": 2}, "teacher_forcing: got 2.0, expected a prob"),
-        (OptimiserConfig, {"learning_rate": 0}, "learning_rate: got 0.0, expected a number above"),
-        (OptimiserConfig, {"clip": -1}, "clip: got -1.0, expected 0 or more"),
+        (OptimizerConfig, {"teacher_forcing": 2}, "teacher_forcing: got 2.0, expected a prob"),
+        (OptimizerConfig, {"learning_rate": 0}, "learning_rate: got 0.0, expected a number above"),
+        (OptimizerConfig, {"clip": -1}, "clip: got -1.0, expected 0 or more"),
         (ScheduleConfig, {"steps": 0}, "steps: got 0, expected 1 or more"),
         (ScheduleConfig, {"validate_every": 0}, "validate_every: got 0"),
         (ScheduleConfig, {"checkpoint_every": 0}, "checkpoint_every: got 0"),
@@ -174,4 +174,4 @@ def test_settings_out_of_range_are_refused(cls, values, message):
 
 
 def test_whole_numbers_are_taken_for_real_ones():
-    assert build(OptimiserConfig, {"clip": 2}) == OptimiserConfig(clip=2.0)
+    assert build(OptimizerConfig, {"clip": 2}) == OptimizerConfig(clip=2.0)

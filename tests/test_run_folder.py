@@ -48,7 +48,7 @@ def test_a_run_is_a_folder_with_all_that_it_promises(tmp_path):
             "insertion_sort",
             steps=7,
             schedule=SCHEDULE,
-            optimiser={"accumulate": True, "teacher_forcing": 0.5},
+            optimizer={"accumulate": True, "teacher_forcing": 0.5},
         ),
     ],
     ids=["whole", "chunked", "accumulated"],

@@ -86,8 +86,8 @@ def test_improvements_are_taken_away_first_and_options_have_the_last_word():
     config = configuration(parsed(*words))
     start = recipes.recipe("generalist", ["dfs"])
     assert config == recipes.without(start, "gating", "triplets", "clipping")
-    assert configuration(parsed(*words, "--clip", "2")).optimiser.clip == 2
-    assert config.optimiser.clip == 0
+    assert configuration(parsed(*words, "--clip", "2")).optimizer.clip == 2
+    assert config.optimizer.clip == 0
 
 
 def test_families_and_all_are_lists_of_names_without_repetition():

@@ -87,7 +87,7 @@ def test_settings_of_every_kind_can_vary_and_others_are_the_same_for_all():
     config = found[
         "generalist/hidden=8 learning_rate=0.1 sizes=16 layer_norm=no processor=mpnn/bfs"
     ]
-    assert config.config.optimiser.learning_rate == 0.1
+    assert config.config.optimizer.learning_rate == 0.1
     assert config.config.data.sizes == (16,)
     assert (config.config.model.layer_norm, config.config.model.processor) == (False, "mpnn")
     assert {part.config.schedule.steps for part in found.values()} == {9}

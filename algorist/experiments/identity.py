@@ -27,7 +27,7 @@ _FIRST_SETTINGS: Mapping[str, frozenset[str]] = {
     ),
     "convention": frozenset({"static_hint_as_input", "permutations"}),
     "data": frozenset(["online", "sizes", "varied", "random_positions", "batch_size", "chunk"]),
-    "optimiser": frozenset(
+    "optimizer": frozenset(
         [
             "learning_rate",
             "clip",
@@ -42,6 +42,8 @@ _FIRST_SETTINGS: Mapping[str, frozenset[str]] = {
 """The settings of the first version, by section. They are part of every hash, whatever they are,
 since results were saved with such hashes. All others count only where they differ from their
 defaults, so a new setting never changes the hash of what was trained without it."""
+_HASHED_NAMES = {"optimizer": "optimiser"}
+"""What sections are called in what is hashed, where that differs: as in the first version."""
 _NOT_LEARNT = {("schedule", "checkpoint_every")}
 """What changes nothing that is learnt."""
 
@@ -63,7 +65,7 @@ def _counted(config: Config) -> dict[str, Any]:
         if is_dataclass(value):
             settings = _counted_settings(name, value)
             if settings or name in _FIRST_SETTINGS:
-                values[name] = settings
+                values[_HASHED_NAMES.get(name, name)] = settings
         elif name not in ("algorithms", "seeds") and value != _default(field):
             values[name] = value
     return values

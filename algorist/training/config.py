@@ -22,6 +22,8 @@ from algorist.version import __version__
 
 _VERSION = "version"
 """What the version of this library is saved under."""
+_FORMER_NAMES = {"optimiser": "optimizer"}
+"""What sections were called in configurations that were saved earlier."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
-class OptimiserConfig:
+class OptimizerConfig:
     """How the weights change."""
 
     learning_rate: float = 1e-3
@@ -112,7 +114,7 @@ class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     convention: TaskEncoding = field(default_factory=TaskEncoding)
     data: DataConfig = field(default_factory=DataConfig)
-    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
 
     def __post_init__(self) -> None:
@@ -148,6 +150,8 @@ class Config:
         except json.JSONDecodeError as error:
             raise ValueError(f"the configuration is not JSON: {error}") from error
         version = values.pop(_VERSION, None) if isinstance(values, dict) else None
+        if isinstance(values, dict):
+            values = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
         try:
             return _read("the configuration", cls, values)
         except UnknownSettingError as error:

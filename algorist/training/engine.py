@@ -24,7 +24,7 @@ from algorist.model.window import Window
 from algorist.training.bucketing import bucket_window, pack_window
 from algorist.training.config import Config
 from algorist.training.loader import PackedBatch, StreamKey, pack_batch
-from algorist.training.optimiser import Optimiser
+from algorist.training.optimizer import Optimizer
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.task_stream import TaskBatch
@@ -37,7 +37,7 @@ _PINNED_BUFFERS = 8
 
 
 class Engine:
-    """A net in training: its optimiser, what chunks hand on, and the losses so far.
+    """A net in training: its optimizer, what chunks hand on, and the losses so far.
 
     Losses are added up where they are computed, so that no step waits for another's result.
     """
@@ -47,10 +47,10 @@ class Engine:
 
     def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Peers = ALONE):
         self.net, self._peers = net, peers
-        self.optimiser = Optimiser(net, config.optimiser, captured=captured)
+        self.optimizer = Optimizer(net, config.optimizer, captured=captured)
         self.carries: dict[StreamKey, Carry] = {}
         self._chunked = config.data.chunk > 0
-        self._accumulates = config.optimiser.accumulate
+        self._accumulates = config.optimizer.accumulate
         self._features = {
             name: [feature.name for feature in net.decoded(spec)]
             for name, spec in net.specs.items()
@@ -115,8 +115,8 @@ class Engine:
 
     def _change_weights(self) -> None:
         """Take a step along the gradients of all processes."""
-        self._peers.add_up_gradients(self.optimiser.parameters.values())
-        self.optimiser.step()
+        self._peers.add_up_gradients(self.optimizer.parameters.values())
+        self.optimizer.step()
 
     def _differentiate(self, place: StreamKey, window: Window) -> tuple[Tensor, Carry]:
         """Add to the gradients; returns the losses of all features, (F, S), and the new carry."""
@@ -231,7 +231,7 @@ class CapturedEngine(Engine):
             if self._chunked and place not in self.carries:
                 self.carries[place] = self._empty_carry(place, window)
             self._differentiate(place, window)
-            self.optimiser.prepare()
+            self.optimizer.prepare()
         if self._accumulates:
             self._make_gradients()
         self._set_gradients({})
@@ -251,17 +251,17 @@ class CapturedEngine(Engine):
 
     def _make_gradients(self) -> None:
         """Room where gradients of several graphs add up, for all parameters that have one."""
-        for name, parameter in self.optimiser.parameters.items():
+        for name, parameter in self.optimizer.parameters.items():
             if parameter.grad is not None and name not in self._gradients:
                 self._gradients[name] = torch.zeros_like(parameter)
 
     def _set_gradients(self, gradients: Mapping[str, Tensor]) -> None:
-        for name, parameter in self.optimiser.parameters.items():
+        for name, parameter in self.optimizer.parameters.items():
             parameter.grad = gradients.get(name)
 
     def _apply_gradients(self) -> None:
         self._set_gradients(self._gradients)  # an attempt before may have left others
-        self.optimiser.update()
+        self.optimizer.update()
         torch._foreach_zero_(list(self._gradients.values()))
 
 

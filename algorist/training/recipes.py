@@ -14,7 +14,7 @@ from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.plugin_errors import user_error
 from algorist.registries import registry
-from algorist.training.config import Config, DataConfig, OptimiserConfig
+from algorist.training.config import Config, DataConfig, OptimizerConfig
 
 
 def generalist(algorithms: Sequence[str]) -> Config:
@@ -34,7 +34,7 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
         model=ModelConfig(processor="mpnn", feedback="hard", scalar_hint_init="default"),
         convention=TaskEncoding(static_hint_as_input=False, permutations=False),
         data=DataConfig(online=False, varied=False, random_positions=False),
-        optimiser=OptimiserConfig(teacher_forcing=0.5, clip=0.0),
+        optimizer=OptimizerConfig(teacher_forcing=0.5, clip=0.0),
     )
 
 
@@ -68,8 +68,8 @@ def _data(**changes: object) -> Callable[[Config], Config]:
     return lambda config: replace(config, data=replace(config.data, **changes))
 
 
-def _optimiser(**changes: object) -> Callable[[Config], Config]:
-    return lambda config: replace(config, optimiser=replace(config.optimiser, **changes))
+def _optimizer(**changes: object) -> Callable[[Config], Config]:
+    return lambda config: replace(config, optimizer=replace(config.optimizer, **changes))
 
 
 def _without_gate(config: Config) -> Config:
@@ -109,8 +109,8 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "initialisation": Improvement(
         "initialisation of scalar hints", _model(scalar_hint_init="default")
     ),
-    "clipping": Improvement("gradient clipping", _optimiser(clip=0.0)),
-    "no_teacher_forcing": Improvement("no teacher forcing", _optimiser(teacher_forcing=0.5)),
+    "clipping": Improvement("gradient clipping", _optimizer(clip=0.0)),
+    "no_teacher_forcing": Improvement("no teacher forcing", _optimizer(teacher_forcing=0.5)),
     "chunking": Improvement("chunks of trajectories", _data(chunk=0)),
 }
 

@@ -83,9 +83,9 @@ class Trainer:
         self.net = computing.apply(self.learner.net)
         if weights is not None:
             load_weights(self.net, weights)
-        elif config.optimiser.processor_from:
-            self._take_over_processor(config.optimiser.processor_from)
-        self.net.processor.requires_grad_(not config.optimiser.freeze_processor)
+        elif config.optimizer.processor_from:
+            self._take_over_processor(config.optimizer.processor_from)
+        self.net.processor.requires_grad_(not config.optimizer.freeze_processor)
         self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
         self.engine = (
             CapturedEngine(
@@ -160,7 +160,7 @@ class Trainer:
             while self.step < schedule.steps:
                 for _ in self.task_streams:
                     self._learn(self._awaited(packed_batches))
-                if self.config.optimiser.accumulate:
+                if self.config.optimizer.accumulate:
                     self.engine.update()
                 self.step += 1
                 self._summed_steps += 1
@@ -302,12 +302,12 @@ class Trainer:
         """All that is needed to go on exactly here."""
         self._check_losses()
         self._check_weights()
-        optimiser = self.engine.optimiser
+        optimizer = self.engine.optimizer
         tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
         if self.average:
             tensors |= {f"mean/{n}": p for n, p in self.evaluated_model.net.named_parameters()}
-        tensors |= {f"adam/{name}": moment for name, moment in optimiser.tensors().items()}
+        tensors |= {f"adam/{name}": moment for name, moment in optimizer.tensors().items()}
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
             tensors[f"{place}/hidden"] = self.peers.joined(carry.hidden)
@@ -316,7 +316,7 @@ class Trainer:
         state = {
             "config": self.config.to_json(),
             "specs": plain_specs(self.net.specs),
-            "updates": optimiser.counts(),
+            "updates": optimizer.counts(),
             "cursors": {name: self._chunk_cursors(name) for name in self.task_streams},
             "loss_sums": self.engine.losses(),
             "summed_steps": self._summed_steps,
@@ -344,7 +344,7 @@ class Trainer:
             trainer.best[name].copy_(value)
         if trainer.average:
             trainer.average.restore(checkpoint.below("mean/"))
-        engine.optimiser.restore(checkpoint.below("adam/"), state["updates"])
+        engine.optimizer.restore(checkpoint.below("adam/"), state["updates"])
         for name, task_stream in trainer.task_streams.items():
             task_stream.seek(state["cursors"][name])
             for size in task_stream.sizes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from algorist.training.config import OptimiserConfig
+from algorist.training.config import OptimizerConfig
 
 if TYPE_CHECKING:
     from algorist.kernels.fused.adam import Adam
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-class Optimiser:
+class Optimizer:
     """Updates those parameters of a net that have a gradient.
 
     A task's encoders and decoders count their own updates: while others train they stand still.
     Moments and counts are there from the start and never move, as CUDA graphs need them.
     """
 
-    def __init__(self, net: nn.Module, config: OptimiserConfig, *, captured: bool = False):
+    def __init__(self, net: nn.Module, config: OptimizerConfig, *, captured: bool = False):
         """`captured` says that steps will be captured as CUDA graphs."""
         self.clip, self._rate = config.clip, config.learning_rate
         self._fused: dict[tuple[tuple[int, int, int], ...], Adam] = {}
