@@ -14,13 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from algorist import data
-from algorist.algorithms import Algorithm, algorithm, algorithms, get, register
+from algorist.algorithms import Algorithm, algorithm, algorithms, get
 from algorist.algorithms.compiling import clear, compiled, copy
 from algorist.algorithms.random import below, fill_coins, fill_uniform, permutation, uniform
 from algorist.algorithms.sampling import Sampler, sampler
 from algorist.algorithms.tracing import record
 from algorist.batch import Batch
 from algorist.plugins import load_plugin
+from algorist.registering import register
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 from algorist.version import __version__
 

@@ -52,6 +52,13 @@ def positive(name: str, value: Any) -> int:
     return number
 
 
+def each_once(name: str, values: list[str]) -> list[str]:
+    """The values, of which no two may be the same."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name}: got {','.join(values)}, expected each once")
+    return values
+
+
 def counted(count: int, what: str) -> str:
     """`1 node`, `2 nodes`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

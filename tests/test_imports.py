@@ -23,6 +23,7 @@ ORDER = [
     "batch",
     "weights",
     "algorithms",
+    "registering",
     "plugins",
     "data",
     "kernels",

@@ -101,10 +101,17 @@ def test_weights_and_biases_get_every_value_and_the_same_run_when_resumed(tmp_pa
     assert first["id"] == second["id"]
     assert first["config"]["model"]["hidden"] == 4
     assert [values["step"] for values in wandb.values] == [2, 4, 6]
+    features = [
+        f"loss/{task}/{feature.name}"
+        for task, spec in run.trainer.net.specs.items()
+        for feature in (*spec.outputs, *spec.hints)
+    ]
+    assert len(features) > 4
     assert set(wandb.values[0]) == {"step"} | {
         f"seed-{seed}/{name}"
         for seed in (0, 4)
         for name in (
+            *features,
             "loss/bfs",
             "loss/dijkstra",
             "validation/bfs",
@@ -120,7 +127,8 @@ def test_one_seed_needs_no_number_in_the_names_of_its_curves(capsys, tmp_path, w
     words = ["--hidden", "4", "--batch-size", "2", "--steps", "1", "--wandb", "project"]
     assert main(["train", "bfs", "--out", str(tmp_path / "run"), *words]) == 0
     (values,) = wandb.values
-    assert set(values) == {"step", "loss/bfs", "validation/bfs", "validation"}
+    features = {"loss/bfs/pi", "loss/bfs/pi_h", "loss/bfs/reach_h"}
+    assert set(values) == {"step", "loss/bfs", *features, "validation/bfs", "validation"}
 
 
 class Page(HTMLParser):
@@ -149,7 +157,7 @@ def test_the_page_about_a_run_is_whole_and_needs_nothing_else(capsys, tmp_path):
     Run.start(folder, config()).train()
     assert main(["report", str(folder), "--out", str(file), "--samples", "2"]) == 0
     page = Page()
-    page.task_stream(file.read_text(encoding="utf-8"))
+    page.feed(file.read_text(encoding="utf-8"))
     assert not page.open
     assert "<my> run" in page.text
     summary = next(text for text in page.text if text.startswith("bfs, dijkstra · mpnn · seed 0"))

@@ -25,6 +25,8 @@ def other_value(kind, value):
         return not value, None
     if kind == tuple[int, ...]:
         return (5, 9), "5,9"
+    if kind == tuple[str, ...]:
+        return ("outputs=2", "hints=0.5"), "outputs=2,hints=0.5"
     if kind is str:
         return "x", "x"
     return (kind(1), "1") if value != 1 else (kind(2), "2")
@@ -35,7 +37,11 @@ CHOICES = {
     "hints": "decoded_only",
     "feedback": "hard_on_eval",
     "scalar_hint_init": "default",
+    "optimizer": "adamw",
+    "schedule": "warmup+cosine",
 }
+NEEDED = {"weight_decay": ["--optimizer", "sgd"], "momentum": ["--optimizer", "sgd"]}
+"""What else must be said, so that a setting makes sense."""
 
 
 @pytest.mark.parametrize(
@@ -48,8 +54,11 @@ def test_every_setting_is_an_option(setting):
         value = text = CHOICES[setting.name]
     flag = setting.name.replace("_", "-")
     words = [f"--{flag}", text] if text else [f"--{flag}" if value else f"--no-{flag}"]
-    config = configuration(parsed("train", "bfs", "--out", "x", *words))
+    needed = NEEDED.get(setting.name, [])
+    config = configuration(parsed("train", "bfs", "--out", "x", *words, *needed))
     assert setting.of(config) == value
+    if needed:
+        start = configuration(parsed("train", "bfs", "--out", "x", *needed))
     changed = [s.place for n in sections() for s in settings(n) if s.of(config) != s.of(start)]
     assert changed == [setting.place]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import algorist
-from algorist.errors import unknown
+from algorist.errors import each_once, unknown
 from algorist.plugins import shell
 from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, SAVED
@@ -48,13 +48,6 @@ def tasks(arguments: Namespace) -> list[str]:
     named += of_family(arguments.family) if arguments.family is not None else []
     named += algorist.algorithms() if arguments.all else []
     return list(dict.fromkeys(named))
-
-
-def each_once(name: str, values: list[str]) -> list[str]:
-    """The values, of which no two may be the same."""
-    if len(set(values)) < len(values):
-        raise ValueError(f"{name}: got {','.join(values)}, expected each once")
-    return values
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -46,9 +46,12 @@ class Setting:
             read = {"action": BooleanOptionalAction}
         else:
             read = {"type": _reader(self.kind), "metavar": _METAVARS[self.kind]}
+        flags = [f"--{self.name.replace('_', '-')}"]
+        if self.kind == tuple[str, ...]:  # one at a time, or several
+            read["action"] = "extend"
+            flags = [flags[0].removesuffix("s"), *flags]
         text = f"{self.help[0].lower()}{self.help[1:].rstrip('.')} ({default})".replace("%", "%%")
-        flag = f"--{self.name.replace('_', '-')}"
-        group.add_argument(flag, dest=self.place, default=SUPPRESS, help=text, **read)
+        group.add_argument(*flags, dest=self.place, default=SUPPRESS, help=text, **read)
 
     def read(self, text: str) -> Any:
         """Its value as written in a list of values."""
@@ -158,7 +161,7 @@ def with_settings(config: Config, arguments: Namespace) -> Config:
     """A configuration with those settings changed that were given."""
     for section in sections():
         given = {
-            place.removeprefix(f"{section}."): value
+            place.removeprefix(f"{section}."): tuple(value) if isinstance(value, list) else value
             for place, value in vars(arguments).items()
             if place.startswith(f"{section}.")
         }
@@ -199,6 +202,11 @@ def _text(value: Any) -> str:
     return str(value) if value != "" else "none"
 
 
+def _texts(text: str) -> tuple[str, ...]:
+    """`a,b` as texts."""
+    return tuple(text.split(","))
+
+
 def whole_numbers(text: str) -> tuple[int, ...]:
     """`0,1,2` as numbers."""
     try:
@@ -208,9 +216,22 @@ def whole_numbers(text: str) -> tuple[int, ...]:
         raise ArgumentTypeError(message) from None
 
 
-_EXAMPLES = {int: "64", float: "0.001", str: "mpnn", tuple[int, ...]: "4,7"}
-_METAVARS = {int: "N", float: "X", str: "NAME", tuple[int, ...]: "N,N"}
+_EXAMPLES = {
+    int: "64",
+    float: "0.001",
+    str: "mpnn",
+    tuple[int, ...]: "4,7",
+    tuple[str, ...]: "a=0.1",
+}
+_METAVARS = {
+    int: "N",
+    float: "X",
+    str: "NAME",
+    tuple[int, ...]: "N,N",
+    tuple[str, ...]: "NAME=X",
+}
+_READERS = {tuple[int, ...]: whole_numbers, tuple[str, ...]: _texts}
 
 
 def _reader(kind: Any) -> Callable[[str], Any]:
-    return whole_numbers if kind == tuple[int, ...] else kind
+    return _READERS.get(kind, kind)

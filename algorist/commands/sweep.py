@@ -11,11 +11,10 @@ from algorist.commands.arguments import (
     add_at_once,
     add_computing,
     add_tasks,
-    each_once,
     expect_place_of_folder,
     names,
 )
-from algorist.errors import positive
+from algorist.errors import each_once, positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:

@@ -18,6 +18,9 @@ from algorist.data.stream import BATCH_SIZE, SIZES
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
+from algorist.training.loss_terms import loss_weights
+from algorist.training.optimizer import DEFAULT_OPTIMIZER, expect_optimizer
+from algorist.training.schedules import DEFAULT_SCHEDULE, expect_schedule
 from algorist.version import __version__
 
 _VERSION = "version"
@@ -60,7 +63,7 @@ class OptimizerConfig:
     """How the weights change."""
 
     learning_rate: float = 1e-3
-    """The learning rate of Adam."""
+    """The learning rate, before the schedule."""
     clip: float = 1.0
     """The largest norm of a gradient, over all parameters; 0 does not clip."""
     teacher_forcing: float = 0.0
@@ -71,8 +74,34 @@ class OptimizerConfig:
     """A saved learner whose processor is taken over."""
     freeze_processor: bool = False
     """Train encoders and decoders alone."""
+    optimizer: str = DEFAULT_OPTIMIZER
+    """The optimizer: adam, adamw, sgd, or one of your own."""
+    weight_decay: float = 0.0
+    """How fast the weights decay (adamw, sgd)."""
+    momentum: float = 0.0
+    """How much of the step before is repeated (sgd)."""
+    schedule: str = DEFAULT_SCHEDULE
+    """How the learning rate changes: constant, warmup, cosine, step, one of your own, or several
+    that are multiplied, as in warmup+cosine."""
+    loss_terms: tuple[str, ...] = ()
+    """Further terms of the loss and their weights, as in NAME=0.1; outputs=X and hints=X weigh
+    those of the benchmark."""
 
     def __post_init__(self) -> None:
+        expect_optimizer(self.optimizer)
+        expect_schedule(self.schedule)
+        loss_weights(self.loss_terms)
+        for name in ("weight_decay", "momentum"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: got {getattr(self, name)}, expected 0 or more")
+        if self.optimizer == "adam" and self.weight_decay:
+            raise ValueError(
+                f"weight_decay: got {self.weight_decay}, but adam has none: choose adamw"
+            )
+        if self.optimizer in ("adam", "adamw") and self.momentum:
+            raise ValueError(
+                f"momentum: got {self.momentum}, but {self.optimizer} has its own: choose sgd"
+            )
         if not 0 <= self.teacher_forcing <= 1:
             raise ValueError(
                 f"teacher_forcing: got {self.teacher_forcing}, expected a probability from 0 to 1"
@@ -116,6 +145,8 @@ class Config:
     data: DataConfig = field(default_factory=DataConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    changes: tuple[str, ...] = ()
+    """What was changed when the run was resumed: the step, the setting, before and after."""
 
     def __post_init__(self) -> None:
         for name, values in (("algorithms", self.algorithms), ("seeds", self.seeds)):

@@ -87,27 +87,33 @@ class Run:
         context: GpuContext | None = None,
         peers: Peers = ALONE,
         average: int | None = None,
+        learning_rate: float | None = None,
+        schedule: str | None = None,
     ) -> Run:
         """The run in a folder, as it stood at its newest whole checkpoint.
 
         With `steps` it will end there, instead of where it was to end; with `average` the mean of
-        its weights goes over so many steps from now on.
+        its weights goes over so many steps from now on. Another `learning_rate` or `schedule` is
+        noted in its configuration (`changes`).
         """
         folder = Path(folder)
         expect_run(folder)
-        given = {"steps": steps, "average": average}
-        changes = {name: number for name, number in given.items() if number is not None}
+        changes: dict[str, Any] = {
+            "steps": steps,
+            "average": average,
+            "learning_rate": learning_rate,
+            "schedule": schedule,
+        }
         with _claimed(folder, peers):
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
             _expect_unchanged(folder / CONFIG, config)
             with _prepared(config, context, peers):
                 trainer = Trainer.resume(saved, computing, context, peers)
-            if changes:
-                trainer.reschedule(**changes)
+            trainer.reschedule(**changes)
             run = cls(folder, trainer)
             run._forget_after(trainer.step)
-            if changes:
+            if any(value is not None for value in changes.values()):
                 run.save()
                 run._save_config()
         return run
@@ -188,9 +194,18 @@ class Run:
     def _note(self, report: Report, logs: Iterable[Log]) -> None:
         if self.trainer.peers.is_first:
             with self.metrics.open("a") as file:
-                file.write(_line(asdict(report)))
+                file.write(self._metrics_line(report))
         for log in logs:
             log.report(report)
+
+    def _metrics_line(self, report: Report) -> str:
+        """A report as JSON; losses by feature only where there are further terms or penalties."""
+        values = asdict(report)
+        if not self.trainer.engine.has_further_losses:
+            del values["terms"]
+        if report.learning_rate is None:
+            del values["learning_rate"]
+        return _line(values)
 
     def _note_times(self, first: int) -> None:
         """Write down a sitting that began after a step and has come to its end."""
@@ -206,8 +221,9 @@ class Run:
             return
         checkpoint.drop_after(self.folder / CHECKPOINTS, step)
         if self.metrics.exists():
-            kept = [report for report in read_metrics(self.metrics) if report.step <= step]
-            replace_text(self.metrics, "".join(_line(asdict(report)) for report in kept))
+            lines = zip(read_metrics(self.metrics), whole_lines(self.metrics), strict=True)
+            kept = [f"{line}\n" for report, line in lines if report.step <= step]
+            replace_text(self.metrics, "".join(kept))
 
 
 @contextmanager
@@ -227,7 +243,14 @@ def _expect_unchanged(file: Path, config: Config) -> None:
     written = config_in(file.parent, file.read_text())
     # What can be given anew may be behind its checkpoint.
     later = {"steps": config.schedule.steps, "average": config.schedule.average}
-    written = replace(written, schedule=replace(written.schedule, **later))
+    own = config.optimizer
+    rates = {"learning_rate": own.learning_rate, "schedule": own.schedule}
+    written = replace(
+        written,
+        schedule=replace(written.schedule, **later),
+        optimizer=replace(written.optimizer, **rates),
+        changes=config.changes,
+    )
     before, now = _flat(config), _flat(written)
     changed = [name for name in before if before[name] != now[name]]
     if changed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -33,12 +33,17 @@ from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
+from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.task_stream import TaskStream
 from algorist.training.time_accounting import TimeAccount
 from algorist.training.workers import Loader, WorkerPool
 
 _GLANCE = 1e-3
 """Seconds between two looks at whether the device still works, while data is not there yet."""
+
+
+_OPTIMIZER = "adam"
+"""What the state of the optimizer, whichever it is, is called in checkpoints."""
 
 
 class DivergedError(RuntimeError):
@@ -58,6 +63,10 @@ class Report:
     """The mean over the tasks."""
     best_step: list[int]
     """The step at which each seed's best model so far was found."""
+    terms: Mapping[str, Mapping[str, PerSeed]] = field(default_factory=dict)
+    """The mean loss of each task since the report before, by feature, loss term and penalty."""
+    learning_rate: float | None = None
+    """The rate of the step before, where a schedule changes it."""
 
 
 class Trainer:
@@ -104,6 +113,8 @@ class Trainer:
         self.step = 0
         self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self._summed_steps = 0
+        self._rate = config.optimizer.learning_rate
+        """What the optimizer has at present."""
         self._reset_best()
 
     def _reset_best(self) -> None:
@@ -158,6 +169,7 @@ class Trainer:
         schedule = self.config.schedule
         with self._packed_batches() as packed_batches:
             while self.step < schedule.steps:
+                self._set_learning_rate()
                 for _ in self.task_streams:
                     self._learn(self._awaited(packed_batches))
                 if self.config.optimizer.accumulate:
@@ -168,6 +180,18 @@ class Trainer:
                     self.average.add(self.step)
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the next step: a pure function of how many are done."""
+        settings, steps = self.config.optimizer, self.config.schedule.steps
+        return settings.learning_rate * factor(settings.schedule, self.step / steps)
+
+    def _set_learning_rate(self) -> None:
+        rate = self.learning_rate
+        if rate != self._rate:
+            self.engine.optimizer.set_learning_rate(rate)
+            self._rate = rate
 
     def _packed_batches(self) -> Prefetch[Any, PackedBatch] | Loader:
         """All packed batches to come, prepared by a thread or by processes."""
@@ -249,10 +273,12 @@ class Trainer:
         for place, score in enumerate(mean):
             if score >= self.best_scores[place]:  # of equals, the one that has learnt more
                 self._keep_best(place, score)
-        loss = self.mean_loss
+        loss, terms = self.mean_loss, self.mean_terms
         self.engine.clear_losses()
         self._summed_steps = 0
-        return Report(self.step, loss, scores, mean, list(self.best_steps))
+        changes = self.config.optimizer.schedule != DEFAULT_SCHEDULE
+        rate = self._rate if changes else None
+        return Report(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
 
     def _new_validation(self) -> _Validation:
         graphs = self._graphs.others() if self._graphs else None
@@ -268,6 +294,15 @@ class Trainer:
             for task, features in self.engine.losses().items()
         }
 
+    @property
+    def mean_terms(self) -> dict[str, dict[str, PerSeed]]:
+        """The mean of each part of each task's loss since the report before."""
+        steps = max(self._summed_steps, 1)
+        return {
+            task: {name: [value / steps for value in sums] for name, sums in parts.items()}
+            for task, parts in self.engine.losses().items()
+        }
+
     def _keep_best(self, place: int, score: float) -> None:
         """The model of the seed at that place is its best so far."""
         self.best_scores[place], self.best_steps[place] = score, self.step
@@ -277,12 +312,34 @@ class Trainer:
         """MultiRun seed's best model by validation."""
         return best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
 
-    def reschedule(self, **changes: int) -> None:
-        """Train for so many `steps` in all, or `average` over others from now on.
+    def reschedule(
+        self,
+        *,
+        steps: int | None = None,
+        average: int | None = None,
+        learning_rate: float | None = None,
+        schedule: str | None = None,
+    ) -> None:
+        """Go on with other settings; None leaves them.
 
-        Nothing before the last step depends on how many there are. Of a new mean the best is to be
-        kept, whatever scored better without it.
+        Of a new mean of weights the best is to be kept, whatever scored better without it. What
+        changes the learning rate is noted in the configuration: such a run is another one than
+        those that were trained with these settings from the beginning.
         """
+        self._change_times(_given(steps=steps, average=average))
+        rates = _given(learning_rate=learning_rate, schedule=schedule)
+        self._note_changes(self.config.optimizer, rates)
+        self.config = replace(self.config, optimizer=replace(self.config.optimizer, **rates))
+
+    def _note_changes(self, settings: Any, changes: Mapping[str, Any]) -> None:
+        notes = tuple(
+            f"step {self.step}: {name} {getattr(settings, name)} -> {value}"
+            for name, value in changes.items()
+            if value != getattr(settings, name)
+        )
+        self.config = replace(self.config, changes=self.config.changes + notes)
+
+    def _change_times(self, changes: Mapping[str, int]) -> None:
         before, schedule = self.config.schedule, replace(self.config.schedule, **changes)
         if "steps" in changes and schedule.steps <= self.step:
             raise ValueError(
@@ -294,6 +351,8 @@ class Trainer:
                 f"average: got {schedule.average}, but all {counted(self.step, 'step')} are done, "
                 "expected more steps too"
             )
+        if self.config.optimizer.schedule != DEFAULT_SCHEDULE and "steps" in changes:
+            self._note_changes(before, {"steps": schedule.steps})
         self.config = replace(self.config, schedule=schedule)
         if has_new_mean:
             self._reset_best()
@@ -307,7 +366,7 @@ class Trainer:
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
         if self.average:
             tensors |= {f"mean/{n}": p for n, p in self.evaluated_model.net.named_parameters()}
-        tensors |= {f"adam/{name}": moment for name, moment in optimizer.tensors().items()}
+        tensors |= {f"{_OPTIMIZER}/{name}": x for name, x in optimizer.tensors().items()}
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
             tensors[f"{place}/hidden"] = self.peers.joined(carry.hidden)
@@ -323,6 +382,8 @@ class Trainer:
             "best_scores": self.best_scores,
             "best_steps": self.best_steps,
         }
+        if numbers := optimizer.numbers():
+            state["optimizer_numbers"] = numbers
         return Checkpoint(self.step, tensors, state)
 
     @classmethod
@@ -344,7 +405,9 @@ class Trainer:
             trainer.best[name].copy_(value)
         if trainer.average:
             trainer.average.restore(checkpoint.below("mean/"))
-        engine.optimizer.restore(checkpoint.below("adam/"), state["updates"])
+        engine.optimizer.restore(
+            checkpoint.below(f"{_OPTIMIZER}/"), state["updates"], state.get("optimizer_numbers")
+        )
         for name, task_stream in trainer.task_streams.items():
             task_stream.seek(state["cursors"][name])
             for size in task_stream.sizes:
@@ -358,6 +421,11 @@ class Trainer:
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]
         return trainer
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those settings that are not None."""
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _expect_specs(saved: Mapping[str, Any], config: Config) -> None:
