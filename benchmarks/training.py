@@ -149,7 +149,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
 
     torch.set_num_threads(task["threads"])
     name, n, count = task["name"], task["n"], task["batch"]
-    config = recipe("generalist", [name])
+    config = recipe("ibarz2022", [name])
     batch = config.convention.batch(
         name, algorist.get(name).sample(n, count, SEED, task["options"])
     )

@@ -269,9 +269,9 @@ def test_plugins_add_to_tables_and_change_nothing_in_them(tmp_path, table):
 def test_a_recipe_that_fails_harms_only_those_who_choose_it(tmp_path, capsys, request):
     file = tmp_path / "mine.py"
     file.write_text(
-        "from algorist.training.recipes import RECIPES, generalist\n"
+        "from algorist.training.recipes import RECIPES, ibarz2022\n"
         "def broken(algorithms):\n"
-        "    return generalist(algorithms).model.hiden\n"
+        "    return ibarz2022(algorithms).model.hiden\n"
         "RECIPES['broken'] = broken\n"
     )
     request.addfinalizer(lambda: RECIPES.pop("broken", None))

@@ -39,6 +39,7 @@ CHOICES = {
     "scalar_hint_init": "default",
     "optimizer": "adamw",
     "schedule": "warmup+cosine",
+    "validate_by": "loss",
 }
 NEEDED = {"weight_decay": ["--optimizer", "sgd"], "momentum": ["--optimizer", "sgd"]}
 """What else must be said, so that a setting makes sense."""
@@ -48,7 +49,7 @@ NEEDED = {"weight_decay": ["--optimizer", "sgd"], "momentum": ["--optimizer", "s
     "setting", [s for name in sections() for s in settings(name)], ids=lambda s: s.place
 )
 def test_every_setting_is_an_option(setting):
-    start = recipes.recipe("generalist", ["bfs"])
+    start = recipes.recipe("ibarz2022", ["bfs"])
     value, text = other_value(setting.kind, setting.of(start))
     if setting.name in CHOICES:
         value = text = CHOICES[setting.name]
@@ -74,7 +75,7 @@ def test_the_help_of_an_option_is_the_text_under_its_field(capsys):
         for text in texts.values():
             assert text.rstrip(".").lower() in shown
     assert (
-        "(default: triplet_gmpnn; generalist for many tasks: triplet_mpnn; clrs2022: mpnn)" in shown
+        "(default: triplet_gmpnn; ibarz2022 for many tasks: triplet_mpnn; clrs2022: mpnn)" in shown
     )
 
 
@@ -93,7 +94,7 @@ def test_without_options_a_recipe_is_what_it_is(recipe, tasks):
 def test_improvements_are_taken_away_first_and_options_have_the_last_word():
     words = ["train", "dfs", "--out", "x", "--without", "gating,triplets", "--without", "clipping"]
     config = configuration(parsed(*words))
-    start = recipes.recipe("generalist", ["dfs"])
+    start = recipes.recipe("ibarz2022", ["dfs"])
     assert config == recipes.without(start, "gating", "triplets", "clipping")
     assert configuration(parsed(*words, "--clip", "2")).optimizer.clip == 2
     assert config.optimizer.clip == 0

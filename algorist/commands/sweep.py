@@ -194,7 +194,7 @@ command = Command(
     help="train a grid of algorithms, seeds, recipes and settings, here or on a cluster",
     examples="""\
 algorist sweep bfs dfs --seeds 0,1,2 --out sweeps/search
-algorist sweep --family sorting --recipes generalist,clrs2022 --seeds 0,1,2 --out sweeps/sorting
+algorist sweep --family sorting --recipes ibarz2022,clrs2022 --seeds 0,1,2 --out sweeps/sorting
 algorist sweep dijkstra --set hidden=64,128 --set learning-rate=1e-3,3e-4 --out sweeps/width
 algorist sweep --all --seeds 0,1,2 --out sweeps/all --at-once 4 --stop-after 9m
 algorist sweep --all --seeds 0,1,2 --out /shared/all --ray auto""",

@@ -5,6 +5,7 @@ An improvement is what turns a configuration with it into one without. Ablations
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,8 +18,8 @@ from algorist.registries import registry
 from algorist.training.config import Config, DataConfig, OptimizerConfig
 
 
-def generalist(algorithms: Sequence[str]) -> Config:
-    """This paper's: a gated processor for one task, chunks and no gate for many."""
+def ibarz2022(algorithms: Sequence[str]) -> Config:
+    """The paper's (Ibarz et al., 2022): a gate for one task, chunks and no gate for many."""
     many = len(algorithms) > 1
     return Config(
         algorithms=tuple(algorithms),
@@ -39,14 +40,20 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
 
 
 RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
-    "recipe", {"generalist": generalist, "clrs2022": clrs2022}
+    "recipe", {"ibarz2022": ibarz2022, "clrs2022": clrs2022}
 )
-DEFAULT_RECIPE = "generalist"
+DEFAULT_RECIPE = "ibarz2022"
 """Where settings start if nothing else is said."""
+_ALIASES = {"generalist": "ibarz2022"}
+"""Former names of recipes."""
 
 
 def recipe(name: str, algorithms: Sequence[str]) -> Config:
-    """The configuration of a recipe for some algorithms."""
+    """The configuration of a recipe for some algorithms; a former name is told with a warning."""
+    if name in _ALIASES:
+        now = _ALIASES[name]
+        warnings.warn(f"the recipe {name!r} is called {now!r} now", stacklevel=2)
+        name = now
     if name not in RECIPES:
         raise ValueError(unknown("recipe", name, RECIPES))
     function = RECIPES[name]
