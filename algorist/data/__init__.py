@@ -2,6 +2,7 @@
 
 - `official`: what the benchmark's samplers return, and its fixed splits
 - `stream`: sources of training batches with random access, and threads that compute ahead
+- `development`: sets for comparing ideas, so that the test is left for the end
 - `transforms`: random positions, static hints as inputs, permutation outputs
 - `chunks`: trajectories cut to batches of a fixed number of steps
 - `cache`: batches on disk, complete and unharmed
@@ -9,5 +10,14 @@
 """
 
 from algorist.data import cache, chunks, official, stream, transforms
+from algorist.data.development_sets import DEVELOPMENT_SIZES, development
 
-__all__ = ["cache", "chunks", "official", "stream", "transforms"]
+__all__ = [
+    "DEVELOPMENT_SIZES",
+    "cache",
+    "chunks",
+    "development",
+    "official",
+    "stream",
+    "transforms",
+]

@@ -25,6 +25,8 @@ from algorist.version import __version__
 
 _VERSION = "version"
 """What the version of this library is saved under."""
+_MEASURES = ("outputs", "hints", "loss")
+"""What weights may be validated by."""
 _FORMER_NAMES = {"optimiser": "optimizer"}
 """What sections were called in configurations that were saved earlier."""
 
@@ -125,11 +127,16 @@ class ScheduleConfig:
     average: int = 0
     """Validate and keep a mean of the weights, over about so many steps; 0 takes them as they are.
     What is learnt is the same."""
+    validate_by: str = "outputs"
+    """What the best weights are chosen by, at n = 16: the score of the outputs, that of the hints,
+    or the total loss (outputs, hints or loss)."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "validate_every", "checkpoint_every"):
             _at_least(name, getattr(self, name), 1)
         _at_least("average", self.average, 0)
+        if self.validate_by not in _MEASURES:
+            raise ValueError(unknown("validate_by", self.validate_by, _MEASURES))
 
 
 @dataclass(frozen=True)
@@ -156,13 +163,17 @@ class Config:
                 raise ValueError(f"{name}: got {values}, expected each once")
         for algorithm in self.algorithms:
             get(algorithm)
+        if self.schedule.validate_by == "hints" and self.model.hints == "none":
+            raise ValueError("validate_by: got hints, but this net predicts none (hints = none)")
         for seed in self.seeds:
             if not 0 <= seed < 2**32:
                 raise ValueError(f"seeds: got {seed}, expected 0 to 2**32 - 1")
 
     @property
     def scored_by_error(self) -> bool:
-        """Whether the score of one of the tasks is an error, and not a share."""
+        """Whether the validation of one of the tasks may be an error or a loss, and not a share."""
+        if self.schedule.validate_by != "outputs":
+            return True
         return any(get(algorithm).spec.scored_by_error for algorithm in self.algorithms)
 
     def to_json(self) -> str:

@@ -14,11 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algorist.data import official
 from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
 from algorist.errors import counted
-from algorist.evaluation.evaluate import Evaluator
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner, load_weights, plain_specs
@@ -36,6 +34,7 @@ from algorist.training.parallel import ALONE, Peers
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.task_stream import TaskStream
 from algorist.training.time_accounting import TimeAccount
+from algorist.training.validation import Validation
 from algorist.training.workers import Loader, WorkerPool
 
 _GLANCE = 1e-3
@@ -58,7 +57,7 @@ class Report:
     loss: Mapping[str, PerSeed]
     """The mean loss of each task since the report before, for each seed."""
     scores: Mapping[str, PerSeed]
-    """The validation score of each task; where it is an error, minus that."""
+    """The validation score of each task, by what the run is validated by; of errors, minus that."""
     score: PerSeed
     """The mean over the tasks."""
     best_step: list[int]
@@ -126,7 +125,7 @@ class Trainer:
         self.best = {
             name: p.detach().clone() for name, p in self.evaluated_model.net.named_parameters()
         }
-        self._validation: _Validation | None = None
+        self._validation: Validation | None = None
 
     @property
     def evaluated_model(self) -> Learner:
@@ -265,10 +264,7 @@ class Trainer:
 
     def _validated(self) -> Report:
         validation = self._validation = self._validation or self._new_validation()
-        answers = {name: problems.answers() for name, problems in validation.problems.items()}
-        own = {name: validation.problems[name].scored(answer) for name, answer in answers.items()}
-        results = self.peers.gathered(own, self.config.algorithms)
-        scores = {name: [e.quality for e in of_seeds] for name, of_seeds in results.items()}
+        scores = self.peers.gathered(validation.qualities(), self.config.algorithms)
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         for place, score in enumerate(mean):
             if score >= self.best_scores[place]:  # of equals, the one that has learnt more
@@ -280,10 +276,11 @@ class Trainer:
         rate = self._rate if changes else None
         return Report(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
 
-    def _new_validation(self) -> _Validation:
+    def _new_validation(self) -> Validation:
         graphs = self._graphs.others() if self._graphs else None
         names = self.peers.own(self.config.algorithms)
-        return _Validation(self.evaluated_model, names, self.best, graphs)
+        measure = self.config.schedule.validate_by
+        return Validation(self.evaluated_model, names, self.best, graphs, measure)
 
     @property
     def mean_loss(self) -> dict[str, PerSeed]:
@@ -454,28 +451,3 @@ def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
     """Its name and the shapes of one replica's weights."""
     weights = net.processor.state_dict().items()
     return net.config.processor, {name: value.shape[1:] for name, value in weights}
-
-
-class _Validation:
-    """A learner that is evaluated, the problems for that, made ready once, and its best weights."""
-
-    def __init__(
-        self,
-        learner: Learner,
-        algorithms: Sequence[str],
-        best: Mapping[str, Tensor],
-        graphs: Graphs | None,
-    ):
-        self.problems = {
-            name: Evaluator(learner, name, official.split(name, "val"), graphs=graphs)
-            for name in algorithms
-        }
-        present = {name: p.detach() for name, p in learner.net.named_parameters()}
-        self._weights = [
-            ([best[name][place] for name in present], [p[place] for p in present.values()])
-            for place in range(learner.net.replicas)
-        ]
-
-    def keep(self, place: int) -> None:
-        """The weights of the seed at that place are its best so far. They never move in memory."""
-        torch._foreach_copy_(*self._weights[place])
