@@ -18,7 +18,7 @@ def unknown(what: str, name: Any, known: Iterable[str]) -> str:
 
 
 def _nearest(name: Any, known: Sequence[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)), None)
+    return next(iter(difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)), None)
 
 
 class UnregisteredError(ValueError):

@@ -218,3 +218,17 @@ def test_numbers_are_written_for_people():
         "1 h 00 min",
         "10 h 00 min",
     ]
+
+
+def test_several_runs_are_compared_on_one_page(capsys, tmp_path):
+    for name in ("a", "b"):
+        Run.start(tmp_path / name, config()).train()
+    file, folders = tmp_path / "page.html", [str(tmp_path / name) for name in ("a", "b")]
+    assert main(["report", *folders, "--out", str(file), "--samples", "1"]) == 0
+    page = Page()
+    page.feed(file.read_text(encoding="utf-8"))
+    assert not page.open
+    assert [text for text in page.text if text in folders][:2] == folders
+    assert page.text.count("bfs") == 3  # in the table, and in the legends of two runs
+    assert main(["report", *folders[:1] * 2, "--out", str(file)]) == 2
+    assert "expected each once" in capsys.readouterr().err

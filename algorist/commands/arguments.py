@@ -27,6 +27,15 @@ def names(text: str) -> list[str]:
     return found
 
 
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """`0,1,2` as numbers."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        message = f"got {text!r}, expected whole numbers, for example 4,7"
+        raise ArgumentTypeError(message) from None
+
+
 def of_family(family: str) -> list[str]:
     """The algorithms of a family."""
     families = {name: algorist.get(name).family for name in algorist.algorithms()}

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from algorist.commands.arguments import names
+from algorist.commands.arguments import names, whole_numbers
 from algorist.errors import unknown
 from algorist.training.config import Config
 from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
@@ -205,15 +205,6 @@ def _text(value: Any) -> str:
 def _texts(text: str) -> tuple[str, ...]:
     """`a,b` as texts."""
     return tuple(text.split(","))
-
-
-def whole_numbers(text: str) -> tuple[int, ...]:
-    """`0,1,2` as numbers."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        message = f"got {text!r}, expected whole numbers, for example 4,7"
-        raise ArgumentTypeError(message) from None
 
 
 _EXAMPLES = {

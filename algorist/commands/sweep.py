@@ -13,6 +13,7 @@ from algorist.commands.arguments import (
     add_tasks,
     expect_place_of_folder,
     names,
+    whole_numbers,
 )
 from algorist.errors import each_once, positive
 from algorist.report.terminal import Terminal
@@ -51,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_grid(parser: ArgumentParser) -> None:
-    from algorist.commands.settings import add_without, whole_numbers
+    from algorist.commands.settings import add_without
     from algorist.training.recipes import DEFAULT_RECIPE, RECIPES
 
     group = parser.add_argument_group("the grid", "Every combination is trained.")
