@@ -166,8 +166,8 @@ from algorist.training.trainer import Trainer
 
 folder = Path(__file__).parent
 
-def learn(trainer, packed batch):
-    usual(trainer, packed batch)
+def learn(trainer, packed_batch):
+    usual(trainer, packed_batch)
     if trainer.step >= 5 and (folder / "hold").exists():
         (folder / "told").write_text(str(os.getpid()))
         (folder / "told").rename(folder / "held")
