@@ -6,8 +6,8 @@
     [[2, 1, 1]]
 
 Those who declare algorithms of their own find all they need here too; `examples/` shows how.
-What needs torch (`load`, `predict`, `evaluate`, `Learner`, `Solution`) is imported when it is
-first asked for.
+What needs torch (`load`, `predict`, `evaluate`, `train`, `Learner`, `Solution`) is imported when
+it is first asked for.
 """
 
 from importlib import import_module
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from algorist.model.predicting import predict
     from algorist.model.solution import Solution
     from algorist.training.loading import load
+    from algorist.training.train import train
 
 __all__ = [
     "Algorithm",
@@ -65,6 +66,7 @@ __all__ = [
     "record",
     "register",
     "sampler",
+    "train",
     "uniform",
 ]
 
@@ -74,6 +76,7 @@ _WITH_TORCH = {
     "evaluate": "algorist.evaluation.evaluate",
     "load": "algorist.training.loading",
     "predict": "algorist.model.predicting",
+    "train": "algorist.training.train",
 }
 
 if not TYPE_CHECKING:

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "algorist"
 ORDER = [
     "version",
     "errors",
+    "machine",
     "extras",
     "atomic",
     "machine_code",

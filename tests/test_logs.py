@@ -177,7 +177,7 @@ def test_a_run_without_a_validation_has_a_page_too(tmp_path):
 
 def test_half_a_line_of_metrics_is_not_on_the_page(tmp_path):
     run = Run.start(tmp_path / "run", config())
-    run.metrics.write_text('{"step": 2, "lo')
+    run.metrics_file.write_text('{"step": 2, "lo')
     assert main(["report", str(run.folder), "--out", str(tmp_path / "p"), "--samples", "1"]) == 0
     assert "No validation yet" in (tmp_path / "p").read_text(encoding="utf-8")
 

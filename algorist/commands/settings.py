@@ -12,12 +12,13 @@ import typing
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from algorist.commands.arguments import names, whole_numbers
 from algorist.errors import unknown
-from algorist.training.config import Config
+from algorist.training.config import Config, sections
+from algorist.training.config import changed as changed_config
 from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
 
 
@@ -62,12 +63,6 @@ class Setting:
         except (ValueError, KeyError, ArgumentTypeError):
             expected = "yes or no" if self.kind is bool else f"such as {_EXAMPLES[self.kind]}"
             raise ValueError(f"{self.name}: got {text!r}, expected a value {expected}") from None
-
-
-def sections() -> dict[str, type]:
-    """The dataclasses that a configuration is made of."""
-    kinds = typing.get_type_hints(Config)
-    return {f.name: kinds[f.name] for f in fields(Config) if is_dataclass(kinds[f.name])}
 
 
 def settings(section: str) -> Iterator[Setting]:
@@ -159,15 +154,12 @@ def add_settings(
 
 def with_settings(config: Config, arguments: Namespace) -> Config:
     """A configuration with those settings changed that were given."""
-    for section in sections():
-        given = {
-            place.removeprefix(f"{section}."): tuple(value) if isinstance(value, list) else value
-            for place, value in vars(arguments).items()
-            if place.startswith(f"{section}.")
-        }
-        changed = replace(getattr(config, section), **given)
-        config = replace(config, **{section: changed})
-    return config
+    given = {
+        place.partition(".")[2]: tuple(value) if isinstance(value, list) else value
+        for place, value in vars(arguments).items()
+        if place.partition(".")[0] in sections() and "." in place
+    }
+    return changed_config(config, **given)
 
 
 def _recipes() -> dict[str, Config]:

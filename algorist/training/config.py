@@ -10,7 +10,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from algorist.algorithms import get
@@ -205,6 +205,30 @@ class Config:
 
 class UnknownSettingError(ValueError):
     """A configuration has a setting that this version does not know."""
+
+
+def sections() -> dict[str, type]:
+    """The dataclasses that a configuration is made of, by name."""
+    kinds = typing.get_type_hints(Config)
+    return {f.name: kinds[f.name] for f in fields(Config) if is_dataclass(kinds[f.name])}
+
+
+def changed(config: Config, **settings: Any) -> Config:
+    """A configuration with some settings changed, by their names, whatever their section.
+
+    Raises a ValueError for a name that no section has.
+
+        >>> changed(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
+        'cosine'
+    """
+    of = {f.name: section for section, cls in sections().items() for f in fields(cls)}
+    for name in settings:
+        if name not in of:
+            raise ValueError(unknown("setting", name, of))
+    for section in sections():
+        own = {name: value for name, value in settings.items() if of[name] == section}
+        config = replace(config, **{section: replace(getattr(config, section), **own)})
+    return config
 
 
 def build(cls: type, values: Mapping[str, Any]) -> Any:

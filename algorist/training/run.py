@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+import shutil
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +21,7 @@ from algorist.atomic import held, replace_text, whole_lines
 from algorist.data.preparing import prepared
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
+from algorist.model.learner import Learner
 from algorist.training import checkpoint
 from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
@@ -31,6 +40,8 @@ from algorist.training.loading import (
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.trainer import Report, Trainer
 
+_EVENTS = "events"
+"""The folder of TensorBoard's files."""
 _CLAIM = ".training"
 """Held by the process that trains a run."""
 
@@ -52,6 +63,8 @@ class Run:
 
     def __init__(self, folder: Path, trainer: Trainer):
         self.folder, self.trainer = folder, trainer
+        self._is_new = False
+        """Whether nothing has been learnt yet of what the folder holds."""
         self._saved = trainer.step
         """The step of the newest checkpoint that this run has written or was read from."""
 
@@ -73,6 +86,7 @@ class Run:
         with _claimed(folder, peers):
             if peers.is_first:
                 expect_no_run(folder)  # which another process may have begun in the meantime
+            run._is_new = True
             run.save()
             # Last, so that a folder with this file can be resumed and one without it started anew.
             run._save_config()
@@ -126,22 +140,46 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
+        with closing(self.steps(logs=logs, should_stop=should_stop)) as steps:
+            for report in steps:
+                observe(self.trainer, report)
+        return self.trainer.step == self.trainer.config.schedule.steps
+
+    def steps(
+        self, *, logs: Iterable[Log] = (), should_stop: Callable[[], bool] = lambda: False
+    ) -> Generator[Report | None, None, None]:
+        """Train step by step: yields after each step its report, where one is due, or None.
+
+        What is left when the iterator is closed is saved, and can be resumed. A run whose very
+        first step fails leaves no folder.
+        """
         logs = list(logs)
         try:
             with _claimed(self.folder, self.trainer.peers):
                 self._expect_no_other()
-                self._train(logs, observe, should_stop)
+                yield from self._steps(logs, should_stop)
+        except Exception:
+            if self._is_new and self.trainer.step == 0:
+                self._discard()
+            raise
         finally:
             for log in logs:
                 log.close()
-        return self.trainer.step == self.trainer.config.schedule.steps
 
-    def _train(
-        self,
-        logs: Sequence[Log],
-        observe: Callable[[Trainer, Report | None], Any],
-        should_stop: Callable[[], bool],
-    ) -> None:
+    def _discard(self) -> None:
+        """Remove all that a run has written, and its folder unless it holds something else."""
+        if not self.trainer.peers.is_first:
+            return
+        for name in (CHECKPOINTS, _EVENTS):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for name in (BEST, CONFIG, METRICS, TIMES, _CLAIM):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def _steps(
+        self, logs: Sequence[Log], should_stop: Callable[[], bool]
+    ) -> Generator[Report | None, None, None]:
         trainer = self.trainer
         if trainer.time_account.since:  # in a sitting before
             trainer.time_account.start_anew()
@@ -151,14 +189,22 @@ class Run:
             for report in steps:
                 if report is not None:
                     self._note(report, logs)
-                observe(trainer, report)
+                yield report
                 if trainer.step % every == 0:
                     self.save()
                 if trainer.peers.agreed(should_stop()):
                     break
+        except GeneratorExit:  # whoever takes the steps wants no more of them
+            steps.close()
+            self._end(first)
+            raise
         finally:
             steps.close()
-        if trainer.step % every:
+        self._end(first)
+
+    def _end(self, first: int) -> None:
+        """Save the last step, and how long those since the first took."""
+        if self._saved != self.trainer.step:
             self.save()
         self._note_times(first)
 
@@ -187,13 +233,23 @@ class Run:
             replace_text(self.folder / CONFIG, self.trainer.config.to_json() + "\n")
 
     @property
-    def metrics(self) -> Path:
+    def learner(self) -> Learner:
+        """The best nets so far, one for each seed."""
+        return self.trainer.best_learner()
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """All reports so far, as they are saved: step, loss, scores, score and best_step."""
+        return [json.loads(line) for line in whole_lines(self.metrics_file)]
+
+    @property
+    def metrics_file(self) -> Path:
         """The file with one line of JSON for each report."""
         return self.folder / METRICS
 
     def _note(self, report: Report, logs: Iterable[Log]) -> None:
         if self.trainer.peers.is_first:
-            with self.metrics.open("a") as file:
+            with self.metrics_file.open("a") as file:
                 file.write(self._metrics_line(report))
         for log in logs:
             log.report(report)
@@ -220,10 +276,11 @@ class Run:
         if not self.trainer.peers.is_first:
             return
         checkpoint.drop_after(self.folder / CHECKPOINTS, step)
-        if self.metrics.exists():
-            lines = zip(read_metrics(self.metrics), whole_lines(self.metrics), strict=True)
+        file = self.metrics_file
+        if file.exists():
+            lines = zip(read_metrics(file), whole_lines(file), strict=True)
             kept = [f"{line}\n" for report, line in lines if report.step <= step]
-            replace_text(self.metrics, "".join(kept))
+            replace_text(file, "".join(kept))
 
 
 @contextmanager
