@@ -405,3 +405,16 @@ def test_examples_train_and_resume(file, words, chunk, capsys, tmp_path):
     out = str(tmp_path / "run")
     assert main([*plugin, "train", "bfs", "--out", out, *few, *words]) == 0
     assert main([*plugin, "resume", out, "--steps", "3"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "example"),
+    [
+        ("schedule_and_optimizer", "schedule_and_optimizer"),
+        ("loss_term", "loss_term"),
+        ("recipe", "laptop"),
+    ],
+)
+def test_pages_show_their_examples_as_they_are(page, example):
+    text = (EXAMPLES.parent / "docs" / "extending" / f"{page}.md").read_text()
+    assert (EXAMPLES / f"{example}.py").read_text() in text
