@@ -6,8 +6,8 @@
     [[2, 1, 1]]
 
 Those who declare algorithms of their own find all they need here too; `examples/` shows how.
-What needs torch (`load`, `predict`, `evaluate`, `Learner`, `Solution`) is imported when it is
-first asked for.
+What needs torch (`load`, `predict`, `evaluate`, `train`, `Learner`, `Solution`) is imported when
+it is first asked for.
 """
 
 from importlib import import_module
@@ -23,6 +23,7 @@ from algorist.batch import Batch
 from algorist.plugins import load_plugin
 from algorist.registering import register
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
+from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.evaluation.evaluate import evaluate
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
     from algorist.model.processors import Processor, StepOutput
     from algorist.model.solution import Solution
     from algorist.training.loading import load
-
-__version__ = "0.1.0"
+    from algorist.training.train import train
 
 __all__ = [
     "Algorithm",
@@ -52,6 +52,7 @@ __all__ = [
     "Spec",
     "Stage",
     "StepOutput",
+    "__version__",
     "algorithm",
     "algorithms",
     "below",
@@ -75,6 +76,7 @@ __all__ = [
     "record",
     "register",
     "sampler",
+    "train",
     "uniform",
 ]
 
@@ -90,6 +92,7 @@ _WITH_TORCH = {
     "loss": "algorist.model.predicted",
     "loss_terms": "algorist.model.predicted",
     "predict": "algorist.model.predicting",
+    "train": "algorist.training.train",
 }
 
 if not TYPE_CHECKING:

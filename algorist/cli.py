@@ -109,7 +109,14 @@ def _run(argv: list[str]) -> int:
     files = os.environ.get(PLUGINS, "").split(os.pathsep) + given.plugin
     for file in filter(None, files):
         algorist.load_plugin(file)
-    arguments = _parser(rest).parse_args(rest, argparse.Namespace(words=argv))
+    parser = _parser(rest)
+    if not rest:
+        parser.print_help()
+        return 0
+    arguments, left = parser.parse_known_args(rest, argparse.Namespace(words=argv))
+    if left:
+        command = f"{parser.prog} {arguments.command}"
+        raise ValueError(f"unrecognized arguments: {' '.join(left)} (see {command} --help)")
     return COMMANDS[arguments.command].run(arguments, Terminal()) or 0
 
 

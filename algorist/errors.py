@@ -18,7 +18,7 @@ def unknown(what: str, name: Any, known: Iterable[str]) -> str:
 
 
 def _nearest(name: Any, known: Sequence[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)), None)
+    return next(iter(difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)), None)
 
 
 class UnregisteredError(ValueError):
@@ -50,6 +50,13 @@ def positive(name: str, value: Any) -> int:
     if number < 1 or isinstance(value, bool):
         raise ValueError(f"{name}: got {value!r}, expected a whole number of at least 1")
     return number
+
+
+def each_once(name: str, values: list[str]) -> list[str]:
+    """The values, of which no two may be the same."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name}: got {','.join(values)}, expected each once")
+    return values
 
 
 def counted(count: int, what: str) -> str:

@@ -143,13 +143,13 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     from algorist.model.losses import feature_losses
     from algorist.model.window import whole
     from algorist.training.bucketing import snug
-    from algorist.training.config import OptimiserConfig
-    from algorist.training.optimiser import Optimiser
+    from algorist.training.config import OptimizerConfig
+    from algorist.training.optimizer import Optimizer
     from algorist.training.recipes import recipe
 
     torch.set_num_threads(task["threads"])
     name, n, count = task["name"], task["n"], task["batch"]
-    config = recipe("generalist", [name])
+    config = recipe("ibarz2022", [name])
     batch = config.convention.batch(
         name, algorist.get(name).sample(n, count, SEED, task["options"])
     )
@@ -157,7 +157,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     def make() -> Step:
         model = replace(config.model, hidden=task["hidden"])
         net = Learner.new([name], model, config.convention).net.train()
-        optimiser = Optimiser(net, OptimiserConfig())
+        optimizer = Optimizer(net, OptimizerConfig())
 
         def step() -> None:
             noise = (
@@ -168,7 +168,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
             window = snug(whole([batch]).with_noise(noise))
             parts = feature_losses(net.specs[name], net.rollout(name, window), window)
             sum(parts.values()).sum().backward()
-            optimiser.step()
+            optimizer.step()
 
         return step
 

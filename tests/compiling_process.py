@@ -43,7 +43,7 @@ def learn(algorithm, processor):
     from algorist.training import recipes
     from algorist.training.trainer import Trainer
 
-    config = recipes.generalist([algorithm])
+    config = recipes.ibarz2022([algorithm])
     config = replace(config, model=replace(config.model, processor=processor))
     trainer = Trainer(config, Computing(kernels="fused"))
     trainer.engine.learn(trainer.engine.packed_batch(trainer.task_streams[algorithm].task_batch(0)))

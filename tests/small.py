@@ -11,7 +11,7 @@ from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig, Net
 from algorist.model.window import whole
 from algorist.spec import Kind
-from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig
+from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
 
 torch.set_num_threads(1)  # more would only slow these down
 ON_GPU = torch.cuda.is_available()
@@ -111,7 +111,7 @@ def reordered(feature, array, order, *, prediction=False):
     return array
 
 
-def training(*algorithms, seeds=(0,), steps=3, optimiser=(), schedule=(), **data):
+def training(*algorithms, seeds=(0,), steps=3, optimizer=(), schedule=(), **data):
     """The configuration of a small run."""
     times = {"validate_every": steps, "checkpoint_every": steps, **dict(schedule)}
     return Config(
@@ -119,7 +119,7 @@ def training(*algorithms, seeds=(0,), steps=3, optimiser=(), schedule=(), **data
         seeds=seeds,
         model=model(),
         data=DataConfig(**{"sizes": (4, 5), "batch_size": 4, **data}),
-        optimiser=OptimiserConfig(**dict(optimiser)),
+        optimizer=OptimizerConfig(**dict(optimizer)),
         schedule=ScheduleConfig(steps=steps, **times),
     )
 

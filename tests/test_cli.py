@@ -193,7 +193,6 @@ def test_list_as_json_tells_everything(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "the following arguments are required: COMMAND"),
         ("lisst", "invalid choice: 'lisst'"),
         ("sample", "the following arguments are required: algorithm"),
         ("export", "the following arguments are required: MODEL, FILE (see"),
@@ -224,7 +223,7 @@ def test_list_as_json_tells_everything(capsys):
         ("sample bfs --n 1 --steps 50:60", "--steps: got '50:60', but the run has 1 step, counted"),
         ("sample dijkstra --option p=0.5 --option p=0.7", "--option: got p,p, expected each once"),
         ("sample dijkstra --steps 1:2:3", "--steps: got '1:2:3', expected FIRST:END"),
-        ("sample dijkstra --out /nowhere/x.npz", "--out: there is no folder /nowhere"),
+        ("sample dijkstra --out /dev/null/x.npz", "--out: got /dev/null, which is a file"),
         ("list --family sort", "unknown family 'sort': did you mean 'sorting'?"),
         (
             "--plugin nowhere.py list",
@@ -234,7 +233,7 @@ def test_list_as_json_tells_everything(capsys):
         ("--plug mine.py list", "invalid choice: 'mine.py'"),
         ("--plug=mine.py list", "unrecognized arguments: --plug=mine.py"),
         ("--vers", "the following arguments are required: COMMAND"),
-        ("list --frobnicate", "unrecognized arguments: --frobnicate"),
+        ("list --frobnicate", "arguments: --frobnicate (see algorist list --help)"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
@@ -244,6 +243,11 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
     assert captured.err.startswith("algorist: error: ")
     assert message in captured.err
     assert captured.err.count("\n") == 1
+
+
+def test_the_command_alone_shows_help(capsys):
+    assert main([]) == 0
+    assert capsys.readouterr().out.startswith("usage: algorist")
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in cli.COMMANDS)])
@@ -331,3 +335,15 @@ def test_without_a_terminal_text_is_plain_even_in_the_plainest_locale():
     assert "\x1b" not in ended.stdout
     assert ended.stdout.isascii()
     assert process("sample", "nothing").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "name"), [("processors", "triplet_gmpnn"), ("recipes", "ibarz2022")]
+)
+def test_processors_and_recipes_are_listed(capsys, what, name):
+    assert main(["list", f"--{what}"]) == 0
+    assert name in [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert main(["list", f"--{what}", "--json"]) == 0
+    assert [row for row in json.loads(capsys.readouterr().out) if row["name"] == name]
+    assert main(["list", f"--{what}", "--family", "sorting"]) == 2
+    assert f"it is for algorithms, not --{what}" in capsys.readouterr().err

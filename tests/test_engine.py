@@ -27,11 +27,11 @@ from algorist.training.trainer import DivergedError, Trainer
 GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)
 
 CONFIGS = {
-    "whole": small.training("insertion_sort", "bfs", optimiser={"teacher_forcing": 0.5}),
-    "seeds": small.training("dfs", seeds=(0, 1), optimiser={"clip": 0.1}),
+    "whole": small.training("insertion_sort", "bfs", optimizer={"teacher_forcing": 0.5}),
+    "seeds": small.training("dfs", seeds=(0, 1), optimizer={"clip": 0.1}),
     "chunked": small.training("bfs", "insertion_sort", seeds=(0, 1), chunk=4),
-    "accumulated": small.training("bfs", "dfs", optimiser={"accumulate": True}),
-    "chunked, accumulated": small.training("bfs", "dfs", chunk=4, optimiser={"accumulate": True}),
+    "accumulated": small.training("bfs", "dfs", optimizer={"accumulate": True}),
+    "chunked, accumulated": small.training("bfs", "dfs", chunk=4, optimizer={"accumulate": True}),
 }
 by_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 
@@ -151,7 +151,7 @@ def taught(made, config, *, cycles=6):
     for step in range(cycles):
         for task_stream in task_streams:
             made.learn(made.packed_batch(task_stream.task_batch(step)))
-        if config.optimiser.accumulate:
+        if config.optimizer.accumulate:
             made.update()
     return made
 
@@ -173,8 +173,8 @@ def test_captured_steps_do_what_direct_ones_do(config, without_gpu):
     direct = taught(PaddedEngine(fresh(config, on_cpu), config), config)
     captured = taught(CapturedEngine(fresh(config, on_cpu), config, RecordedGraphs()), config)
     assert_same_state(captured, direct)
-    for name, tensor in direct.optimiser.tensors().items():
-        assert torch.equal(captured.optimiser.tensors()[name], tensor), name
+    for name, tensor in direct.optimizer.tensors().items():
+        assert torch.equal(captured.optimizer.tensors()[name], tensor), name
 
 
 @by_config
@@ -193,7 +193,7 @@ def assert_same_state(one, other):
         for name, sums in features.items():
             assert one.losses()[task][name] == pytest.approx(sums, rel=1e-3), name
             assert any(sums)
-    assert one.optimiser.counts() == other.optimiser.counts()
+    assert one.optimizer.counts() == other.optimizer.counts()
     assert one.carries.keys() == other.carries.keys()
     for place, carry in other.carries.items():
         torch.testing.assert_close(one.carries[place].hidden, carry.hidden, rtol=1e-3, atol=1e-3)
@@ -213,7 +213,7 @@ def test_a_capture_does_not_touch_the_state(config, without_gpu):
     for name, parameter in net.named_parameters():
         assert torch.equal(parameter, before[name])
         assert parameter.grad is None or not parameter.grad.any()
-    assert not made.optimiser.counts()
+    assert not made.optimizer.counts()
     assert not any(value for task in made.losses().values() for s in task.values() for value in s)
     assert all(not carry.hidden.any() for carry in made.carries.values())
 

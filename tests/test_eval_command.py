@@ -92,9 +92,63 @@ def test_eval_shows_hints_and_how_they_change(capsys, trained):
     assert [line for line in text.splitlines() if line.split()[:1] == ["reach_h"]]
 
 
+def test_several_sizes_are_a_table_and_a_plot(capsys, tmp_path, trained):
+    words = ["eval", str(trained), "--n", "4,6", "--count", "3", "--device", "cpu"]
+    for ending in ("png", "svg"):
+        file = tmp_path / f"sizes.{ending}"
+        assert main([*words, "--plot", str(file)]) == 0
+        heading, row = capsys.readouterr().out.splitlines()[:2]
+        assert heading.split() == ["score", "%", "n", "=", "4", "n", "=", "6"]
+        assert row.split()[0] == "bfs"
+        assert row.count("±") == 2
+        assert file.stat().st_size > 1000
+    assert main([*words, "--json"]) == 0
+    assert [row["n"] for row in json.loads(capsys.readouterr().out)] == [4, 6]
+
+
+def test_several_learners_are_compared(capsys, tmp_path, trained):
+    other = tmp_path / "other"
+    train(other, "bfs", "minimum", "--steps", "1")
+    capsys.readouterr()
+    words = [
+        "eval",
+        str(trained),
+        str(other),
+        "--split",
+        "val",
+        "--samples",
+        "2",
+        "--device",
+        "cpu",
+    ]
+    assert main(words) == 0
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["score", "%", str(trained), str(other)]
+    assert [row.split()[0] for row in rows] == ["bfs", "minimum", "mean"]
+    assert rows[1].split()[1] == "-"  # the first was not trained for it
+    assert main([*words, "bfs", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["model"] for row in found] == [str(trained), str(other)]
+
+
+def test_development_sets_and_forced_hints_are_shown(capsys, trained):
+    words = ["eval", str(trained), "--development", "--n", "16", "--hints", "--forced"]
+    assert main([*words, "--device", "cpu"]) == 0
+    text = capsys.readouterr().out
+    assert "given the true hints" in text
+    assert text.splitlines()[1].split()[:3] == ["bfs", "16", "32"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--forced"], "--forced: it is about hints, expected --hints too"),
+        (["--n", "4,4"], "--n: got 4,4, expected each once"),
+        (["--plot", "x.png"], "expected several, as in --n 8,16,32"),
+        (["--n", "4,5", "--plot", "x.gif"], "--plot: got x.gif, expected a file.png"),
+        (["--development", "--n", "5"], "--n: got 5, but --development has n = (16, 32, 64)"),
+        (["--development", "--samples", "5"], "--samples: only fixed sets have it"),
+        (["--development", "--seed", "5"], "--seed: only fresh problems have it"),
         (["dfs"], "unknown algorithm for this learner 'dfs'"),
         (["--samples", "0"], "samples: got 0"),
         (["--count", "3"], "--count: only fresh problems have it, expected --n too"),
@@ -107,7 +161,7 @@ def test_eval_shows_hints_and_how_they_change(capsys, trained):
         (["--official", "--n", "4"], "--official: only fixed sets have it, expected no --n"),
         (["--html", "x.html", "--n", "4"], "--html: only the official test is kept"),
         (["--results", "x", "--split", "val"], "--results: only the official test is kept"),
-        (["--html", "/nowhere/x.html"], "--html: there is no folder /nowhere"),
+        (["--html", "/dev/null/x.html"], "--html: got /dev/null, which is a file"),
         (["--html", "/"], "--html: got /, which is a folder, expected a file"),
         (["--html", ""], "--html: got '', expected a file"),
         (["--results", __file__], f"--results: got {__file__}, which is a file, expected a folder"),

@@ -13,7 +13,9 @@ import algorist
 PACKAGE = Path(__file__).parent.parent / "algorist"
 
 ORDER = [
+    "version",
     "errors",
+    "machine",
     "extras",
     "atomic",
     "machine_code",
@@ -23,6 +25,7 @@ ORDER = [
     "weights",
     "plugin_errors",
     "algorithms",
+    "registering",
     "plugins",
     "data",
     "kernels",

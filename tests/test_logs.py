@@ -101,10 +101,17 @@ def test_weights_and_biases_get_every_value_and_the_same_run_when_resumed(tmp_pa
     assert first["id"] == second["id"]
     assert first["config"]["model"]["hidden"] == 4
     assert [values["step"] for values in wandb.values] == [2, 4, 6]
+    features = [
+        f"loss/{task}/{feature.name}"
+        for task, spec in run.trainer.net.specs.items()
+        for feature in (*spec.outputs, *spec.hints)
+    ]
+    assert len(features) > 4
     assert set(wandb.values[0]) == {"step"} | {
         f"seed-{seed}/{name}"
         for seed in (0, 4)
         for name in (
+            *features,
             "loss/bfs",
             "loss/dijkstra",
             "validation/bfs",
@@ -120,7 +127,8 @@ def test_one_seed_needs_no_number_in_the_names_of_its_curves(capsys, tmp_path, w
     words = ["--hidden", "4", "--batch-size", "2", "--steps", "1", "--wandb", "project"]
     assert main(["train", "bfs", "--out", str(tmp_path / "run"), *words]) == 0
     (values,) = wandb.values
-    assert set(values) == {"step", "loss/bfs", "validation/bfs", "validation"}
+    features = {"loss/bfs/pi", "loss/bfs/pi_h", "loss/bfs/reach_h"}
+    assert set(values) == {"step", "loss/bfs", *features, "validation/bfs", "validation"}
 
 
 class Page(HTMLParser):
@@ -149,7 +157,7 @@ def test_the_page_about_a_run_is_whole_and_needs_nothing_else(capsys, tmp_path):
     Run.start(folder, config()).train()
     assert main(["report", str(folder), "--out", str(file), "--samples", "2"]) == 0
     page = Page()
-    page.task_stream(file.read_text(encoding="utf-8"))
+    page.feed(file.read_text(encoding="utf-8"))
     assert not page.open
     assert "<my> run" in page.text
     summary = next(text for text in page.text if text.startswith("bfs, dijkstra · mpnn · seed 0"))
@@ -169,7 +177,7 @@ def test_a_run_without_a_validation_has_a_page_too(tmp_path):
 
 def test_half_a_line_of_metrics_is_not_on_the_page(tmp_path):
     run = Run.start(tmp_path / "run", config())
-    run.metrics.write_text('{"step": 2, "lo')
+    run.metrics_file.write_text('{"step": 2, "lo')
     assert main(["report", str(run.folder), "--out", str(tmp_path / "p"), "--samples", "1"]) == 0
     assert "No validation yet" in (tmp_path / "p").read_text(encoding="utf-8")
 
@@ -210,3 +218,17 @@ def test_numbers_are_written_for_people():
         "1 h 00 min",
         "10 h 00 min",
     ]
+
+
+def test_several_runs_are_compared_on_one_page(capsys, tmp_path):
+    for name in ("a", "b"):
+        Run.start(tmp_path / name, config()).train()
+    file, folders = tmp_path / "page.html", [str(tmp_path / name) for name in ("a", "b")]
+    assert main(["report", *folders, "--out", str(file), "--samples", "1"]) == 0
+    page = Page()
+    page.feed(file.read_text(encoding="utf-8"))
+    assert not page.open
+    assert [text for text in page.text if text in folders][:2] == folders
+    assert page.text.count("bfs") == 3  # in the table, and in the legends of two runs
+    assert main(["report", *folders[:1] * 2, "--out", str(file)]) == 2
+    assert "expected each once" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_shares_add_up_to_the_losses_and_gradients_of_the_batch(algorithm):
     chunk = 5 * (place % 2)
     forcing = {"teacher_forcing": 0.0 if chunk else 0.5}
     config = small.training(
-        algorithm, seeds=(0, 1), batch_size=5, sizes=sizes, chunk=chunk, optimiser=forcing
+        algorithm, seeds=(0, 1), batch_size=5, sizes=sizes, chunk=chunk, optimizer=forcing
     )
     net = small.lively(small.net(algorithm, seeds=(0, 1))).double()
     window = TaskStream(config, algorithm).task_batch(2).window

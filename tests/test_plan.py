@@ -20,7 +20,7 @@ def test_the_thirty_are_those_of_the_registry():
 
 def test_there_is_a_specialist_for_each_algorithm_by_the_papers_recipe():
     parts = {part.name.part: part.config for part in PLAN.of("specialists")}
-    assert parts == {name: recipe("generalist", [name]) for name in ALGORITHMS}
+    assert parts == {name: recipe("ibarz2022", [name]) for name in ALGORITHMS}
 
 
 def test_baselines_are_the_earlier_papers():
@@ -36,14 +36,14 @@ def test_baselines_are_the_earlier_papers():
 
 def test_pgn_has_all_improvements():
     for part in PLAN.of("pgn"):
-        specialist = recipe("generalist", [part.name.part])
+        specialist = recipe("ibarz2022", [part.name.part])
         model = replace(specialist.model, processor="triplet_gpgn")
         assert part.config == replace(specialist, model=model)
 
 
 def test_generalists_differ_in_chunks_alone():
     (chunked,), (full,) = PLAN.of("generalist"), PLAN.of("generalist-full")
-    assert chunked.config == recipe("generalist", ALGORITHMS)
+    assert chunked.config == recipe("ibarz2022", ALGORITHMS)
     assert full.config == without(chunked.config, "chunking")
 
 
@@ -97,7 +97,7 @@ def test_what_makes_no_difference_to_an_algorithm_is_not_trained():
 def test_families_are_trained_together_and_a_family_of_one_is_a_specialist():
     parts = {part.name.part: part for part in PLAN.of("families")}
     assert list(parts) == list(FAMILIES)
-    assert parts["strings"].config == recipe("generalist", ["kmp_matcher", "naive_string_matcher"])
+    assert parts["strings"].config == recipe("ibarz2022", ["kmp_matcher", "naive_string_matcher"])
     assert str(parts["divide_and_conquer"].source) == "specialists/find_maximum_subarray_kadane"
 
 
@@ -136,4 +136,4 @@ def test_the_hash_is_of_what_is_learnt_and_of_nothing_else():
 
 def test_the_hash_is_the_same_in_every_version():
     """Results on disk are known by it: a new setting must not change it while it is as before."""
-    assert recipe_of(recipe("generalist", ["bfs"])) == "5034ff9c46"
+    assert recipe_of(recipe("ibarz2022", ["bfs"])) == "5034ff9c46"

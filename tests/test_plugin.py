@@ -230,9 +230,17 @@ def test_a_run_whose_processor_has_changed_is_told_in_a_line(tmp_path, capsys, m
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("relu(own + self.update(heard))), None", "x)", "NameError: name 'x' is not defined"),
+        (
+            "relu(own + self.update(message_mask))), None",
+            "x)",
+            "NameError: name 'x' is not defined",
+        ),
         ("heard))), None", "heard)))", "not enough values to unpack (expected 2, got 1)"),
-        ("self.norm(relu(own + self.update(heard)))", "own[..., 1:]", "got states of shape (1, "),
+        (
+            "self.norm(relu(own + self.update(message_mask)))",
+            "own[..., 1:]",
+            "got states of shape (1, ",
+        ),
     ],
 )
 def test_mistakes_in_processors_are_told_in_a_line(tmp_path, capsys, request, old, new, message):
@@ -269,9 +277,9 @@ def test_plugins_add_to_tables_and_change_nothing_in_them(tmp_path, table):
 def test_a_recipe_that_fails_harms_only_those_who_choose_it(tmp_path, capsys, request):
     file = tmp_path / "mine.py"
     file.write_text(
-        "from algorist.training.recipes import RECIPES, generalist\n"
+        "from algorist.training.recipes import RECIPES, ibarz2022\n"
         "def broken(algorithms):\n"
-        "    return generalist(algorithms).model.hiden\n"
+        "    return ibarz2022(algorithms).model.hiden\n"
         "RECIPES['broken'] = broken\n"
     )
     request.addfinalizer(lambda: RECIPES.pop("broken", None))

@@ -7,7 +7,7 @@ import pytest
 
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
-from algorist.training.config import Config, DataConfig, OptimiserConfig, ScheduleConfig, build
+from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig, build
 from algorist.training.recipes import ABLATION_ORDER, IMPROVEMENTS, ablated, recipe, without
 
 
@@ -27,8 +27,8 @@ def changes(before, after):
     return {name: after[name] for name in before if before[name] != after[name]}
 
 
-def test_the_generalist_of_one_task_is_gated_and_sees_whole_trajectories():
-    config = recipe("generalist", ["bfs"])
+def test_the_papers_recipe_for_one_task_is_gated_and_sees_whole_trajectories():
+    config = recipe("ibarz2022", ["bfs"])
     assert config.model == ModelConfig(
         processor="triplet_gmpnn",
         hidden=128,
@@ -45,18 +45,18 @@ def test_the_generalist_of_one_task_is_gated_and_sees_whole_trajectories():
         batch_size=32,
         chunk=0,
     )
-    assert config.optimiser == OptimiserConfig(learning_rate=1e-3, clip=1.0, teacher_forcing=0.0)
+    assert config.optimizer == OptimizerConfig(learning_rate=1e-3, clip=1.0, teacher_forcing=0.0)
     assert config.schedule == ScheduleConfig(steps=10_000, validate_every=50)
 
 
-def test_the_generalist_of_many_tasks_has_no_gate_and_sees_chunks_of_16():
-    one, many = recipe("generalist", ["bfs"]), recipe("generalist", ["bfs", "dfs"])
+def test_the_papers_recipe_for_many_tasks_has_no_gate_and_sees_chunks_of_16():
+    one, many = recipe("ibarz2022", ["bfs"]), recipe("ibarz2022", ["bfs", "dfs"])
     assert many.algorithms == ("bfs", "dfs")
     assert changes(one, many) == {"model.processor": "triplet_mpnn", "data.chunk": 16}
 
 
 def test_clrs2022_is_the_earlier_papers():
-    assert changes(recipe("generalist", ["bfs"]), recipe("clrs2022", ["bfs"])) == {
+    assert changes(recipe("ibarz2022", ["bfs"]), recipe("clrs2022", ["bfs"])) == {
         "model.processor": "mpnn",
         "model.feedback": "hard",
         "model.scalar_hint_init": "default",
@@ -65,8 +65,8 @@ def test_clrs2022_is_the_earlier_papers():
         "data.online": False,
         "data.varied": False,
         "data.random_positions": False,
-        "optimiser.clip": 0.0,
-        "optimiser.teacher_forcing": 0.5,
+        "optimizer.clip": 0.0,
+        "optimizer.teacher_forcing": 0.5,
     }
 
 
@@ -81,13 +81,13 @@ def test_clrs2022_is_the_earlier_papers():
         ("soft_hints", {"model.feedback": "hard"}),
         ("augmentation", {"data.online": False, "data.varied": False}),
         ("initialisation", {"model.scalar_hint_init": "default"}),
-        ("clipping", {"optimiser.clip": 0.0}),
-        ("no_teacher_forcing", {"optimiser.teacher_forcing": 0.5}),
+        ("clipping", {"optimizer.clip": 0.0}),
+        ("no_teacher_forcing", {"optimizer.teacher_forcing": 0.5}),
         ("chunking", {"data.chunk": 0}),
     ],
 )
 def test_each_improvement_is_one_switch(improvement, expected):
-    config = recipe("generalist", ["bfs"])
+    config = recipe("ibarz2022", ["bfs"])
     config = replace(config, data=replace(config.data, chunk=16))
     assert changes(config, without(config, improvement)) == expected
 
@@ -99,28 +99,28 @@ def test_every_improvement_of_the_table_is_tested_and_ablated_once():
 
 
 def test_the_cumulative_ablation_takes_one_more_away_each_time():
-    steps = list(ablated(recipe("generalist", ["bfs"]), more=True))
+    steps = list(ablated(recipe("ibarz2022", ["bfs"]), more=True))
     assert [name for name, _ in steps] == ["all", *ABLATION_ORDER]
     for (_, before), (name, after) in pairwise(steps):
         assert after == without(before, name) != before
-    clipped = replace(steps[-1][1], optimiser=OptimiserConfig(clip=0.0, teacher_forcing=0.5))
+    clipped = replace(steps[-1][1], optimizer=OptimizerConfig(clip=0.0, teacher_forcing=0.5))
     assert clipped == recipe("clrs2022", ["bfs"])
 
 
 def test_the_cumulative_ablation_passes_over_what_is_not_there():
-    names = [name for name, _ in ablated(recipe("generalist", ["bfs", "dfs"]), more=True)]
+    names = [name for name, _ in ablated(recipe("ibarz2022", ["bfs", "dfs"]), more=True)]
     assert "gating" not in names
     assert names[:2] == ["all", "triplets"]
 
 
 def test_unknown_recipes_and_improvements_are_refused_with_the_nearest():
-    with pytest.raises(ValueError, match="unknown recipe 'generalst': did you mean 'generalist'"):
-        recipe("generalst", ["bfs"])
+    with pytest.raises(ValueError, match="unknown recipe 'ibarz2023': did you mean 'ibarz2022'"):
+        recipe("ibarz2023", ["bfs"])
     with pytest.raises(ValueError, match="unknown improvement 'gate': did you mean 'gating'"):
-        without(recipe("generalist", ["bfs"]), "gate")
+        without(recipe("ibarz2022", ["bfs"]), "gate")
 
 
-@pytest.mark.parametrize("name", ["generalist", "clrs2022"])
+@pytest.mark.parametrize("name", ["ibarz2022", "clrs2022"])
 def test_a_configuration_survives_json(name):
     config = replace(recipe(name, ["bfs", "dfs"]), seeds=(3, 1))
     assert Config.from_json(config.to_json()) == config
@@ -160,9 +160,9 @@ def test_a_configuration_that_cannot_be_is_refused(text, message):
         (DataConfig, {"batch_size": 0}, "batch_size: got 0, expected 1 or more"),
         (DataConfig, {"chunk": -1}, "chunk: got -1, expected 0 or more"),
         (DataConfig, {"sizes": [0]}, "sizes: got 0, expected 1 or more"),
-        (OptimiserConfig, {"teacher_forcing": 2}, "teacher_forcing: got 2.0, expected a prob"),
-        (OptimiserConfig, {"learning_rate": 0}, "learning_rate: got 0.0, expected a number above"),
-        (OptimiserConfig, {"clip": -1}, "clip: got -1.0, expected 0 or more"),
+        (OptimizerConfig, {"teacher_forcing": 2}, "teacher_forcing: got 2.0, expected a prob"),
+        (OptimizerConfig, {"learning_rate": 0}, "learning_rate: got 0.0, expected a number above"),
+        (OptimizerConfig, {"clip": -1}, "clip: got -1.0, expected 0 or more"),
         (ScheduleConfig, {"steps": 0}, "steps: got 0, expected 1 or more"),
         (ScheduleConfig, {"validate_every": 0}, "validate_every: got 0"),
         (ScheduleConfig, {"checkpoint_every": 0}, "checkpoint_every: got 0"),
@@ -174,4 +174,9 @@ def test_settings_out_of_range_are_refused(cls, values, message):
 
 
 def test_whole_numbers_are_taken_for_real_ones():
-    assert build(OptimiserConfig, {"clip": 2}) == OptimiserConfig(clip=2.0)
+    assert build(OptimizerConfig, {"clip": 2}) == OptimizerConfig(clip=2.0)
+
+
+def test_the_former_name_of_the_papers_recipe_still_works_and_says_so():
+    with pytest.warns(UserWarning, match="the recipe 'generalist' is called 'ibarz2022' now"):
+        assert recipe("generalist", ["bfs"]) == recipe("ibarz2022", ["bfs"])

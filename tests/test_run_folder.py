@@ -48,7 +48,7 @@ def test_a_run_is_a_folder_with_all_that_it_promises(tmp_path):
             "insertion_sort",
             steps=7,
             schedule=SCHEDULE,
-            optimiser={"accumulate": True, "teacher_forcing": 0.5},
+            optimizer={"accumulate": True, "teacher_forcing": 0.5},
         ),
     ],
     ids=["whole", "chunked", "accumulated"],
@@ -85,12 +85,12 @@ def test_half_a_line_of_metrics_is_dropped_when_a_run_is_resumed(tmp_path):
     config = small.training("bfs", steps=4, schedule=SCHEDULE)
     run = Run.start(tmp_path, config)
     run.train(should_stop=lambda: run.trainer.step >= 2)
-    noted = run.metrics.read_text()
-    run.metrics.write_text(noted + noted.replace('"step": 2', '"step": 4') + '{"step": 5, "lo')
+    noted = run.metrics_file.read_text()
+    run.metrics_file.write_text(noted + noted.replace('"step": 2', '"step": 4') + '{"step": 5, "lo')
     resumed = Run.resume(tmp_path)
-    assert resumed.metrics.read_text() == noted
+    assert resumed.metrics_file.read_text() == noted
     resumed.train()
-    assert [json.loads(line)["step"] for line in resumed.metrics.open()] == [2, 4]
+    assert [json.loads(line)["step"] for line in resumed.metrics_file.open()] == [2, 4]
 
 
 def test_half_a_line_of_times_is_dropped_by_the_next_sitting(tmp_path):
@@ -109,7 +109,7 @@ def test_half_a_line_of_times_is_dropped_by_the_next_sitting(tmp_path):
 def test_metrics_that_are_none_are_refused_by_line(tmp_path):
     run = Run.start(tmp_path, small.training("bfs"))
     for line in ("[1]", '{"a": 3}', "scribble"):
-        run.metrics.write_text(f"{line}\n")
+        run.metrics_file.write_text(f"{line}\n")
         with pytest.raises(ValueError, match=r"metrics\.jsonl, line 1: got .* delete that line"):
             Run.resume(tmp_path)
 
@@ -162,13 +162,13 @@ def test_a_run_that_another_has_gone_on_with_is_not_trained(tmp_path):
     Run.start(tmp_path, config).train(should_stop=lambda: True)
     one, other = Run.resume(tmp_path), Run.resume(tmp_path)
     assert one.train()
-    metrics = one.metrics.read_text()
+    metrics = one.metrics_file.read_text()
     closed = []
     log = SimpleNamespace(close=lambda: closed.append(True))
     with pytest.raises(ValueError, match="another process has trained it from step 1 to 6; resume"):
         other.train(logs=[log])
     assert closed == [True]
-    assert one.metrics.read_text() == metrics
+    assert one.metrics_file.read_text() == metrics
     assert one.train()  # there is nothing left to do
 
 

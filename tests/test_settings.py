@@ -25,6 +25,8 @@ def other_value(kind, value):
         return not value, None
     if kind == tuple[int, ...]:
         return (5, 9), "5,9"
+    if kind == tuple[str, ...]:
+        return ("outputs=2", "hints=0.5"), "outputs=2,hints=0.5"
     if kind is str:
         return "x", "x"
     return (kind(1), "1") if value != 1 else (kind(2), "2")
@@ -35,21 +37,29 @@ CHOICES = {
     "hints": "decoded_only",
     "feedback": "hard_on_eval",
     "scalar_hint_init": "default",
+    "optimizer": "adamw",
+    "schedule": "warmup+cosine",
+    "validate_by": "loss",
 }
+NEEDED = {"weight_decay": ["--optimizer", "sgd"], "momentum": ["--optimizer", "sgd"]}
+"""What else must be said, so that a setting makes sense."""
 
 
 @pytest.mark.parametrize(
     "setting", [s for name in sections() for s in settings(name)], ids=lambda s: s.place
 )
 def test_every_setting_is_an_option(setting):
-    start = recipes.recipe("generalist", ["bfs"])
+    start = recipes.recipe("ibarz2022", ["bfs"])
     value, text = other_value(setting.kind, setting.of(start))
     if setting.name in CHOICES:
         value = text = CHOICES[setting.name]
     flag = setting.name.replace("_", "-")
     words = [f"--{flag}", text] if text else [f"--{flag}" if value else f"--no-{flag}"]
-    config = configuration(parsed("train", "bfs", "--out", "x", *words))
+    needed = NEEDED.get(setting.name, [])
+    config = configuration(parsed("train", "bfs", "--out", "x", *words, *needed))
     assert setting.of(config) == value
+    if needed:
+        start = configuration(parsed("train", "bfs", "--out", "x", *needed))
     changed = [s.place for n in sections() for s in settings(n) if s.of(config) != s.of(start)]
     assert changed == [setting.place]
 
@@ -65,7 +75,7 @@ def test_the_help_of_an_option_is_the_text_under_its_field(capsys):
         for text in texts.values():
             assert text.rstrip(".").lower() in shown
     assert (
-        "(default: triplet_gmpnn; generalist for many tasks: triplet_mpnn; clrs2022: mpnn)" in shown
+        "(default: triplet_gmpnn; ibarz2022 for many tasks: triplet_mpnn; clrs2022: mpnn)" in shown
     )
 
 
@@ -84,10 +94,10 @@ def test_without_options_a_recipe_is_what_it_is(recipe, tasks):
 def test_improvements_are_taken_away_first_and_options_have_the_last_word():
     words = ["train", "dfs", "--out", "x", "--without", "gating,triplets", "--without", "clipping"]
     config = configuration(parsed(*words))
-    start = recipes.recipe("generalist", ["dfs"])
+    start = recipes.recipe("ibarz2022", ["dfs"])
     assert config == recipes.without(start, "gating", "triplets", "clipping")
-    assert configuration(parsed(*words, "--clip", "2")).optimiser.clip == 2
-    assert config.optimiser.clip == 0
+    assert configuration(parsed(*words, "--clip", "2")).optimizer.clip == 2
+    assert config.optimizer.clip == 0
 
 
 def test_families_and_all_are_lists_of_names_without_repetition():
@@ -122,8 +132,8 @@ def test_seed_and_seeds_are_one_option():
         ("train kmp_matcher --out {out} --sizes 4", "kmp_matcher cannot be drawn at size 5"),
         ("train bfs --out {out} --clip -1", "clip: got -1.0, expected 0 or more"),
         ("train bfs --out {out} --processor mpn", "unknown processor 'mpn': did you mean 'mpnn'?"),
-        ("train bfs --out {out} --device tpus", "--device: got 'tpus', expected cpu, cuda or auto"),
-        ("train bfs --out {out} --device mps", "--device: got 'mps', expected cpu, cuda or auto"),
+        ("train bfs --out {out} --device tpus", "device: got 'tpus', expected cpu, cuda or auto"),
+        ("train bfs --out {out} --device mps", "device: got 'mps', expected cpu, cuda or auto"),
         ("train bfs --out {out} --learning-rate nan", "learning_rate: got nan, expected a number"),
         ("train bfs --out {out} --clip inf", "clip: got inf, expected 0 or more"),
         ("reproduce specialists --out {out} --average 5", "unrecognized arguments: --average"),

@@ -65,10 +65,10 @@ def parts(*words):
 
 
 def test_a_net_is_trained_for_each_algorithm_recipe_and_value():
-    found = parts("bfs", "dfs", "--recipes", "generalist,clrs2022", "--set", "hidden=64,128")
+    found = parts("bfs", "dfs", "--recipes", "ibarz2022,clrs2022", "--set", "hidden=64,128")
     assert list(found) == [
         f"{name}/hidden={hidden}/{algorithm}"
-        for name in ("generalist", "clrs2022")
+        for name in ("ibarz2022", "clrs2022")
         for hidden in (64, 128)
         for algorithm in ("bfs", "dfs")
     ]
@@ -84,10 +84,8 @@ def test_settings_of_every_kind_can_vary_and_others_are_the_same_for_all():
         *("--set", "layer_norm=yes,no", "--set", "processor=mpnn", "--steps", "9"),
     )
     assert len(found) == 8
-    config = found[
-        "generalist/hidden=8 learning_rate=0.1 sizes=16 layer_norm=no processor=mpnn/bfs"
-    ]
-    assert config.config.optimiser.learning_rate == 0.1
+    config = found["ibarz2022/hidden=8 learning_rate=0.1 sizes=16 layer_norm=no processor=mpnn/bfs"]
+    assert config.config.optimizer.learning_rate == 0.1
     assert config.config.data.sizes == (16,)
     assert (config.config.model.layer_norm, config.config.model.processor) == (False, "mpnn")
     assert {part.config.schedule.steps for part in found.values()} == {9}
@@ -96,7 +94,7 @@ def test_settings_of_every_kind_can_vary_and_others_are_the_same_for_all():
 
 def test_one_net_can_be_trained_for_all_algorithms_together():
     (part,) = parts("bfs", "dfs", "--together").values()
-    assert part.config == recipe("generalist", ["bfs", "dfs"])
+    assert part.config == recipe("ibarz2022", ["bfs", "dfs"])
 
 
 def test_what_makes_no_difference_is_trained_once():
@@ -114,8 +112,8 @@ def test_what_was_trained_once_has_a_row_in_each_part_of_the_grid(tmp_path, caps
     assert "3 of 3 runs done" in capsys.readouterr().out
     rows = {row.part: row for row in rows_of(tmp_path)}
     assert len(rows) == 4
-    repeated = rows["generalist/permutations=no/bfs"]
-    assert repeated == replace(rows["generalist/permutations=yes/bfs"], part=repeated.part)
+    repeated = rows["ibarz2022/permutations=no/bfs"]
+    assert repeated == replace(rows["ibarz2022/permutations=yes/bfs"], part=repeated.part)
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
     table = (tmp_path / "report" / "tables" / "settings.csv").read_text()
     assert "permutations yes" in table
@@ -128,7 +126,7 @@ def test_what_was_trained_once_has_a_row_in_each_part_of_the_grid(tmp_path, caps
         ([], "algorithms: got none"),
         (["bogosort"], "bogosort"),
         (["bfs", "--recipes", "best"], "unknown recipe 'best'"),
-        (["bfs", "--recipes", "generalist,generalist"], "expected each once"),
+        (["bfs", "--recipes", "ibarz2022,ibarz2022"], "expected each once"),
         (["bfs", "--recipes", ","], "got ',', expected names"),
         (["bfs", "--seeds", "0,0"], "--seeds: got 0,0, expected each once"),
         (["bfs", "--set", "hidden"], "--set: got 'hidden'"),
@@ -168,8 +166,8 @@ from algorist.training.trainer import Trainer
 
 folder = Path(__file__).parent
 
-def learn(trainer, packed batch):
-    usual(trainer, packed batch)
+def learn(trainer, packed_batch):
+    usual(trainer, packed_batch)
     if trainer.step >= 5 and (folder / "hold").exists():
         (folder / "told").write_text(str(os.getpid()))
         (folder / "told").rename(folder / "held")
@@ -221,7 +219,7 @@ def test_what_is_done_is_not_done_again(capsys, done):
 def test_every_net_has_its_row(done):
     rows = rows_of(done)
     assert [row.key for row in rows] == [
-        (f"generalist/{name}", name, seed) for name in NAMES for seed in (0, 1)
+        (f"ibarz2022/{name}", name, seed) for name in NAMES for seed in (0, 1)
     ]
     assert {(row.experiment, row.steps, row.samples, row.device) for row in rows} == {
         ("sweep", 24, 2, "cpu")
@@ -231,16 +229,16 @@ def test_every_net_has_its_row(done):
 
 
 def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(capfd, done, tmp_path):
-    place = tmp_path / "runs" / "sweep" / "generalist" / "bfs"
+    place = tmp_path / "runs" / "sweep" / "ibarz2022" / "bfs"
     place.parent.mkdir(parents=True)
     place.touch()  # no run can be written there
     assert sweep(tmp_path, seeds="0") == 1
     told = capfd.readouterr()
     assert "1 of 2 runs done" in told.out
-    assert "generalist/bfs (seed 0): " in told.err
+    assert "ibarz2022/bfs (seed 0): " in told.err
     kept = json.loads((tmp_path / "failures.json").read_text())
-    assert list(kept) == ["generalist/bfs (seed 0)"]
-    assert "Traceback" in kept["generalist/bfs (seed 0)"]["trace"]
+    assert list(kept) == ["ibarz2022/bfs (seed 0)"]
+    assert "Traceback" in kept["ibarz2022/bfs (seed 0)"]["trace"]
     assert rows_of(tmp_path) == rows_of(done)[:1]
 
     place.unlink()
@@ -293,7 +291,7 @@ def test_a_sweep_that_is_interrupted_in_any_way_goes_on(capfd, done, tmp_path):
 
 def assigned(folder):
     """A job below a folder, and what its process is told."""
-    job = Job(parts("bfs")["generalist/bfs"], (0,), folder / "runs" / "bfs")
+    job = Job(parts("bfs")["ibarz2022/bfs"], (0,), folder / "runs" / "bfs")
     others = {"samples": 2, "cores": 1, "plugins": (), "version": __version__}
     return job, Assignment.of(job, folder / "runs", computing={"device": "cuda"}, **others)
 
@@ -324,7 +322,7 @@ def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_p
         progress.watch([])
         progress.watch([job])
     last = capsys.readouterr().out.splitlines()[-4:]
-    assert "generalist/bfs (seed 0)" in last[0]
+    assert "ibarz2022/bfs (seed 0)" in last[0]
     assert "step 500/10000  validation 25.0 %" in last[0]
     assert "2 to come" in last[1]
     assert "saving" in last[2]
@@ -356,7 +354,7 @@ def test_seeds_in_lockstep_are_one_run_that_can_be_stopped_packed_and_taken_else
     assert sweep(here, "--lockstep", "--stop-after", "0.001s", names=["bfs"]) == 0
     out = capsys.readouterr().out
     assert "1 run to go, 1 at once" in out
-    assert "generalist/bfs (seeds 0-1)  saved at step 1" in out
+    assert "ibarz2022/bfs (seeds 0-1)  saved at step 1" in out
     assert sweep(here, "--pack", str(packed), names=["bfs"]) == 0
     assert f"--runs {packed}" in capsys.readouterr().out
     assert sweep(there, "--runs", str(packed), names=["bfs"]) == 0

@@ -42,10 +42,10 @@ def table(folder, name):
 
 
 GRID = [
-    *net("generalist/hidden=8", "bfs", 20, 40),
-    *net("generalist/hidden=16", "bfs", 60, 80),
-    *net("generalist/hidden=8", "minimum", 90, 92),
-    *net("generalist/hidden=16", "minimum", 50, 60, 99),
+    *net("ibarz2022/hidden=8", "bfs", 20, 40),
+    *net("ibarz2022/hidden=16", "bfs", 60, 80),
+    *net("ibarz2022/hidden=8", "minimum", 90, 92),
+    *net("ibarz2022/hidden=16", "minimum", 50, 60, 99),
 ]
 
 
@@ -79,7 +79,7 @@ def test_the_page_has_all_of_it(report):
 
 
 def test_a_single_kind_of_net_is_shown_by_algorithm(report):
-    _, folder = report([*net("generalist", "bfs", 20), *net("generalist", "minimum", 30)])
+    _, folder = report([*net("ibarz2022", "bfs", 20), *net("ibarz2022", "minimum", 30)])
     (line,) = table(folder, "settings")
     assert (line["settings"], float(line["score"])) == ("as in the recipe", 25)
     drawn = (folder / "figures" / "scores.svg").read_text()
@@ -87,22 +87,22 @@ def test_a_single_kind_of_net_is_shown_by_algorithm(report):
 
 
 def test_recipes_are_settings_too(report):
-    rows = [*net("generalist", "bfs", 20), *net("clrs2022/hidden=8", "bfs", 30)]
+    rows = [*net("ibarz2022", "bfs", 20), *net("clrs2022/hidden=8", "bfs", 30)]
     found = table(report(rows)[1], "nets")
     assert [(line["recipe"], line["hidden"]) for line in found] == [
-        ("clrs2022", "8"), ("generalist", ""),
+        ("clrs2022", "8"), ("ibarz2022", ""),
     ]  # fmt: skip
 
 
 def test_nets_for_one_algorithm_and_for_several_are_kept_apart(report):
-    apart, together = net("generalist", "bfs", 20), net("generalist", "bfs", 30)
-    together = [replace(line, part="generalist/together") for line in together]
+    apart, together = net("ibarz2022", "bfs", 20), net("ibarz2022", "bfs", 30)
+    together = [replace(line, part="ibarz2022/together") for line in together]
     found = table(report([*apart, *together])[1], "nets")
     assert [(line["task"], float(line["score"])) for line in found] == [("together", 30), ("", 20)]
 
 
 def test_values_of_settings_may_have_slashes_and_spaces(report):
-    parts = [f"generalist/{variant_of({'processor_from': v})}" for v in ("runs/a b", "runs_a")]
+    parts = [f"ibarz2022/{variant_of({'processor_from': v})}" for v in ("runs/a b", "runs_a")]
     rows = [line for part in parts for line in net(part, "bfs", 50)]
     found = table(report(rows)[1], "nets")
     assert {line["processor_from"] for line in found} == {"runs/a b", "runs_a"}
@@ -117,18 +117,18 @@ def test_algorithms_of_plugins_that_are_not_loaded_are_told(tmp_path, capsys):
 
 def test_what_is_not_whole_is_said(report, tmp_path):
     (tmp_path / "sweep").mkdir()
-    notes = {"generalist/dfs (seed 0)": {"message": "it diverged\nat once"}, "other": {}}
+    notes = {"ibarz2022/dfs (seed 0)": {"message": "it diverged\nat once"}, "other": {}}
     (tmp_path / "sweep" / "failures.json").write_text(json.dumps(notes))
-    said, folder = report([*GRID, *net("generalist/hidden=8", "dfs", 20, samples=2)])
+    said, folder = report([*GRID, *net("ibarz2022/hidden=8", "dfs", 20, samples=2)])
     assert "1 of 10 results are of the first samples of a test" in said
     assert "some results are missing: the page says which" in said
     page = (folder / "index.html").read_text()
-    assert "generalist/dfs (seed 0): it diverged at once" in page
+    assert "ibarz2022/dfs (seed 0): it diverged at once" in page
     assert "other: failed" in page
 
 
 def test_only_so_many_bars_are_drawn(report):
-    rows = [line for n in range(50) for line in net(f"generalist/hidden={n + 1}", "bfs", 50 + n)]
+    rows = [line for n in range(50) for line in net(f"ibarz2022/hidden={n + 1}", "bfs", 50 + n)]
     said, folder = report(rows)
     assert "missing" not in said
     assert "Only the best 40 of 50 are drawn." in (folder / "index.html").read_text()

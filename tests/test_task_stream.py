@@ -18,8 +18,8 @@ def assert_same_windows(one, other):
 
 @pytest.mark.parametrize("chunk", [0, 4])
 def test_the_window_of_a_step_is_the_same_in_any_order(chunk):
-    optimiser = {"teacher_forcing": 0.5}
-    config = small.training("insertion_sort", seeds=(0, 1), chunk=chunk, optimiser=optimiser)
+    optimizer = {"teacher_forcing": 0.5}
+    config = small.training("insertion_sort", seeds=(0, 1), chunk=chunk, optimizer=optimizer)
     in_order = TaskStream(config, "insertion_sort")
     expected = [in_order.task_batch(step) for step in range(24)]
     assert [task_batch.size for task_batch in expected] == [4, 5] * 12
@@ -42,7 +42,7 @@ def test_chunks_of_a_size_that_is_listed_twice_go_on_each_time():
 
 
 def test_teacher_forcing_is_drawn_as_often_as_it_says():
-    config = small.training("bfs", optimiser={"teacher_forcing": 0.3}, batch_size=500)
+    config = small.training("bfs", optimizer={"teacher_forcing": 0.3}, batch_size=500)
     assert TaskStream(config, "bfs").task_batch(0).window.forced.float().mean() == pytest.approx(
         0.3, abs=0.05
     )

@@ -69,10 +69,10 @@ def test_chunks_that_hold_whole_trajectories_train_like_whole_trajectories():
 
 def test_tasks_are_stepped_in_turns_or_accumulated():
     in_turns, _ = trained(small.training("bfs", "insertion_sort"))
-    together, _ = trained(small.training("bfs", "insertion_sort", optimiser={"accumulate": True}))
+    together, _ = trained(small.training("bfs", "insertion_sort", optimizer={"accumulate": True}))
     shared, own = "processor.first.weight", "encoders.bfs.pos.weight"
-    assert {shared: 6, own: 3}.items() <= in_turns.engine.optimiser.counts().items()
-    assert {shared: 3, own: 3}.items() <= together.engine.optimiser.counts().items()
+    assert {shared: 6, own: 3}.items() <= in_turns.engine.optimizer.counts().items()
+    assert {shared: 3, own: 3}.items() <= together.engine.optimizer.counts().items()
 
 
 def test_the_best_model_is_the_last_of_the_best_validation(monkeypatch):
@@ -106,8 +106,8 @@ def test_the_loss_of_a_report_is_the_mean_since_the_one_before():
 
 def test_training_lowers_the_loss():
     data = {"batch_size": 16, "sizes": (6,)}
-    optimiser, schedule = {"learning_rate": 5e-3}, {"validate_every": 15}
-    config = small.training("bfs", steps=60, optimiser=optimiser, schedule=schedule, **data)
+    optimizer, schedule = {"learning_rate": 5e-3}, {"validate_every": 15}
+    config = small.training("bfs", steps=60, optimizer=optimizer, schedule=schedule, **data)
     losses = [report.loss["bfs"][0] for report in trained(config)[1]]
     assert losses[-1] < 0.8 * losses[0]
 
@@ -124,8 +124,8 @@ def saved_learner(path, *, seeds=(5,), **changes):
 
 def test_a_frozen_processor_stays_as_it_is_and_all_else_learns(tmp_path):
     source = saved_learner(tmp_path / "a.safetensors")
-    optimiser = {"processor_from": str(tmp_path / "a.safetensors"), "freeze_processor": True}
-    config = small.training("bfs", seeds=(0, 1), optimiser=optimiser)
+    optimizer = {"processor_from": str(tmp_path / "a.safetensors"), "freeze_processor": True}
+    config = small.training("bfs", seeds=(0, 1), optimizer=optimizer)
     before = weights(Trainer(config))
     after = weights(trained(config)[0])
     for name, value in source.net.processor.state_dict().items():
@@ -137,8 +137,8 @@ def test_a_frozen_processor_stays_as_it_is_and_all_else_learns(tmp_path):
 
 def test_a_processor_that_is_taken_over_learns_unless_it_is_frozen(tmp_path):
     source = saved_learner(tmp_path / "a.safetensors", seeds=(5, 6))
-    optimiser = {"processor_from": str(tmp_path / "a.safetensors")}
-    config = small.training("bfs", seeds=(0, 1), optimiser=optimiser)
+    optimizer = {"processor_from": str(tmp_path / "a.safetensors")}
+    config = small.training("bfs", seeds=(0, 1), optimizer=optimizer)
     trainer = Trainer(config)
     small.assert_identical(trainer.net.processor.state_dict(), source.net.processor.state_dict())
     list(trainer.run())
@@ -148,8 +148,8 @@ def test_a_processor_that_is_taken_over_learns_unless_it_is_frozen(tmp_path):
 
 def test_a_run_is_resumed_without_the_file_its_processor_came_from(tmp_path):
     saved_learner(tmp_path / "a.safetensors")
-    optimiser = {"processor_from": str(tmp_path / "a.safetensors"), "freeze_processor": True}
-    run = Run.start(tmp_path / "run", small.training("bfs", optimiser=optimiser))
+    optimizer = {"processor_from": str(tmp_path / "a.safetensors"), "freeze_processor": True}
+    run = Run.start(tmp_path / "run", small.training("bfs", optimizer=optimizer))
     before = weights(run.trainer)
     (tmp_path / "a.safetensors").unlink()
     resumed = Run.resume(tmp_path / "run")
@@ -168,18 +168,18 @@ def test_a_run_is_resumed_without_the_file_its_processor_came_from(tmp_path):
 )
 def test_a_processor_that_does_not_fit_is_refused(tmp_path, changes, message):
     saved_learner(tmp_path / "a.safetensors", **changes)
-    optimiser = {"processor_from": str(tmp_path / "a.safetensors")}
+    optimizer = {"processor_from": str(tmp_path / "a.safetensors")}
     with pytest.raises(ValueError, match=f"processor_from: .*{message}"):
-        Trainer(small.training("bfs", seeds=(0, 1, 2), optimiser=optimiser))
+        Trainer(small.training("bfs", seeds=(0, 1, 2), optimizer=optimizer))
 
 
 # Divergence
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_says_where(tmp_path):
-    optimiser = {"learning_rate": 1e25, "clip": 0.0}
+    optimizer = {"learning_rate": 1e25, "clip": 0.0}
     config = small.training(
-        "bfs", seeds=(3, 4), steps=9, optimiser=optimiser, schedule={"checkpoint_every": 1}
+        "bfs", seeds=(3, 4), steps=9, optimizer=optimizer, schedule={"checkpoint_every": 1}
     )
     run = Run.start(tmp_path / "run", config)
     message = (

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.compiling import is_kept
-from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
+from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
 from algorist.algorithms.natural import Answer
 from algorist.algorithms.own import Arrays, Check, derive, own_problem
 from algorist.algorithms.random import generator
@@ -39,6 +39,7 @@ from algorist.algorithms.tracing import run_batch
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
+from algorist.machine import memory
 from algorist.plugin_errors import user_error
 from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
 

@@ -8,32 +8,18 @@ the number of its class. Batches hold both one-hot: `unpack` makes them so.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from algorist.machine import memory
 from algorist.spec import MASKED, Feature, Kind
 
 FLOAT, INT = np.float64, np.int16
 MAX_NODES = int(np.iinfo(INT).max)
 
 _WIDTHS = {Kind.MASK: np.int8, Kind.MASK_ONE: np.int8, Kind.CATEGORICAL: np.int8}
-
-
-@cache
-def memory() -> float:
-    """The bytes of memory that this machine or container has; infinity where nobody can tell."""
-    sizes = [math.inf]
-    if hasattr(os, "sysconf"):
-        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    with suppress(OSError, ValueError):  # no container, or one without a limit
-        sizes.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(sizes)
 
 
 class Buffers(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import algorist
-from algorist.errors import unknown
+from algorist.errors import each_once, unknown
 from algorist.plugins import shell
 from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, SAVED
@@ -25,6 +25,15 @@ def names(text: str) -> list[str]:
     if not found:
         raise ArgumentTypeError(f"got {text!r}, expected names, such as a,b")
     return found
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """`0,1,2` as numbers."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        message = f"got {text!r}, expected whole numbers, for example 4,7"
+        raise ArgumentTypeError(message) from None
 
 
 def of_family(family: str) -> list[str]:
@@ -48,13 +57,6 @@ def tasks(arguments: Namespace) -> list[str]:
     named += of_family(arguments.family) if arguments.family is not None else []
     named += algorist.algorithms() if arguments.all else []
     return list(dict.fromkeys(named))
-
-
-def each_once(name: str, values: list[str]) -> list[str]:
-    """The values, of which no two may be the same."""
-    if len(set(values)) < len(values):
-        raise ValueError(f"{name}: got {','.join(values)}, expected each once")
-    return values
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -138,11 +140,12 @@ def add_at_once(parser: ArgumentParser, default: str) -> None:
 
 def computing(arguments: Namespace) -> Computing:
     """What the options of `add_computing` mean on this machine."""
+    from algorist.machine import find_device
     from algorist.model.computing import Computing
 
     given = {name: getattr(arguments, name, None) for name in ("graphs", "workers")}
     return Computing(
-        _device(arguments.device),
+        find_device(arguments.device),
         arguments.kernels,
         arguments.precision,
         **{name: value for name, value in given.items() if value is not None},
@@ -212,16 +215,18 @@ def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:
 
 
 def expect_place_of_file(option: str, file: str | None) -> None:
-    """Complain about a file that cannot be written, at once, not after an hour of testing."""
+    """Complain about a file that cannot be written, at once, not after an hour of testing.
+
+    The folder that it is to lie in is made.
+    """
     if file is None:
         return
     if not file:
         raise ValueError(f"{option}: got '', expected a file")
     if Path(file).is_dir():
         raise ValueError(f"{option}: got {file}, which is a folder, expected a file")
-    if not Path(file).parent.is_dir():
-        raise ValueError(f"{option}: there is no folder {Path(file).parent}")
-    _expect_writable(option, Path(file).parent)
+    expect_place_of_folder(option, str(Path(file).parent))
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
 
 
 def expect_place_of_learner(option: str, file: str) -> None:
@@ -254,20 +259,3 @@ def expect_place_of_folder(option: str, folder: str | None) -> None:
 def _expect_writable(option: str, folder: Path) -> None:
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{option}: got a place in {folder}, where nothing can be written")
-
-
-def _device(name: str) -> str:
-    """The device that `--device` means on this machine."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        kind = torch.device(name)
-    except RuntimeError:
-        kind = None
-    if kind is None or kind.type not in ("cpu", "cuda"):
-        raise ValueError(f"--device: got {name!r}, expected cpu, cuda or auto")
-    if kind.type == "cuda" and (kind.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"--device: got {name!r}, but there is no such GPU here")
-    return name

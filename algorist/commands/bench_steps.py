@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="also show the kernels by time, on a GPU; later rows may become a little slower",
     )
     add_recipe(parser)
-    add_settings(parser, ("model", "convention", "data", "optimiser"), but=("sizes",))
+    add_settings(parser, ("model", "convention", "data", "optimizer"), but=("sizes",))
 
 
 def run(arguments: Namespace, terminal: Terminal) -> int:

@@ -15,7 +15,6 @@ from algorist.commands import FAILURE
 from algorist.commands.arguments import computing
 from algorist.commands.conduct import Interrupt
 from algorist.commands.conduct_experiment import pack_jobs, score
-from algorist.data.preparing import cores
 from algorist.errors import counted
 from algorist.experiments.assignments import DONE, FAILED, Assignment, Reply
 from algorist.experiments.cluster import Cluster
@@ -25,6 +24,7 @@ from algorist.experiments.processes import Processes, Workplace
 from algorist.experiments.results import Results
 from algorist.experiments.sweep import Failures, Sweep
 from algorist.experiments.work import Job, data_prepared, jobs
+from algorist.machine import cores
 from algorist.plugins import loaded_plugins
 from algorist.report.sweep_progress import ProgressOfSweep, sweep_table
 from algorist.report.terminal import Terminal, complain

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import algorist
 from algorist.commands import Command
 from algorist.commands.arguments import of_family
 from algorist.report.catalogue import SIZES, catalogue, described, steps
-from algorist.report.terminal import Terminal
+from algorist.report.terminal import Terminal, bare_table
 from algorist.weights import models, shipped
+
+_OTHERS = ("models", "processors", "recipes")
+"""What is listed instead of algorithms."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -18,6 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--models", action="store_true", help="list the learners that come with the package instead"
     )
+    for what in ("processors", "recipes"):
+        parser.add_argument(f"--{what}", action="store_true", help=f"list the {what} instead")
     parser.add_argument("--family", help="only the algorithms of this family")
     parser.add_argument(
         "--no-steps", action="store_true", help="leave out the steps: nothing is run or compiled"
@@ -29,8 +38,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of the algorithms, or JSON."""
-    if arguments.models:
-        _list_models(arguments, terminal)
+    chosen = [name for name in _OTHERS if getattr(arguments, name)]
+    if chosen:
+        _expect_no_others(chosen, arguments)
+        {"models": _list_models, "processors": _list_processors, "recipes": _list_recipes}[
+            chosen[0]
+        ](arguments, terminal)
         return
     family = arguments.family
     names = algorist.algorithms() if family is None else of_family(family)
@@ -47,14 +60,58 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         terminal.print(catalogue(rows))
 
 
+def _expect_no_others(chosen: list[str], arguments: Namespace) -> None:
+    if len(chosen) > 1:
+        raise ValueError(f"--{chosen[1]}: got --{chosen[0]} too, expected one of them")
+    for option in ("family", "no_steps"):
+        if getattr(arguments, option):
+            raise ValueError(
+                f"--{option.replace('_', '-')}: it is for algorithms, not --{chosen[0]}"
+            )
+
+
+def _list_processors(arguments: Namespace, terminal: Terminal) -> None:
+    """Print the names of all processors and what they are."""
+    from algorist.model.processors import PROCESSORS
+
+    _list_named(PROCESSORS, arguments, terminal)
+
+
+def _list_recipes(arguments: Namespace, terminal: Terminal) -> None:
+    """Print the names of all recipes and what they are."""
+    from algorist.training.recipes import RECIPES
+
+    _list_named(RECIPES, arguments, terminal)
+
+
+def _list_named(
+    table: Mapping[str, Callable[..., Any]], arguments: Namespace, terminal: Terminal
+) -> None:
+    """Print names, and the first line of what is said about each."""
+    rows = [{"name": name, "description": _description(table[name])} for name in sorted(table)]
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+        return
+    shown = bare_table()
+    shown.add_column("name", no_wrap=True)
+    shown.add_column("description")
+    for row in rows:
+        shown.add_row(row["name"], row["description"])
+    terminal.print(shown)
+
+
+def _description(made: Callable[..., Any]) -> str:
+    if not isinstance(made, partial):
+        return (inspect.getdoc(made) or "").split("\n")[0]
+    chosen = [name if x is True else f"{name}={x}" for name, x in made.keywords.items() if x]
+    return f"{_description(made.func)} ({', '.join(chosen)})" if chosen else _description(made.func)
+
+
 def _list_models(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of the shipped learners, or JSON with all that their files say."""
     from algorist.model.learner import read
     from algorist.report.shipped import described, learner_table
 
-    for option in ("family", "no_steps"):
-        if getattr(arguments, option):
-            raise ValueError(f"--{option.replace('_', '-')}: it is for algorithms, not --models")
     rows = [described(name, file, read(file)) for name, file in shipped().items()]
     if arguments.json:
         print(json.dumps(rows, indent=2))
@@ -67,13 +124,15 @@ def _list_models(arguments: Namespace, terminal: Terminal) -> None:
 
 
 command = Command(
-    help="list the algorithms and how many steps they take, or the learners that are here",
+    help="list algorithms and how many steps they take, or learners, processors or recipes",
     examples="""\
 algorist list
 algorist list --family sorting
 algorist list --json --no-steps | python -m json.tool
 algorist --plugin examples/euclid.py list
-algorist list --models""",
+algorist list --models
+algorist list --processors
+algorist list --recipes""",
     add_arguments=add_arguments,
     run=run,
 )

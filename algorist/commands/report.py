@@ -14,11 +14,14 @@ from algorist.commands.arguments import (
     expect_place_of_folder,
     loaded_for,
 )
+from algorist.errors import each_once
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from algorist.report.collection import Collection
+    from algorist.report.learner_page import Trained
     from algorist.report.reproduced import Reproduced
+    from algorist.report.scores import Scored
 
 _PAGE, _FOLDER = "report.html", "report"
 _FOR_RUNS = ("samples", "device", "kernels", "precision")
@@ -29,10 +32,11 @@ _FOR_RESULTS = ("any_settings", "fill")
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.add_argument(
-        "folder",
+        "folders",
+        nargs="+",
         metavar="FOLDER",
-        help="of a run or of one for each algorithm (algorist train), of a sweep (algorist sweep), "
-        "or of results (algorist reproduce)",
+        help="of a run or of one for each algorithm (algorist train), of several such to compare, "
+        "of a sweep (algorist sweep), or of results (algorist reproduce)",
     )
     parser.add_argument(
         "--out",
@@ -68,7 +72,10 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.experiments.results import is_results
     from algorist.training.loading import is_multi_run, is_run
 
-    folder = Path(arguments.folder)
+    if len(arguments.folders) > 1:
+        _compare_runs([Path(folder) for folder in arguments.folders], arguments, terminal)
+        return
+    folder = Path(arguments.folders[0])
     if is_run(folder) or is_multi_run(folder):
         _report_runs(folder, arguments, terminal)
     elif is_results(folder):
@@ -84,23 +91,53 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the best nets of the run, or of the one for each algorithm, and write the page."""
-    from algorist.report.learner_page import Trained, page
+    from algorist.report.learner_page import page
+
+    out = _page_of_runs(arguments, f"{folder} is a run")
+    trained, rows = _tested(folder, arguments)
+    Path(out).write_text(page(folder.name, trained, rows), encoding="utf-8")
+    terminal.print(f"written to {out}")
+
+
+def _compare_runs(folders: Sequence[Path], arguments: Namespace, terminal: Terminal) -> None:
+    """Test the best nets of several runs, and write a page that compares them."""
+    from algorist.report.comparison_page import comparison_page
+    from algorist.training.loading import expect_run, is_multi_run
+
+    each_once("FOLDER", [str(folder) for folder in folders])
+    for folder in folders:
+        if not is_multi_run(folder):
+            expect_run(folder)
+    out = _page_of_runs(arguments, f"{folders[0]} is a run")
+    tested = {str(folder): _tested(folder, arguments) for folder in folders}
+    runs = {name: trained for name, (trained, _) in tested.items()}
+    scores = {name: rows for name, (_, rows) in tested.items()}
+    Path(out).write_text(comparison_page(runs, scores), encoding="utf-8")
+    terminal.print(f"written to {out}")
+
+
+def _page_of_runs(arguments: Namespace, but: str) -> str:
+    """The file to write, if the options are for runs."""
+    _expect_none_of(_FOR_RESULTS, arguments, "the paper's results", but)
+    out = _PAGE if arguments.out is None else arguments.out
+    expect_place_of_file("--out", out)
+    return out
+
+
+def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Scored]]:
+    """The best nets of a run with their training, and their scores in the official test."""
+    from algorist.report.learner_page import Trained
     from algorist.report.scores import first_samples, measured
     from algorist.training.loading import METRICS, members
     from algorist.training.run import read_metrics
 
-    _expect_none_of(_FOR_RESULTS, arguments, "the paper's results", f"{folder} is a run")
-    out = _PAGE if arguments.out is None else arguments.out
-    expect_place_of_file("--out", out)
     learners, places = loaded_for((), str(folder), arguments), members(folder)
     runs = {places.get(name, str(folder)): learner for name, learner in learners.items()}
     trained = [
         Trained(learner, read_metrics(Path(place) / METRICS)) for place, learner in runs.items()
     ]
     draw = first_samples("test", arguments.samples)
-    rows = list(measured(learners, draw))
-    Path(out).write_text(page(folder.name, trained, rows), encoding="utf-8")
-    terminal.print(f"written to {out}")
+    return trained, list(measured(learners, draw))
 
 
 def _report_sweep(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
@@ -163,6 +200,7 @@ command = Command(
     examples="""\
 algorist report runs/bfs
 algorist report runs/bfs --out bfs.html --samples 8
+algorist report runs/a runs/b runs/c --out comparison.html
 algorist report sweeps/width --out width
 algorist report results --out report
 algorist report results --fill README.md docs/models.md""",

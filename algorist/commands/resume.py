@@ -22,6 +22,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="validate and keep a mean of the weights over about so many steps, from now on",
     )
+    parser.add_argument(
+        "--learning-rate", type=float, metavar="X", help="go on with this learning rate"
+    )
+    parser.add_argument("--schedule", metavar="NAME", help="go on with this schedule of the rate")
     add_at_once(parser, "of several runs; default: 1, or 3 on a GPU")
     add_stop(parser)
     add_computing(parser, training=True)
@@ -36,15 +40,25 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
     check_logs(arguments)
     if is_multi_run(Path(arguments.folder)):
-        if arguments.average is not None:
-            raise ValueError(f"--average: it is for one run, but {arguments.folder} has several")
+        for name in ("average", "learning_rate", "schedule"):
+            if getattr(arguments, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise ValueError(f"{option}: it is for one run, but {arguments.folder} has several")
         return run_each(arguments, terminal)
     if arguments.at_once is not None:
         raise ValueError(f"--at-once: it is for several runs, but {arguments.folder} has only one")
     with company(arguments, terminal) as (how, peers):
         resumed = Run.resume(
-            arguments.folder, how, arguments.steps, peers=peers, average=arguments.average
+            arguments.folder,
+            how,
+            arguments.steps,
+            peers=peers,
+            average=arguments.average,
+            learning_rate=arguments.learning_rate,
+            schedule=arguments.schedule,
         )
+        for change in resumed.trainer.config.changes:
+            terminal.print(f"changed at {change}")
         return conduct(resumed, arguments, terminal)
 
 

@@ -12,12 +12,13 @@ import typing
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from algorist.commands.arguments import names
+from algorist.commands.arguments import names, whole_numbers
 from algorist.errors import unknown
-from algorist.training.config import Config
+from algorist.training.config import Config, sections
+from algorist.training.config import changed as changed_config
 from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
 
 
@@ -46,9 +47,12 @@ class Setting:
             read = {"action": BooleanOptionalAction}
         else:
             read = {"type": _reader(self.kind), "metavar": _METAVARS[self.kind]}
+        flags = [f"--{self.name.replace('_', '-')}"]
+        if self.kind == tuple[str, ...]:  # one at a time, or several
+            read["action"] = "extend"
+            flags = [flags[0].removesuffix("s"), *flags]
         text = f"{self.help[0].lower()}{self.help[1:].rstrip('.')} ({default})".replace("%", "%%")
-        flag = f"--{self.name.replace('_', '-')}"
-        group.add_argument(flag, dest=self.place, default=SUPPRESS, help=text, **read)
+        group.add_argument(*flags, dest=self.place, default=SUPPRESS, help=text, **read)
 
     def read(self, text: str) -> Any:
         """Its value as written in a list of values."""
@@ -59,12 +63,6 @@ class Setting:
         except (ValueError, KeyError, ArgumentTypeError):
             expected = "yes or no" if self.kind is bool else f"such as {_EXAMPLES[self.kind]}"
             raise ValueError(f"{self.name}: got {text!r}, expected a value {expected}") from None
-
-
-def sections() -> dict[str, type]:
-    """The dataclasses that a configuration is made of."""
-    kinds = typing.get_type_hints(Config)
-    return {f.name: kinds[f.name] for f in fields(Config) if is_dataclass(kinds[f.name])}
 
 
 def settings(section: str) -> Iterator[Setting]:
@@ -156,15 +154,12 @@ def add_settings(
 
 def with_settings(config: Config, arguments: Namespace) -> Config:
     """A configuration with those settings changed that were given."""
-    for section in sections():
-        given = {
-            place.removeprefix(f"{section}."): value
-            for place, value in vars(arguments).items()
-            if place.startswith(f"{section}.")
-        }
-        changed = replace(getattr(config, section), **given)
-        config = replace(config, **{section: changed})
-    return config
+    given = {
+        place.partition(".")[2]: tuple(value) if isinstance(value, list) else value
+        for place, value in vars(arguments).items()
+        if place.partition(".")[0] in sections() and "." in place
+    }
+    return changed_config(config, **given)
 
 
 def _recipes() -> dict[str, Config]:
@@ -199,18 +194,27 @@ def _text(value: Any) -> str:
     return str(value) if value != "" else "none"
 
 
-def whole_numbers(text: str) -> tuple[int, ...]:
-    """`0,1,2` as numbers."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        message = f"got {text!r}, expected whole numbers, for example 4,7"
-        raise ArgumentTypeError(message) from None
+def _texts(text: str) -> tuple[str, ...]:
+    """`a,b` as texts."""
+    return tuple(text.split(","))
 
 
-_EXAMPLES = {int: "64", float: "0.001", str: "mpnn", tuple[int, ...]: "4,7"}
-_METAVARS = {int: "N", float: "X", str: "NAME", tuple[int, ...]: "N,N"}
+_EXAMPLES = {
+    int: "64",
+    float: "0.001",
+    str: "mpnn",
+    tuple[int, ...]: "4,7",
+    tuple[str, ...]: "a=0.1",
+}
+_METAVARS = {
+    int: "N",
+    float: "X",
+    str: "NAME",
+    tuple[int, ...]: "N,N",
+    tuple[str, ...]: "NAME=X",
+}
+_READERS = {tuple[int, ...]: whole_numbers, tuple[str, ...]: _texts}
 
 
 def _reader(kind: Any) -> Callable[[str], Any]:
-    return whole_numbers if kind == tuple[int, ...] else kind
+    return _READERS.get(kind, kind)

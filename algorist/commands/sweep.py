@@ -11,11 +11,11 @@ from algorist.commands.arguments import (
     add_at_once,
     add_computing,
     add_tasks,
-    each_once,
     expect_place_of_folder,
     names,
+    whole_numbers,
 )
-from algorist.errors import positive
+from algorist.errors import each_once, positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_grid(parser: ArgumentParser) -> None:
-    from algorist.commands.settings import add_without, whole_numbers
+    from algorist.commands.settings import add_without
     from algorist.training.recipes import DEFAULT_RECIPE, RECIPES
 
     group = parser.add_argument_group("the grid", "Every combination is trained.")
@@ -195,7 +195,7 @@ command = Command(
     help="train a grid of algorithms, seeds, recipes and settings, here or on a cluster",
     examples="""\
 algorist sweep bfs dfs --seeds 0,1,2 --out sweeps/search
-algorist sweep --family sorting --recipes generalist,clrs2022 --seeds 0,1,2 --out sweeps/sorting
+algorist sweep --family sorting --recipes ibarz2022,clrs2022 --seeds 0,1,2 --out sweeps/sorting
 algorist sweep dijkstra --set hidden=64,128 --set learning-rate=1e-3,3e-4 --out sweeps/width
 algorist sweep --all --seeds 0,1,2 --out sweeps/all --at-once 4 --stop-after 9m
 algorist sweep --all --seeds 0,1,2 --out /shared/all --ray auto""",

@@ -12,6 +12,7 @@ from algorist.commands.arguments import (
     add_tasks,
     expect_place_of_folder,
     tasks,
+    whole_numbers,
 )
 from algorist.report.terminal import Terminal
 
@@ -42,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def add_start(parser: ArgumentParser) -> None:
     """Declare what settings a training starts from, and its seeds."""
-    from algorist.commands.settings import add_recipe, whole_numbers
+    from algorist.commands.settings import add_recipe
 
     add_recipe(parser)
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 - `official`: what the benchmark's samplers return, and its fixed splits
 - `stream`: sources of training batches with random access, and threads that compute ahead
+- `development`: sets for comparing ideas, so that the test is left for the end
 - `transforms`: random positions, static hints as inputs, permutation outputs
 - `chunks`: trajectories cut to batches of a fixed number of steps
 - `text`: questions and answers for language models (CLRS-Text)
@@ -12,10 +13,13 @@
 
 from algorist.data import cache, chunks, dm_clrs, official, pyg, stream, transforms
 from algorist.data.clrs_text import text
+from algorist.data.development_sets import DEVELOPMENT_SIZES, development
 
 __all__ = [
+    "DEVELOPMENT_SIZES",
     "cache",
     "chunks",
+    "development",
     "dm_clrs",
     "official",
     "pyg",

@@ -65,7 +65,11 @@ def split(algorithm: str | Algorithm, name: str) -> Batch:
     """
     if name not in SPLITS:
         raise ValueError(unknown("split", name, SPLITS))
-    algorithm, wanted = declared(algorithm), SPLITS[name]
+    return kept(declared(algorithm), name, SPLITS[name])
+
+
+def kept(algorithm: Algorithm, name: str, wanted: Split) -> Batch:
+    """A fixed set, from the disk if it is there; else it is drawn and kept there by its name."""
     if not algorithm.is_part_of_the_package:
         return wanted.generate(algorithm)
     file = path(algorithm, name)

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 
 from algorist.algorithms import get
 from algorist.data import official
+from algorist.machine import cores
 
 _PROGRAM = "import sys; from algorist.data.preparing import work; work(*sys.argv[1:])"
 
@@ -71,13 +72,6 @@ def _started(missing: Sequence[str], splits: Sequence[str]) -> list[subprocess.P
             )
             processes.append(process)
     return processes
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _is_prepared(name: str, splits: Sequence[str]) -> bool:

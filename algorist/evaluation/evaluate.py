@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,11 @@ class Evaluation:
     """The mean over the outputs with errors counted as negative: larger is always better."""
     hints: Mapping[str, float] = field(default_factory=dict)
     """The mean score of each hint over the steps after the first; empty unless asked for."""
+    forced_hints: Mapping[str, float] = field(default_factory=dict)
+    """The same where the net is given the true hints at every step: how well it predicts a single
+    step; empty unless asked for."""
+    hint_quality: float = float("nan")
+    """The mean over the hints with errors counted as negative; nan where there are none."""
     hints_over_time: Mapping[str, list[float]] = field(default_factory=dict)
     """The score at each step after the first, over the samples that have it; nan where nothing
     counts."""
@@ -66,11 +72,27 @@ class Evaluator:
 
 
 def evaluate(
-    learner: Learner, algorithm: str, batch: Batch, *, hints: bool = False
+    learner: Learner, algorithm: str, batch: Batch, *, hints: bool = False, forced: bool = False
 ) -> list[Evaluation]:
-    """Score every replica of a learner on a batch of the benchmark."""
+    """Score every replica of a learner on a batch of the benchmark.
+
+    With `hints` the hints are scored too; with `forced` once more, given the true ones each step.
+    """
     truth = _truth(learner, algorithm, batch)
-    evaluations = []
+    evaluations = _scored_freely(learner, truth, batch, hints=hints)
+    if not forced:
+        return evaluations
+    one_step = predict(learner, algorithm, batch, hints=True, forced=True)
+    return [
+        replace(own, forced_hints=_evaluation(truth, predictions, float("nan")).hints)
+        for own, predictions in zip(evaluations, one_step, strict=True)
+    ]
+
+
+def _scored_freely(
+    learner: Learner, truth: _Truth, batch: Batch, *, hints: bool
+) -> list[Evaluation]:
+    algorithm, evaluations = truth.algorithm, []
     for predictions in predict(learner, algorithm, batch, hints=hints):
         # Judged by the numbers as they were drawn: single precision makes ties of its own.
         right = right_answers(get(algorithm), batch.inputs, predictions.outputs, truth.outputs)
@@ -103,14 +125,22 @@ def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Eval
         f.name: score(f.kind, predictions.outputs[f.name], truth.outputs[f.name])
         for f in spec.outputs
     }
-    signed = [-scores[f.name] if f.kind == Kind.SCALAR else scores[f.name] for f in spec.outputs]
+    hints = {name: _average(series, counts) for name, series in over_time.items()}
     return Evaluation(
         outputs=scores,
         correct=correct,
-        quality=float(np.mean(signed)),
-        hints={name: _average(series, counts) for name, series in over_time.items()},
+        quality=_quality(spec, scores),
+        hints=hints,
+        hint_quality=_quality(spec, hints),
         hints_over_time=over_time,
     )
+
+
+def _quality(spec: Spec, scores: Mapping[str, float]) -> float:
+    """The mean of all scores that there are, errors counted as negative."""
+    signed = [-x if spec[name].kind == Kind.SCALAR else x for name, x in scores.items()]
+    there = [x for x in signed if not math.isnan(x)]
+    return float(np.mean(there)) if there else float("nan")
 
 
 def _average(scores: list[float], counts: np.ndarray) -> float:

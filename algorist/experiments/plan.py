@@ -71,11 +71,11 @@ Change = Callable[[Config], Config]
 
 
 def _specialist(algorithm: str) -> Config:
-    return recipe("generalist", [algorithm])
+    return recipe("ibarz2022", [algorithm])
 
 
 def _generalist(algorithms: Sequence[str]) -> Config:
-    return recipe("generalist", algorithms)
+    return recipe("ibarz2022", algorithms)
 
 
 def _specialists(algorithms: Sequence[str]) -> Parts:

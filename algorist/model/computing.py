@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from algorist.data.preparing import cores
 from algorist.errors import unknown
 from algorist.kernels.ops import KERNELS
+from algorist.machine import cores
 from algorist.model.fused.support import PRECISIONS
 from algorist.model.net import Net
 

@@ -62,9 +62,13 @@ def predict(
     *,
     hints: bool = False,
     confidence: bool = False,
+    forced: bool = False,
 ) -> list[Predictions]:
-    """The learner's answers for a batch of the benchmark, one for each replica."""
-    parts = (Part(learner, algorithm, few) for few in split(learner, batch))
+    """The learner's answers for a batch of the benchmark, one for each replica.
+
+    With `forced` the net is given the true hints at every step, instead of its own.
+    """
+    parts = (Part(learner, algorithm, few, forced=forced) for few in split(learner, batch))
     answers = [part.answers(hints=hints, confidence=confidence) for part in parts]
     return by_replica(learner.net, algorithm, answers)
 
@@ -84,7 +88,13 @@ class Part:
     """A few problems, as many as are computed at once, on the device."""
 
     def __init__(
-        self, learner: Learner, algorithm: str, batch: Batch, graphs: Graphs | None = None
+        self,
+        learner: Learner,
+        algorithm: str,
+        batch: Batch,
+        graphs: Graphs | None = None,
+        *,
+        forced: bool = False,
     ):
         self._net, self._algorithm, self._moments = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
@@ -94,7 +104,10 @@ class Part:
                 f"{algorithm}: the learner was trained when it had other features: "
                 "load the plug-in as it was then"
             )
-        window = whole([seen] * self._net.replicas).to(self._net.device)
+        window = whole([seen] * self._net.replicas)
+        if forced:
+            window = window.with_forced(np.ones(window.follows.shape, bool))
+        window = window.to(self._net.device)
         self._pieces = list(pieces(window, min(PIECE, window.steps)))
         self._graphs = graphs
         self._graph: torch.cuda.CUDAGraph | None = None

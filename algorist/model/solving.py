@@ -12,12 +12,12 @@ import torch
 
 from algorist.algorithms import Algorithm, get
 from algorist.algorithms.correct import right_answers
-from algorist.algorithms.frames import memory
 from algorist.algorithms.natural import by_kinds, compact
 from algorist.algorithms.own import Problem, own_problem
 from algorist.algorithms.scaling import Scale, Scaled
 from algorist.batch import Batch
 from algorist.errors import shortened
+from algorist.machine import memory
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
 from algorist.model.predicting import PIECE, Predictions, predict

@@ -45,13 +45,18 @@ def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored]) -> str:
         "learner_page",
         name,
         summary=escape(" · ".join(_summary(trained))),
-        curves="".join(_training(each, titled=len(trained) > 1) for each in trained),
+        curves="".join(_titled_section(each, titled=len(trained) > 1) for each in trained),
         scores="".join(map(_score_row, rows)) + (_mean_row(rows) if len(rows) > 1 else ""),
         paper=NETS[PAPER],
         samples=_samples(rows),
         trajectories=trajectories(learners, [row.algorithm for row in rows]),
-        configuration=_configuration(configs) if configs else "<p>It is not known.</p>",
+        configuration=configuration_section(configs) if configs else "<p>It is not known.</p>",
     )
+
+
+def _titled_section(trained: Trained, *, titled: bool) -> str:
+    config = trained.config
+    return training_section(trained, ", ".join(config.algorithms) if config and titled else None)
 
 
 def _summary(trained: Sequence[Trained]) -> list[str]:
@@ -79,14 +84,14 @@ def _validation(replica: Mapping[str, Any], *, error: bool) -> str:
     return "not known" if score is None else scored([score], error=error, digits=2)
 
 
-def _training(trained: Trained, *, titled: bool) -> str:
-    """The course of a run, under its name if it is one of several."""
+def training_section(trained: Trained, title: str | None = None) -> str:
+    """The course of a run as HTML, under a title if it is one of several."""
     config, reports = trained.config, trained.reports
     if config is None or reports is None:
         return ""
     lines = []
-    if titled:
-        lines += [f"<h2>{escape(', '.join(config.algorithms))}</h2>"]
+    if title is not None:
+        lines += [f"<h2>{escape(title)}</h2>"]
         lines += [f"<p>{escape(' · '.join(_best(trained)))}</p>"]
     if not reports:
         lines += ["<p>No validation yet.</p>"]
@@ -180,8 +185,8 @@ def _samples(rows: Iterable[Scored]) -> str:
     return "the whole official tests" if whole else "the first samples of the official tests"
 
 
-def _configuration(configs: Sequence[Config]) -> str:
-    """All settings; where they are not the same, the values of each kind."""
+def configuration_section(configs: Sequence[Config]) -> str:
+    """All settings as HTML; where they are not the same, the values of each kind."""
     plain = [asdict(config) for config in configs]
     titles = [title for title, values in plain[0].items() if isinstance(values, dict)]
     return "".join(_section(title, [each[title] for each in plain]) for title in titles)

@@ -7,11 +7,11 @@ from pathlib import Path
 from string import Template
 
 
-def framed(name: str, title: str, **parts: str) -> str:
-    """The page whose content and style have that name, in the frame that all pages have."""
+def framed(name: str, title: str, style: str | None = None, **parts: str) -> str:
+    """The page whose content has that name, and its style or another one, in the common frame."""
     return _template("page.html").substitute(
         title=escape(title),
-        style=_text("page.css") + _text(f"{name}.css"),
+        style=_text("page.css") + _text(f"{style or name}.css"),
         body=_template(f"{name}.html").substitute(parts),
     )
 

@@ -64,6 +64,10 @@ class Scored:
         """The score of each hint."""
         return _by_name([evaluation.hints for evaluation in self.evaluations])
 
+    def forced_hints(self) -> dict[str, list[float]]:
+        """The score of each hint with the true ones given at every step."""
+        return _by_name([evaluation.forced_hints for evaluation in self.evaluations])
+
     def plain(self) -> dict[str, Any]:
         """Everything, with None where there is nothing to score, as JSON has it."""
         replicas = [
@@ -74,14 +78,18 @@ class Scored:
 
 
 def measured(
-    learners: Mapping[str, Learner], draw: Callable[[str], Batch], *, hints: bool = False
+    learners: Mapping[str, Learner],
+    draw: Callable[[str], Batch],
+    *,
+    hints: bool = False,
+    forced: bool = False,
 ) -> Iterator[Scored]:
     """Score the learner for each algorithm, one by one, saying which on standard error."""
     with Terminal(stderr=True).status("") as status:
         for number, (algorithm, learner) in enumerate(learners.items(), 1):
             status.update(f"testing {algorithm} ({number} of {len(learners)})")
             batch = draw(algorithm)
-            evaluations = evaluate(learner, algorithm, batch, hints=hints)
+            evaluations = evaluate(learner, algorithm, batch, hints=hints, forced=forced)
             spec = learner.convention.spec(algorithm)
             yield Scored(algorithm, spec, batch.n, len(batch), evaluations)
 
@@ -140,14 +148,17 @@ def _means(rows: Sequence[Scored], sign: str, *, paper: bool) -> list[str]:
 
 
 def hint_table(rows: Sequence[Scored], sign: str) -> Table:
-    """A row for each hint."""
+    """A row for each hint, with its score where true hints are given, if that was measured."""
     table = _table("algorithm", "hint", "kind")
     table.add_column("score % (scalars: squared error)", justify="right", no_wrap=True)
+    if any(row.forced_hints() for row in rows):
+        table.add_column("given the true hints", justify="right", no_wrap=True)
     for row in rows:
+        forced = row.forced_hints()
         for name, values in row.hints().items():
-            table.add_row(
-                row.algorithm, name, str(row.spec[name].kind), _cell(row, name, values, sign)
-            )
+            cells = [values, *([forced[name]] if forced else [])]
+            texts = [_cell(row, name, cell, sign) for cell in cells]
+            table.add_row(row.algorithm, name, str(row.spec[name].kind), *texts)
     return table
 
 

@@ -10,7 +10,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from algorist.algorithms import get
@@ -18,6 +18,17 @@ from algorist.data.stream import BATCH_SIZE, SIZES
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
+from algorist.training.loss_terms import loss_weights
+from algorist.training.optimizer import DEFAULT_OPTIMIZER, expect_optimizer
+from algorist.training.schedules import DEFAULT_SCHEDULE, expect_schedule
+from algorist.version import __version__
+
+_VERSION = "version"
+"""What the version of this library is saved under."""
+_MEASURES = ("outputs", "hints", "loss")
+"""What weights may be validated by."""
+_FORMER_NAMES = {"optimiser": "optimizer"}
+"""What sections were called in configurations that were saved earlier."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +61,11 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
-class OptimiserConfig:
+class OptimizerConfig:
     """How the weights change."""
 
     learning_rate: float = 1e-3
-    """The learning rate of Adam."""
+    """The learning rate, before the schedule."""
     clip: float = 1.0
     """The largest norm of a gradient, over all parameters; 0 does not clip."""
     teacher_forcing: float = 0.0
@@ -65,8 +76,34 @@ class OptimiserConfig:
     """A saved learner whose processor is taken over."""
     freeze_processor: bool = False
     """Train encoders and decoders alone."""
+    optimizer: str = DEFAULT_OPTIMIZER
+    """The optimizer: adam, adamw, sgd, or one of your own."""
+    weight_decay: float = 0.0
+    """How fast the weights decay (adamw, sgd)."""
+    momentum: float = 0.0
+    """How much of the step before is repeated (sgd)."""
+    schedule: str = DEFAULT_SCHEDULE
+    """How the learning rate changes: constant, warmup, cosine, step, one of your own, or several
+    that are multiplied, as in warmup+cosine."""
+    loss_terms: tuple[str, ...] = ()
+    """Further terms of the loss and their weights, as in NAME=0.1; outputs=X and hints=X weigh
+    those of the benchmark."""
 
     def __post_init__(self) -> None:
+        expect_optimizer(self.optimizer)
+        expect_schedule(self.schedule)
+        loss_weights(self.loss_terms)
+        for name in ("weight_decay", "momentum"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: got {getattr(self, name)}, expected 0 or more")
+        if self.optimizer == "adam" and self.weight_decay:
+            raise ValueError(
+                f"weight_decay: got {self.weight_decay}, but adam has none: choose adamw"
+            )
+        if self.optimizer in ("adam", "adamw") and self.momentum:
+            raise ValueError(
+                f"momentum: got {self.momentum}, but {self.optimizer} has its own: choose sgd"
+            )
         if not 0 <= self.teacher_forcing <= 1:
             raise ValueError(
                 f"teacher_forcing: got {self.teacher_forcing}, expected a probability from 0 to 1"
@@ -90,11 +127,16 @@ class ScheduleConfig:
     average: int = 0
     """Validate and keep a mean of the weights, over about so many steps; 0 takes them as they are.
     What is learnt is the same."""
+    validate_by: str = "outputs"
+    """What the best weights are chosen by, at n = 16: the score of the outputs, that of the hints,
+    or the total loss (outputs, hints or loss)."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "validate_every", "checkpoint_every"):
             _at_least(name, getattr(self, name), 1)
         _at_least("average", self.average, 0)
+        if self.validate_by not in _MEASURES:
+            raise ValueError(unknown("validate_by", self.validate_by, _MEASURES))
 
 
 @dataclass(frozen=True)
@@ -108,8 +150,10 @@ class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     convention: TaskEncoding = field(default_factory=TaskEncoding)
     data: DataConfig = field(default_factory=DataConfig)
-    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    changes: tuple[str, ...] = ()
+    """What was changed when the run was resumed: the step, the setting, before and after."""
 
     def __post_init__(self) -> None:
         for name, values in (("algorithms", self.algorithms), ("seeds", self.seeds)):
@@ -119,27 +163,72 @@ class Config:
                 raise ValueError(f"{name}: got {values}, expected each once")
         for algorithm in self.algorithms:
             get(algorithm)
+        if self.schedule.validate_by == "hints" and self.model.hints == "none":
+            raise ValueError("validate_by: got hints, but this net predicts none (hints = none)")
         for seed in self.seeds:
             if not 0 <= seed < 2**32:
                 raise ValueError(f"seeds: got {seed}, expected 0 to 2**32 - 1")
 
     @property
     def scored_by_error(self) -> bool:
-        """Whether the score of one of the tasks is an error, and not a share."""
+        """Whether the validation of one of the tasks may be an error or a loss, and not a share."""
+        if self.schedule.validate_by != "outputs":
+            return True
         return any(get(algorithm).spec.scored_by_error for algorithm in self.algorithms)
 
     def to_json(self) -> str:
-        """This configuration as JSON."""
-        return json.dumps(asdict(self), indent=2)
+        """This configuration as JSON, with the version of this library."""
+        return json.dumps({_VERSION: __version__, **asdict(self)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Config:
-        """The configuration that `to_json` wrote."""
+        """The configuration that `to_json` wrote, in this version or in an earlier one.
+
+        Settings that it does not have yet are at their defaults; unknown ones are an error that
+        names the version that wrote it.
+        """
         try:
             values = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"the configuration is not JSON: {error}") from error
-        return _read("the configuration", cls, values)
+        version = values.pop(_VERSION, None) if isinstance(values, dict) else None
+        if isinstance(values, dict):
+            values = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
+        try:
+            return _read("the configuration", cls, values)
+        except UnknownSettingError as error:
+            writer = f"algorist {version}" if version else "a version that did not say which"
+            raise ValueError(
+                f"{error}; it was written by {writer}, and this is algorist {__version__}"
+            ) from error
+
+
+class UnknownSettingError(ValueError):
+    """A configuration has a setting that this version does not know."""
+
+
+def sections() -> dict[str, type]:
+    """The dataclasses that a configuration is made of, by name."""
+    kinds = typing.get_type_hints(Config)
+    return {f.name: kinds[f.name] for f in fields(Config) if is_dataclass(kinds[f.name])}
+
+
+def changed(config: Config, **settings: Any) -> Config:
+    """A configuration with some settings changed, by their names, whatever their section.
+
+    Raises a ValueError for a name that no section has.
+
+        >>> changed(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
+        'cosine'
+    """
+    of = {f.name: section for section, cls in sections().items() for f in fields(cls)}
+    for name in settings:
+        if name not in of:
+            raise ValueError(unknown("setting", name, of))
+    for section in sections():
+        own = {name: value for name, value in settings.items() if of[name] == section}
+        config = replace(config, **{section: replace(getattr(config, section), **own)})
+    return config
 
 
 def build(cls: type, values: Mapping[str, Any]) -> Any:
@@ -148,7 +237,7 @@ def build(cls: type, values: Mapping[str, Any]) -> Any:
     names = [f.name for f in fields(cls)]
     for name in values:
         if name not in names:
-            raise ValueError(unknown("setting", name, names))
+            raise UnknownSettingError(unknown("setting", name, names))
     for f in fields(cls):
         if f.default is MISSING and f.default_factory is MISSING and f.name not in values:
             raise ValueError(f"{f.name}: got nothing, expected a value")

@@ -6,7 +6,7 @@ captures the very same step as a CUDA graph, once for each shape of windows, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from typing import NamedTuple
@@ -24,7 +24,8 @@ from algorist.model.window import Window
 from algorist.training.bucketing import bucket_window, pack_window
 from algorist.training.config import Config
 from algorist.training.loader import PackedBatch, StreamKey, pack_batch
-from algorist.training.optimiser import Optimiser
+from algorist.training.loss_terms import WeightedTerms
+from algorist.training.optimizer import Optimizer
 from algorist.training.packing import Shape
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.task_stream import TaskBatch
@@ -37,7 +38,7 @@ _PINNED_BUFFERS = 8
 
 
 class Engine:
-    """A net in training: its optimiser, what chunks hand on, and the losses so far.
+    """A net in training: its optimizer, what chunks hand on, and the losses so far.
 
     Losses are added up where they are computed, so that no step waits for another's result.
     """
@@ -45,22 +46,19 @@ class Engine:
     fit = staticmethod(pack_window)
     """How windows are put into shape."""
 
-    def __init__(self, net: Net, config: Config, *, captured: bool = False, peers: Peers = ALONE):
+    def __init__(self, net: Net, config: Config, *, peers: Peers = ALONE):
         self.net, self._peers = net, peers
-        self.optimiser = Optimiser(net, config.optimiser, captured=captured)
+        self.optimizer = Optimizer(net, config.optimizer)
+        self._terms = WeightedTerms(config.optimizer.loss_terms)
+        self._lanes_share = peers.share.of_lanes(config.data.batch_size)
         self.carries: dict[StreamKey, Carry] = {}
         self._chunked = config.data.chunk > 0
-        self._accumulates = config.optimiser.accumulate
+        self._accumulates = config.optimizer.accumulate
         self._features = {
             name: [feature.name for feature in net.decoded(spec)]
             for name, spec in net.specs.items()
         }
-        counts = [len(features) for features in self._features.values()]
-        self._all_sums = torch.zeros(
-            sum(counts), net.replicas, dtype=torch.float64, device=net.device
-        )
-        self._sums = dict(zip(self._features, self._all_sums.split(counts), strict=True))
-        self._ones = torch.ones(max(counts), net.replicas, device=net.device)
+        self._losses = {name: _LossSums(own, net) for name, own in self._features.items()}
 
     def packed_batch(self, task_batch: TaskBatch) -> PackedBatch:
         """The packed batch that this engine can learn from."""
@@ -85,20 +83,33 @@ class Engine:
 
     def losses(self) -> dict[str, dict[str, PerSeed]]:
         """The sums of the losses of each task, by feature and seed."""
-        everything = iter(self._all_sums.tolist())
+        everything = iter(torch.cat([own.sums for own in self._losses.values()]).tolist())
         return {
-            task: {name: next(everything) for name in features}
-            for task, features in self._features.items()
+            task: {name: next(everything) for name in own.names}
+            for task, own in self._losses.items()
         }
 
     def set_losses(self, sums: Mapping[str, Mapping[str, PerSeed]]) -> None:
         """Go on with sums that `losses` returned."""
-        rows = [sums[task][name] for task, names in self._features.items() for name in names]
-        self._all_sums.copy_(torch.tensor(rows, dtype=torch.float64))
+        for task, own in self._losses.items():
+            own.add_names(sums[task])
+            rows = [sums[task][name] for name in own.names]
+            own.sums.copy_(torch.tensor(rows, dtype=torch.float64))
+
+    @property
+    def has_further_losses(self) -> bool:
+        """Whether there are losses beside those of features: terms, or penalties of a processor."""
+        return any(own.names[len(self._features[task]) :] for task, own in self._losses.items())
 
     def clear_losses(self) -> None:
         """Start all sums anew."""
-        self._all_sums.zero_()
+        for own in self._losses.values():
+            own.sums.zero_()
+
+    @property
+    def _updates_at_once(self) -> bool:
+        """Whether an update is part of every learning step."""
+        return not self._accumulates
 
     @property
     def _on_gpu(self) -> bool:
@@ -107,25 +118,31 @@ class Engine:
     def _learn(self, place: StreamKey, window: Window) -> None:
         """The learning step: gradients, losses, an update, and what the next chunk starts from."""
         losses, carry = self._differentiate(place, window)
-        self._sums[place.algorithm] += self._peers.total(losses)
-        if not self._accumulates:
+        self._losses[place.algorithm].sums += self._peers.total(losses)
+        if self._updates_at_once:
             self._change_weights()
         if self._chunked:
             self._keep(place, carry)
 
     def _change_weights(self) -> None:
         """Take a step along the gradients of all processes."""
-        self._peers.add_up_gradients(self.optimiser.parameters.values())
-        self.optimiser.step()
+        self._peers.add_up_gradients(self.optimizer.parameters.values())
+        self.optimizer.step()
 
     def _differentiate(self, place: StreamKey, window: Window) -> tuple[Tensor, Carry]:
-        """Add to the gradients; returns the losses of all features, (F, S), and the new carry."""
-        algorithm, net = place.algorithm, self.net
+        """Add to the gradients; returns all parts of the loss, (F, S), and the new carry."""
+        algorithm, net, kept = place.algorithm, self.net, self._losses[place.algorithm]
         net.train()
         rollout = net.rollout(algorithm, window, self.carries.get(place))
-        parts = feature_losses(net.specs[algorithm], rollout, window)
-        losses = torch.stack([parts[name] for name in self._features[algorithm]])
-        losses.backward(self._ones[: len(losses)])
+        spec = net.specs[algorithm]
+        parts = feature_losses(spec, rollout, window)
+        parts = self._terms.weighted(algorithm, spec, parts, rollout, window)
+        kept.add_names(parts)
+        further = kept.names[len(self._features[algorithm]) :]
+        for name in further:  # each process has the mean over its own lanes
+            parts[name] = parts.get(name, kept.ones[0] * 0.0) * self._lanes_share
+        losses = torch.stack([parts[name] for name in kept.names])
+        losses.backward(kept.ones)
         return losses.detach(), rollout.carry.detach()
 
     def _keep(self, place: StreamKey, carry: Carry) -> None:
@@ -136,6 +153,23 @@ class Engine:
         new = carry.tensors()
         for name, value in self.carries[place].tensors().items():
             value.copy_(new[name])
+
+
+class _LossSums:
+    """The sums of all parts of a task's loss, on the device: features first, then further ones."""
+
+    def __init__(self, names: Sequence[str], net: Net):
+        self.names, self._net = list(names), net
+        self.sums = torch.zeros(len(names), net.replicas, dtype=torch.float64, device=net.device)
+        self.ones = torch.ones(len(names), net.replicas, device=net.device)
+
+    def add_names(self, names: Iterable[str]) -> None:
+        """Have sums for parts that were not known yet."""
+        new = [name for name in names if name not in self.names]
+        if new:
+            grown = _LossSums([*self.names, *new], self._net)
+            grown.sums[: len(self.names)] = self.sums
+            self.names, self.sums, self.ones = grown.names, grown.sums, grown.ones
 
 
 class CapturedEngine(Engine):
@@ -156,7 +190,7 @@ class CapturedEngine(Engine):
         time_account: TimeAccount | None = None,
     ):
         """Windows are copied to the GPU on a new stream, or on a given one."""
-        super().__init__(net, config, captured=True)
+        super().__init__(net, config)
         self._graphs, self._time_account = graphs, time_account or TimeAccount()
         self._steps: dict[tuple[StreamKey, Shape], _Step] = {}
         self._loaded: set[tuple[StreamKey, Shape]] = set()
@@ -166,6 +200,9 @@ class CapturedEngine(Engine):
             [_PinnedBuffer(pinned=self._on_gpu) for _ in range(_PINNED_BUFFERS)]
         )
         self._gradients: dict[str, Tensor] = {}
+        """Where gradients are kept for an update that is not part of a captured step."""
+        self._learning: dict[StreamKey, list[str]] = {}
+        """The parameters that have a gradient at each place."""
         self._update: torch.cuda.CUDAGraph | None = None
 
     def learn(self, packed_batch: PackedBatch) -> None:
@@ -182,13 +219,24 @@ class CapturedEngine(Engine):
             pinned.left.record(self._copies)
         current.wait_event(pinned.left)
         step.graph.replay()
+        if not (self._updates_at_once or self._accumulates):
+            names = self._learning[packed_batch.place]
+            self._apply_gradients({name: self._gradients[name] for name in names})
         step.done.record(current)
+
+    @property
+    def _updates_at_once(self) -> bool:
+        """An optimizer of one's own is not captured: it may do what a CUDA graph cannot."""
+        return not self._accumulates and self.optimizer.is_capturable
 
     def update(self) -> None:
         """Change the weights by accumulated gradients."""
+        if not self.optimizer.is_capturable:
+            self._apply_gradients(self._gradients)
+            return
         if self._update is None:
             with self._capturing():
-                self._update = self._graphs.captured(self._apply_gradients)
+                self._update = self._graphs.captured(lambda: self._apply_gradients(self._gradients))
         self._update.replay()
 
     @contextmanager
@@ -225,12 +273,19 @@ class CapturedEngine(Engine):
     def _load(self, place: StreamKey, window: Window) -> None:
         """Have all kernels of a step loaded and all made that a capture finds there."""
         self._set_gradients({})
+        known = list(self._losses[place.algorithm].names)
         with self._graphs.aside():
             if self._chunked and place not in self.carries:
                 self.carries[place] = self._empty_carry(place, window)
             self._differentiate(place, window)
-            self.optimiser.prepare()
-        if self._accumulates:
+            self.optimizer.prepare()
+        if self._losses[place.algorithm].names != known:
+            # Captured steps add to sums that have moved.
+            kept = {k: v for k, v in self._steps.items() if k[0].algorithm != place.algorithm}
+            self._steps = kept
+        parameters = self.optimizer.parameters
+        self._learning[place] = [n for n, p in parameters.items() if p.grad is not None]
+        if not self._updates_at_once:
             self._make_gradients()
         self._set_gradients({})
 
@@ -247,18 +302,18 @@ class CapturedEngine(Engine):
 
     def _make_gradients(self) -> None:
         """Room where gradients of several graphs add up, for all parameters that have one."""
-        for name, parameter in self.optimiser.parameters.items():
+        for name, parameter in self.optimizer.parameters.items():
             if parameter.grad is not None and name not in self._gradients:
                 self._gradients[name] = torch.zeros_like(parameter)
 
     def _set_gradients(self, gradients: Mapping[str, Tensor]) -> None:
-        for name, parameter in self.optimiser.parameters.items():
+        for name, parameter in self.optimizer.parameters.items():
             parameter.grad = gradients.get(name)
 
-    def _apply_gradients(self) -> None:
-        self._set_gradients(self._gradients)  # an attempt before may have left others
-        self.optimiser.update()
-        torch._foreach_zero_(list(self._gradients.values()))
+    def _apply_gradients(self, gradients: Mapping[str, Tensor]) -> None:
+        self._set_gradients(gradients)  # an attempt before may have left others
+        self.optimizer.update()
+        torch._foreach_zero_(list(gradients.values()))
 
 
 class _Step(NamedTuple):

@@ -15,6 +15,13 @@ from algorist.training.trainer import Report
 def curves(report: Report, place: int) -> dict[str, float]:
     """What a report says about the seed at that place, by the names of the curves."""
     losses = {f"loss/{task}": values[place] for task, values in report.loss.items()}
+    losses |= {
+        f"loss/{task}/{name}": values[place]
+        for task, terms in report.terms.items()
+        for name, values in terms.items()
+    }
+    if report.learning_rate is not None:
+        losses["learning_rate"] = report.learning_rate
     scores = {f"validation/{task}": values[place] for task, values in report.scores.items()}
     return losses | scores | {"validation": report.score[place]}
 

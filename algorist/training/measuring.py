@@ -125,7 +125,7 @@ def _typical(task_stream: TaskStream) -> TaskBatch:
 def _step(trainer: Trainer, packed_batch: PackedBatch) -> Work:
     def step() -> None:
         trainer.engine.learn(packed_batch)
-        if trainer.config.optimiser.accumulate:
+        if trainer.config.optimizer.accumulate:
             trainer.engine.update()
 
     return step

@@ -38,6 +38,11 @@ class Share:
         """The first of so many lanes, and the one after the last. Shares may differ by one lane."""
         return self.number * count // self.of, (self.number + 1) * count // self.of
 
+    def of_lanes(self, count: int) -> float:
+        """The share of so many lanes."""
+        start, stop = self.lanes(count)
+        return (stop - start) / count
+
     def taken(self, spec: Spec, window: Window) -> Window:
         """The share of a window, which knows how much of each feature's loss it is.
 

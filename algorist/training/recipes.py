@@ -5,6 +5,7 @@ An improvement is what turns a configuration with it into one without. Ablations
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,11 +15,11 @@ from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.plugin_errors import user_error
 from algorist.registries import registry
-from algorist.training.config import Config, DataConfig, OptimiserConfig
+from algorist.training.config import Config, DataConfig, OptimizerConfig
 
 
-def generalist(algorithms: Sequence[str]) -> Config:
-    """This paper's: a gated processor for one task, chunks and no gate for many."""
+def ibarz2022(algorithms: Sequence[str]) -> Config:
+    """The paper's (Ibarz et al., 2022): a gate for one task, chunks and no gate for many."""
     many = len(algorithms) > 1
     return Config(
         algorithms=tuple(algorithms),
@@ -34,19 +35,25 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
         model=ModelConfig(processor="mpnn", feedback="hard", scalar_hint_init="default"),
         convention=TaskEncoding(static_hint_as_input=False, permutations=False),
         data=DataConfig(online=False, varied=False, random_positions=False),
-        optimiser=OptimiserConfig(teacher_forcing=0.5, clip=0.0),
+        optimizer=OptimizerConfig(teacher_forcing=0.5, clip=0.0),
     )
 
 
 RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
-    "recipe", {"generalist": generalist, "clrs2022": clrs2022}
+    "recipe", {"ibarz2022": ibarz2022, "clrs2022": clrs2022}
 )
-DEFAULT_RECIPE = "generalist"
+DEFAULT_RECIPE = "ibarz2022"
 """Where settings start if nothing else is said."""
+_ALIASES = {"generalist": "ibarz2022"}
+"""Former names of recipes."""
 
 
 def recipe(name: str, algorithms: Sequence[str]) -> Config:
-    """The configuration of a recipe for some algorithms."""
+    """The configuration of a recipe for some algorithms; a former name is told with a warning."""
+    if name in _ALIASES:
+        now = _ALIASES[name]
+        warnings.warn(f"the recipe {name!r} is called {now!r} now", stacklevel=2)
+        name = now
     if name not in RECIPES:
         raise ValueError(unknown("recipe", name, RECIPES))
     function = RECIPES[name]
@@ -68,8 +75,8 @@ def _data(**changes: object) -> Callable[[Config], Config]:
     return lambda config: replace(config, data=replace(config.data, **changes))
 
 
-def _optimiser(**changes: object) -> Callable[[Config], Config]:
-    return lambda config: replace(config, optimiser=replace(config.optimiser, **changes))
+def _optimizer(**changes: object) -> Callable[[Config], Config]:
+    return lambda config: replace(config, optimizer=replace(config.optimizer, **changes))
 
 
 def _without_gate(config: Config) -> Config:
@@ -109,8 +116,8 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "initialisation": Improvement(
         "initialisation of scalar hints", _model(scalar_hint_init="default")
     ),
-    "clipping": Improvement("gradient clipping", _optimiser(clip=0.0)),
-    "no_teacher_forcing": Improvement("no teacher forcing", _optimiser(teacher_forcing=0.5)),
+    "clipping": Improvement("gradient clipping", _optimizer(clip=0.0)),
+    "no_teacher_forcing": Improvement("no teacher forcing", _optimizer(teacher_forcing=0.5)),
     "chunking": Improvement("chunks of trajectories", _data(chunk=0)),
 }
 

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+import shutil
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +21,7 @@ from algorist.atomic import held, replace_text, whole_lines
 from algorist.data.preparing import prepared
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
+from algorist.model.learner import Learner
 from algorist.training import checkpoint
 from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
@@ -31,6 +40,8 @@ from algorist.training.loading import (
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.trainer import Report, Trainer
 
+_EVENTS = "events"
+"""The folder of TensorBoard's files."""
 _CLAIM = ".training"
 """Held by the process that trains a run."""
 
@@ -52,6 +63,8 @@ class Run:
 
     def __init__(self, folder: Path, trainer: Trainer):
         self.folder, self.trainer = folder, trainer
+        self._is_new = False
+        """Whether nothing has been learnt yet of what the folder holds."""
         self._saved = trainer.step
         """The step of the newest checkpoint that this run has written or was read from."""
 
@@ -73,6 +86,7 @@ class Run:
         with _claimed(folder, peers):
             if peers.is_first:
                 expect_no_run(folder)  # which another process may have begun in the meantime
+            run._is_new = True
             run.save()
             # Last, so that a folder with this file can be resumed and one without it started anew.
             run._save_config()
@@ -87,27 +101,33 @@ class Run:
         context: GpuContext | None = None,
         peers: Peers = ALONE,
         average: int | None = None,
+        learning_rate: float | None = None,
+        schedule: str | None = None,
     ) -> Run:
         """The run in a folder, as it stood at its newest whole checkpoint.
 
         With `steps` it will end there, instead of where it was to end; with `average` the mean of
-        its weights goes over so many steps from now on.
+        its weights goes over so many steps from now on. Another `learning_rate` or `schedule` is
+        noted in its configuration (`changes`).
         """
         folder = Path(folder)
         expect_run(folder)
-        given = {"steps": steps, "average": average}
-        changes = {name: number for name, number in given.items() if number is not None}
+        changes: dict[str, Any] = {
+            "steps": steps,
+            "average": average,
+            "learning_rate": learning_rate,
+            "schedule": schedule,
+        }
         with _claimed(folder, peers):
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
             _expect_unchanged(folder / CONFIG, config)
             with _prepared(config, context, peers):
                 trainer = Trainer.resume(saved, computing, context, peers)
-            if changes:
-                trainer.reschedule(**changes)
+            trainer.reschedule(**changes)
             run = cls(folder, trainer)
             run._forget_after(trainer.step)
-            if changes:
+            if any(value is not None for value in changes.values()):
                 run.save()
                 run._save_config()
         return run
@@ -120,22 +140,46 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
+        with closing(self.steps(logs=logs, should_stop=should_stop)) as steps:
+            for report in steps:
+                observe(self.trainer, report)
+        return self.trainer.step == self.trainer.config.schedule.steps
+
+    def steps(
+        self, *, logs: Iterable[Log] = (), should_stop: Callable[[], bool] = lambda: False
+    ) -> Generator[Report | None, None, None]:
+        """Train step by step: yields after each step its report, where one is due, or None.
+
+        What is left when the iterator is closed is saved, and can be resumed. A run whose very
+        first step fails leaves no folder.
+        """
         logs = list(logs)
         try:
             with _claimed(self.folder, self.trainer.peers):
                 self._expect_no_other()
-                self._train(logs, observe, should_stop)
+                yield from self._steps(logs, should_stop)
+        except Exception:
+            if self._is_new and self.trainer.step == 0:
+                self._discard()
+            raise
         finally:
             for log in logs:
                 log.close()
-        return self.trainer.step == self.trainer.config.schedule.steps
 
-    def _train(
-        self,
-        logs: Sequence[Log],
-        observe: Callable[[Trainer, Report | None], Any],
-        should_stop: Callable[[], bool],
-    ) -> None:
+    def _discard(self) -> None:
+        """Remove all that a run has written, and its folder unless it holds something else."""
+        if not self.trainer.peers.is_first:
+            return
+        for name in (CHECKPOINTS, _EVENTS):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for name in (BEST, CONFIG, METRICS, TIMES, _CLAIM):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def _steps(
+        self, logs: Sequence[Log], should_stop: Callable[[], bool]
+    ) -> Generator[Report | None, None, None]:
         trainer = self.trainer
         if trainer.time_account.since:  # in a sitting before
             trainer.time_account.start_anew()
@@ -145,14 +189,22 @@ class Run:
             for report in steps:
                 if report is not None:
                     self._note(report, logs)
-                observe(trainer, report)
+                yield report
                 if trainer.step % every == 0:
                     self.save()
                 if trainer.peers.agreed(should_stop()):
                     break
+        except GeneratorExit:  # whoever takes the steps wants no more of them
+            steps.close()
+            self._end(first)
+            raise
         finally:
             steps.close()
-        if trainer.step % every:
+        self._end(first)
+
+    def _end(self, first: int) -> None:
+        """Save the last step, and how long those since the first took."""
+        if self._saved != self.trainer.step:
             self.save()
         self._note_times(first)
 
@@ -181,16 +233,35 @@ class Run:
             replace_text(self.folder / CONFIG, self.trainer.config.to_json() + "\n")
 
     @property
-    def metrics(self) -> Path:
+    def learner(self) -> Learner:
+        """The best nets so far, one for each seed."""
+        return self.trainer.best_learner()
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """All reports so far, as they are saved: step, loss, scores, score and best_step."""
+        return [json.loads(line) for line in whole_lines(self.metrics_file)]
+
+    @property
+    def metrics_file(self) -> Path:
         """The file with one line of JSON for each report."""
         return self.folder / METRICS
 
     def _note(self, report: Report, logs: Iterable[Log]) -> None:
         if self.trainer.peers.is_first:
-            with self.metrics.open("a") as file:
-                file.write(_line(asdict(report)))
+            with self.metrics_file.open("a") as file:
+                file.write(self._metrics_line(report))
         for log in logs:
             log.report(report)
+
+    def _metrics_line(self, report: Report) -> str:
+        """A report as JSON; losses by feature only where there are further terms or penalties."""
+        values = asdict(report)
+        if not self.trainer.engine.has_further_losses:
+            del values["terms"]
+        if report.learning_rate is None:
+            del values["learning_rate"]
+        return _line(values)
 
     def _note_times(self, first: int) -> None:
         """Write down a sitting that began after a step and has come to its end."""
@@ -205,9 +276,11 @@ class Run:
         if not self.trainer.peers.is_first:
             return
         checkpoint.drop_after(self.folder / CHECKPOINTS, step)
-        if self.metrics.exists():
-            kept = [report for report in read_metrics(self.metrics) if report.step <= step]
-            replace_text(self.metrics, "".join(_line(asdict(report)) for report in kept))
+        file = self.metrics_file
+        if file.exists():
+            lines = zip(read_metrics(file), whole_lines(file), strict=True)
+            kept = [f"{line}\n" for report, line in lines if report.step <= step]
+            replace_text(file, "".join(kept))
 
 
 @contextmanager
@@ -227,7 +300,14 @@ def _expect_unchanged(file: Path, config: Config) -> None:
     written = config_in(file.parent, file.read_text())
     # What can be given anew may be behind its checkpoint.
     later = {"steps": config.schedule.steps, "average": config.schedule.average}
-    written = replace(written, schedule=replace(written.schedule, **later))
+    own = config.optimizer
+    rates = {"learning_rate": own.learning_rate, "schedule": own.schedule}
+    written = replace(
+        written,
+        schedule=replace(written.schedule, **later),
+        optimizer=replace(written.optimizer, **rates),
+        changes=config.changes,
+    )
     before, now = _flat(config), _flat(written)
     changed = [name for name in before if before[name] != now[name]]
     if changed:

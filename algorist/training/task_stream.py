@@ -78,7 +78,7 @@ class TaskStream:
 
     def _with_randomness(self, window: Window, step: int) -> Window:
         """Add what training draws: which samples are forced, and noise for permutations."""
-        forcing = self.config.optimiser.teacher_forcing
+        forcing = self.config.optimizer.teacher_forcing
         if forcing:
             steps, _, lanes = window.follows.shape
             drawn = self._drawn(step, Purpose.FORCING, lambda rng: rng.uniform(size=(steps, lanes)))

@@ -8,17 +8,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from algorist.data import official
 from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
 from algorist.errors import counted
-from algorist.evaluation.evaluate import Evaluator
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner, load_weights, plain_specs
@@ -32,12 +30,18 @@ from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
+from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.task_stream import TaskStream
 from algorist.training.time_accounting import TimeAccount
+from algorist.training.validation import Validation
 from algorist.training.workers import Loader, WorkerPool
 
 _GLANCE = 1e-3
 """Seconds between two looks at whether the device still works, while data is not there yet."""
+
+
+_OPTIMIZER = "adam"
+"""What the state of the optimizer, whichever it is, is called in checkpoints."""
 
 
 class DivergedError(RuntimeError):
@@ -52,11 +56,15 @@ class Report:
     loss: Mapping[str, PerSeed]
     """The mean loss of each task since the report before, for each seed."""
     scores: Mapping[str, PerSeed]
-    """The validation score of each task; where it is an error, minus that."""
+    """The validation score of each task, by what the run is validated by; of errors, minus that."""
     score: PerSeed
     """The mean over the tasks."""
     best_step: list[int]
     """The step at which each seed's best model so far was found."""
+    terms: Mapping[str, Mapping[str, PerSeed]] = field(default_factory=dict)
+    """The mean loss of each task since the report before, by feature, loss term and penalty."""
+    learning_rate: float | None = None
+    """The rate of the step before, where a schedule changes it."""
 
 
 class Trainer:
@@ -82,9 +90,9 @@ class Trainer:
         self.net = computing.apply(self.learner.net)
         if weights is not None:
             load_weights(self.net, weights)
-        elif config.optimiser.processor_from:
-            self._take_over_processor(config.optimiser.processor_from)
-        self.net.processor.requires_grad_(not config.optimiser.freeze_processor)
+        elif config.optimizer.processor_from:
+            self._take_over_processor(config.optimizer.processor_from)
+        self.net.processor.requires_grad_(not config.optimizer.freeze_processor)
         self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
         self.engine = (
             CapturedEngine(
@@ -103,6 +111,8 @@ class Trainer:
         self.step = 0
         self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self._summed_steps = 0
+        self._rate = config.optimizer.learning_rate
+        """What the optimizer has at present."""
         self._reset_best()
 
     def _reset_best(self) -> None:
@@ -114,7 +124,7 @@ class Trainer:
         self.best = {
             name: p.detach().clone() for name, p in self.evaluated_model.net.named_parameters()
         }
-        self._validation: _Validation | None = None
+        self._validation: Validation | None = None
 
     @property
     def evaluated_model(self) -> Learner:
@@ -157,9 +167,10 @@ class Trainer:
         schedule = self.config.schedule
         with self._packed_batches() as packed_batches:
             while self.step < schedule.steps:
+                self._set_learning_rate()
                 for _ in self.task_streams:
                     self._learn(self._awaited(packed_batches))
-                if self.config.optimiser.accumulate:
+                if self.config.optimizer.accumulate:
                     self.engine.update()
                 self.step += 1
                 self._summed_steps += 1
@@ -167,6 +178,18 @@ class Trainer:
                     self.average.add(self.step)
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the next step: a pure function of how many are done."""
+        settings, steps = self.config.optimizer, self.config.schedule.steps
+        return settings.learning_rate * factor(settings.schedule, self.step / steps)
+
+    def _set_learning_rate(self) -> None:
+        rate = self.learning_rate
+        if rate != self._rate:
+            self.engine.optimizer.set_learning_rate(rate)
+            self._rate = rate
 
     def _packed_batches(self) -> Prefetch[Any, PackedBatch] | Loader:
         """All packed batches to come, prepared by a thread or by processes."""
@@ -240,23 +263,23 @@ class Trainer:
 
     def _validated(self) -> Report:
         validation = self._validation = self._validation or self._new_validation()
-        answers = {name: problems.answers() for name, problems in validation.problems.items()}
-        own = {name: validation.problems[name].scored(answer) for name, answer in answers.items()}
-        results = self.peers.gathered(own, self.config.algorithms)
-        scores = {name: [e.quality for e in of_seeds] for name, of_seeds in results.items()}
+        scores = self.peers.gathered(validation.qualities(), self.config.algorithms)
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         for place, score in enumerate(mean):
             if score >= self.best_scores[place]:  # of equals, the one that has learnt more
                 self._keep_best(place, score)
-        loss = self.mean_loss
+        loss, terms = self.mean_loss, self.mean_terms
         self.engine.clear_losses()
         self._summed_steps = 0
-        return Report(self.step, loss, scores, mean, list(self.best_steps))
+        changes = self.config.optimizer.schedule != DEFAULT_SCHEDULE
+        rate = self._rate if changes else None
+        return Report(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
 
-    def _new_validation(self) -> _Validation:
+    def _new_validation(self) -> Validation:
         graphs = self._graphs.others() if self._graphs else None
         names = self.peers.own(self.config.algorithms)
-        return _Validation(self.evaluated_model, names, self.best, graphs)
+        measure = self.config.schedule.validate_by
+        return Validation(self.evaluated_model, names, self.best, graphs, measure)
 
     @property
     def mean_loss(self) -> dict[str, PerSeed]:
@@ -265,6 +288,15 @@ class Trainer:
         return {
             task: [sum(parts) / steps for parts in zip(*features.values(), strict=True)]
             for task, features in self.engine.losses().items()
+        }
+
+    @property
+    def mean_terms(self) -> dict[str, dict[str, PerSeed]]:
+        """The mean of each part of each task's loss since the report before."""
+        steps = max(self._summed_steps, 1)
+        return {
+            task: {name: [value / steps for value in sums] for name, sums in parts.items()}
+            for task, parts in self.engine.losses().items()
         }
 
     def _keep_best(self, place: int, score: float) -> None:
@@ -276,12 +308,34 @@ class Trainer:
         """MultiRun seed's best model by validation."""
         return best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
 
-    def reschedule(self, **changes: int) -> None:
-        """Train for so many `steps` in all, or `average` over others from now on.
+    def reschedule(
+        self,
+        *,
+        steps: int | None = None,
+        average: int | None = None,
+        learning_rate: float | None = None,
+        schedule: str | None = None,
+    ) -> None:
+        """Go on with other settings; None leaves them.
 
-        Nothing before the last step depends on how many there are. Of a new mean the best is to be
-        kept, whatever scored better without it.
+        Of a new mean of weights the best is to be kept, whatever scored better without it. What
+        changes the learning rate is noted in the configuration: such a run is another one than
+        those that were trained with these settings from the beginning.
         """
+        self._change_times(_given(steps=steps, average=average))
+        rates = _given(learning_rate=learning_rate, schedule=schedule)
+        self._note_changes(self.config.optimizer, rates)
+        self.config = replace(self.config, optimizer=replace(self.config.optimizer, **rates))
+
+    def _note_changes(self, settings: Any, changes: Mapping[str, Any]) -> None:
+        notes = tuple(
+            f"step {self.step}: {name} {getattr(settings, name)} -> {value}"
+            for name, value in changes.items()
+            if value != getattr(settings, name)
+        )
+        self.config = replace(self.config, changes=self.config.changes + notes)
+
+    def _change_times(self, changes: Mapping[str, int]) -> None:
         before, schedule = self.config.schedule, replace(self.config.schedule, **changes)
         if "steps" in changes and schedule.steps <= self.step:
             raise ValueError(
@@ -293,6 +347,8 @@ class Trainer:
                 f"average: got {schedule.average}, but all {counted(self.step, 'step')} are done, "
                 "expected more steps too"
             )
+        if self.config.optimizer.schedule != DEFAULT_SCHEDULE and "steps" in changes:
+            self._note_changes(before, {"steps": schedule.steps})
         self.config = replace(self.config, schedule=schedule)
         if has_new_mean:
             self._reset_best()
@@ -301,12 +357,12 @@ class Trainer:
         """All that is needed to go on exactly here."""
         self._check_losses()
         self._check_weights()
-        optimiser = self.engine.optimiser
+        optimizer = self.engine.optimizer
         tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
         if self.average:
             tensors |= {f"mean/{n}": p for n, p in self.evaluated_model.net.named_parameters()}
-        tensors |= {f"adam/{name}": moment for name, moment in optimiser.tensors().items()}
+        tensors |= {f"{_OPTIMIZER}/{name}": x for name, x in optimizer.tensors().items()}
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
             for name, value in sorted(carry.tensors().items()):  # all processes in one order
@@ -314,13 +370,15 @@ class Trainer:
         state = {
             "config": self.config.to_json(),
             "specs": plain_specs(self.net.specs),
-            "updates": optimiser.counts(),
+            "updates": optimizer.counts(),
             "cursors": {name: self._chunk_cursors(name) for name in self.task_streams},
             "loss_sums": self.engine.losses(),
             "summed_steps": self._summed_steps,
             "best_scores": self.best_scores,
             "best_steps": self.best_steps,
         }
+        if numbers := optimizer.numbers():
+            state["optimizer_numbers"] = numbers
         return Checkpoint(self.step, tensors, state)
 
     @classmethod
@@ -342,7 +400,9 @@ class Trainer:
             trainer.best[name].copy_(value)
         if trainer.average:
             trainer.average.restore(checkpoint.below("mean/"))
-        engine.optimiser.restore(checkpoint.below("adam/"), state["updates"])
+        engine.optimizer.restore(
+            checkpoint.below(f"{_OPTIMIZER}/"), state["updates"], state.get("optimizer_numbers")
+        )
         for name, task_stream in trainer.task_streams.items():
             task_stream.seek(state["cursors"][name])
             for size in task_stream.sizes:
@@ -354,6 +414,11 @@ class Trainer:
         trainer._summed_steps = state["summed_steps"]
         trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]
         return trainer
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those settings that are not None."""
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _expect_specs(saved: Mapping[str, Any], config: Config) -> None:
@@ -382,28 +447,3 @@ def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
     """Its name and the shapes of one replica's weights."""
     weights = net.processor.state_dict().items()
     return net.config.processor, {name: value.shape[1:] for name, value in weights}
-
-
-class _Validation:
-    """A learner that is evaluated, the problems for that, made ready once, and its best weights."""
-
-    def __init__(
-        self,
-        learner: Learner,
-        algorithms: Sequence[str],
-        best: Mapping[str, Tensor],
-        graphs: Graphs | None,
-    ):
-        self.problems = {
-            name: Evaluator(learner, name, official.split(name, "val"), graphs=graphs)
-            for name in algorithms
-        }
-        present = {name: p.detach() for name, p in learner.net.named_parameters()}
-        self._weights = [
-            ([best[name][place] for name in present], [p[place] for p in present.values()])
-            for place in range(learner.net.replicas)
-        ]
-
-    def keep(self, place: int) -> None:
-        """The weights of the seed at that place are its best so far. They never move in memory."""
-        torch._foreach_copy_(*self._weights[place])

@@ -16,10 +16,10 @@ def table() -> str:
 
 
 def _row(name: str) -> str:
-    config = recipe("generalist", ["bfs"])
+    config = recipe("ibarz2022", ["bfs"])
     changed = _changes(config, without(config, name))
     if not changed:  # what makes a difference to nets for many tasks alone
-        config = recipe("generalist", ["bfs", "dfs"])
+        config = recipe("ibarz2022", ["bfs", "dfs"])
         changed = _changes(config, without(config, name))
     cells = zip(*((f"`{place}`", _text(a), _text(b)) for place, a, b in changed), strict=True)
     return f"| `{name}` | " + " | ".join("<br>".join(cell) for cell in cells) + " |"

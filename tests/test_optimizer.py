@@ -4,7 +4,7 @@ import pytest
 import small
 import torch
 
-from algorist.training.optimiser import Optimiser, clipped
+from algorist.training.optimizer import Optimizer, clipped
 
 
 def test_each_replica_is_clipped_by_its_own_norm():
@@ -19,12 +19,12 @@ def test_gradients_that_are_one_tensor_are_scaled_once():
     for got in clipped([shared, shared.view(1, 2)], 1.0):
         torch.testing.assert_close(got, shared / 50**0.5)
     net = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(1, 2)) for _ in range(2)])
-    optimiser = Optimiser(net, small.training("bfs").optimiser)
+    optimizer = Optimizer(net, small.training("bfs").optimizer)
     for parameter in net:
         parameter.grad = shared.view(1, 2)
-    optimiser.step()
+    optimizer.step()
     for name in ("0", "1"):
-        moment = optimiser.tensors()[f"{name}.exp_avg"]
+        moment = optimizer.tensors()[f"{name}.exp_avg"]
         torch.testing.assert_close(moment, 0.1 * shared / 50**0.5)
 
 
@@ -34,10 +34,10 @@ def test_a_gradient_of_zero_stays_zero():
 
 @pytest.mark.parametrize(("limit", "change"), [(0.0, 2.0), (0.5, 0.5)])
 def test_clipping_can_be_switched_off(limit, change):
-    config = small.training("bfs", optimiser={"clip": limit, "learning_rate": 1.0}).optimiser
+    config = small.training("bfs", optimizer={"clip": limit, "learning_rate": 1.0}).optimizer
     net = torch.nn.Linear(1, 1, bias=False)
-    optimiser = Optimiser(net, config)
+    optimizer = Optimizer(net, config)
     net.weight.grad = torch.full((1, 1), 2.0)
-    optimiser.step()
-    assert optimiser.tensors()["weight.exp_avg"].item() == pytest.approx(0.1 * change)
+    optimizer.step()
+    assert optimizer.tensors()["weight.exp_avg"].item() == pytest.approx(0.1 * change)
     assert net.weight.grad is None

@@ -1,0 +1,264 @@
+"""Optimizers behind one protocol: gradients are clipped for every replica by itself, then stepped.
+
+What is registered is a function of parameters and settings that returns an optimizer like those of
+`torch.optim`. Adam is fused with the clipping on GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from algorist.errors import UnregisteredError
+from algorist.plugin_errors import user_error
+from algorist.registries import registry
+
+if TYPE_CHECKING:
+    from algorist.kernels.fused.adam import Adam
+    from algorist.training.config import OptimizerConfig
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+_COUNT = "step"
+"""Where an optimizer of PyTorch counts the updates of a parameter."""
+
+
+class TorchOptimizer(Protocol):
+    """What is used of an optimizer of `torch.optim`, and expected of one's own."""
+
+    param_groups: list[dict[str, Any]]
+    """Their `lr` is set before each step."""
+    state: Any
+    """Tensors and numbers by parameter, then by name: this is what checkpoints keep."""
+
+    def step(self) -> Any:
+        """Update the parameters that have a gradient."""
+        ...
+
+
+def adam(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchOptimizer:
+    """Adam without weight decay."""
+    return _with_moments(torch.optim.Adam(parameters, **_for_gpus(parameters)))
+
+
+def adamw(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchOptimizer:
+    """Adam with decoupled weight decay."""
+    decay = settings.weight_decay
+    return _with_moments(torch.optim.AdamW(parameters, weight_decay=decay, **_for_gpus(parameters)))
+
+
+def sgd(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchOptimizer:
+    """Stochastic gradient descent, with momentum if that is set."""
+    fused = True if _on_gpu(parameters) else None
+    optimizer = torch.optim.SGD(
+        parameters, momentum=settings.momentum, weight_decay=settings.weight_decay, fused=fused
+    )
+    if settings.momentum:  # from zeros, the first step is that of PyTorch
+        for p in parameters:
+            optimizer.state[p]["momentum_buffer"] = torch.zeros_like(p)
+    return optimizer
+
+
+def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
+    return any(p.is_cuda for p in parameters)
+
+
+def _for_gpus(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:
+    return {"fused": True, "capturable": True} if _on_gpu(parameters) else {}
+
+
+def _with_moments(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """Moments and counts are there from the start and never move, as CUDA graphs need them."""
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            moments = {moment: torch.zeros_like(p) for moment in _MOMENTS}
+            optimizer.state[p] = {_COUNT: torch.zeros((), device=p.device), **moments}
+    return optimizer
+
+
+Factory = Callable[[Sequence[nn.Parameter], Any], TorchOptimizer]
+
+OPTIMIZERS: dict[str, Factory] = registry("optimizer", {"adam": adam, "adamw": adamw, "sgd": sgd})
+DEFAULT_OPTIMIZER = "adam"
+_ADAMS = (adam, adamw)
+_CAPTURABLE = (adam, adamw, sgd)
+"""Those whose steps can be captured in CUDA graphs: state that stays where it is, and a learning
+rate that is read from the device."""
+
+
+def expect_optimizer(name: str) -> None:
+    """Raise a ValueError unless there is an optimizer of that name."""
+    if name not in OPTIMIZERS:
+        raise UnregisteredError("optimizer", name, OPTIMIZERS)
+
+
+class Optimizer:
+    """Updates those parameters of a net that have a gradient.
+
+    A task's encoders and decoders count their own updates: while others train they stand still.
+    """
+
+    def __init__(self, net: nn.Module, config: OptimizerConfig):
+        self.clip, self._weight_decay = config.clip, config.weight_decay
+        self._fused: dict[tuple[tuple[int, int, int], ...], Adam] = {}
+        self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
+        factory = OPTIMIZERS[config.optimizer]
+        self.is_capturable = factory in _CAPTURABLE
+        self._is_adam = factory in _ADAMS
+        self._torch = _made(config, factory, list(self.parameters.values()))
+        device = next((p.device for p in self.parameters.values()), torch.device("cpu"))
+        self.learning_rate = torch.zeros((), device=device)
+        """What the next step takes: one float32 on the device, which captured steps read."""
+        self.set_learning_rate(config.learning_rate)
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Have the steps that follow take this rate, captured ones too."""
+        self.learning_rate.fill_(rate)
+        on_device = self.is_capturable and self.learning_rate.is_cuda
+        for group in self._torch.param_groups:
+            group["lr"] = self.learning_rate if on_device else rate
+
+    def step(self) -> None:
+        """Clip, update and forget the gradients."""
+        self.update()
+        for p in self.parameters.values():
+            p.grad = None
+
+    def update(self) -> None:
+        """Clip and update."""
+        learning = self._learning()
+        gradients = list(learning.values())
+        if fused := self._fused_adam(learning):
+            fused.step(gradients, self.learning_rate, self.clip)
+            return
+        if self.clip and gradients:
+            for parameter, gradient in zip(learning, clipped(gradients, self.clip), strict=True):
+                parameter.grad = gradient
+        self._torch.step()
+
+    def _learning(self) -> dict[nn.Parameter, Tensor]:
+        """Those that have a gradient, and what it is."""
+        return {p: p.grad for p in self.parameters.values() if p.grad is not None}
+
+    def prepare(self) -> None:
+        """Make what an update with gradients like these looks up; nothing is changed."""
+        if fused := self._fused_adam(self._learning()):
+            fused.warm_up()
+
+    def _fused_adam(self, learning: Mapping[nn.Parameter, Tensor]) -> Adam | None:
+        """What clips and updates in two kernels, if gradients lie in few tensors on a GPU."""
+        gradients = list(learning.values())
+        if not self._is_adam or not gradients or not gradients[0].is_cuda:
+            return None
+        if not _are_apart(gradients):
+            return None
+        from algorist.kernels.fused.adam import STORAGES, Adam, Weights, storages_of
+
+        storages = list(storages_of(gradients))
+        if len(storages) > STORAGES:
+            return None
+        places = tuple(
+            (id(p), storages.index(g.untyped_storage().data_ptr()), g.storage_offset())
+            for p, g in learning.items()
+        )
+        if places not in self._fused:
+            states = self._torch.state
+            weights = [
+                Weights(p.detach(), g, *(states[p][m] for m in _MOMENTS), states[p][_COUNT])
+                for p, g in learning.items()
+            ]
+            self._fused[places] = Adam(weights, weight_decay=self._weight_decay)
+        return self._fused[places]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state of all parameters that were updated, as far as it is tensors."""
+        counts = self.counts()
+        return {
+            f"{name}.{key}": value
+            for name, state in self._states().items()
+            for key, value in state.items()
+            if isinstance(value, Tensor) and key != _COUNT and (not self._is_adam or name in counts)
+        }
+
+    def counts(self) -> dict[str, int]:
+        """The number of updates of each parameter that was updated, where that is counted."""
+        states = {name: state[_COUNT] for name, state in self._states().items() if _COUNT in state}
+        if not states:
+            return {}
+        counts = torch.stack([torch.as_tensor(count).float() for count in states.values()])
+        return {name: int(c) for name, c in zip(states, counts.tolist(), strict=True) if c}
+
+    def numbers(self) -> dict[str, dict[str, Any]]:
+        """The state of all parameters beside tensors and counts, for optimizers that have some."""
+        numbers = {
+            name: {k: v for k, v in state.items() if k != _COUNT and not isinstance(v, Tensor)}
+            for name, state in self._states().items()
+        }
+        return {name: values for name, values in numbers.items() if values}
+
+    def restore(
+        self,
+        tensors: Mapping[str, Tensor],
+        counts: Mapping[str, int],
+        numbers: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Go on from what `tensors`, `counts` and `numbers` were; known tensors stay in place."""
+        saved: dict[str, dict[str, Any]] = {
+            name: dict(own) for name, own in (numbers or {}).items()
+        }
+        for name, value in tensors.items():
+            parameter, _, key = name.rpartition(".")
+            saved.setdefault(parameter, {})[key] = value.to(self.parameters[parameter].device)
+        for name, count in counts.items():
+            saved.setdefault(name, {})[_COUNT] = torch.tensor(float(count))
+        for name, values in saved.items():
+            state = self._torch.state.setdefault(self.parameters[name], {})
+            for key, value in values.items():
+                if isinstance(state.get(key), Tensor):
+                    state[key].copy_(value)
+                else:
+                    state[key] = value
+
+    def _states(self) -> dict[str, Mapping[str, Any]]:
+        states = self._torch.state
+        return {name: states[p] for name, p in self.parameters.items() if p in states}
+
+
+def _made(
+    config: OptimizerConfig, factory: Factory, parameters: list[nn.Parameter]
+) -> TorchOptimizer:
+    """The optimizer of a configuration; errors in one's own name the file and the line."""
+    if factory in _CAPTURABLE:
+        return factory(parameters, config)
+    with user_error(f"optimizer {config.optimizer!r}", factory):
+        made = factory(parameters, config)
+        missing = [name for name in ("param_groups", "state", "step") if not hasattr(made, name)]
+        if missing:
+            raise ValueError(
+                f"got {type(made).__name__} without {missing[0]}, expected an optimizer like those "
+                "of torch.optim"
+            )
+    return made
+
+
+def _are_apart(gradients: Sequence[Tensor]) -> bool:
+    """Whether each gradient is in one piece, and none is another's."""
+    places = {gradient.data_ptr() for gradient in gradients}
+    return len(places) == len(gradients) and all(g.is_contiguous() for g in gradients)
+
+
+def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
+    """The gradients (S, ...), those of each replica scaled down to a norm of at most `limit`.
+
+    They are copies: gradients of weights that are added up may be one and the same tensor.
+    """
+    result = [torch.empty_like(g, memory_format=torch.contiguous_format) for g in gradients]
+    torch._foreach_copy_(result, gradients)
+    replicas = list(zip(*(gradient.unbind() for gradient in result), strict=True))
+    norms = torch._foreach_norm([part for parts in replicas for part in parts])
+    total = torch.stack(norms).view(len(replicas), -1).norm(dim=1)  # (S,)
+    for parts, scale in zip(replicas, (limit / total).clamp(max=1.0), strict=True):
+        torch._foreach_mul_(parts, scale)
+    return result

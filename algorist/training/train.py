@@ -1,0 +1,62 @@
+"""`algorist.train`: what the command of that name does, in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from algorist.machine import find_device
+from algorist.model.computing import Computing
+from algorist.training.config import Config, changed
+from algorist.training.logs import TensorBoard
+from algorist.training.recipes import DEFAULT_RECIPE, recipe, without
+from algorist.training.run import Run
+from algorist.training.trainer import Report, Trainer
+
+
+def train(
+    algorithms: Sequence[str] | str,
+    *,
+    out: Path | str,
+    recipe: str = DEFAULT_RECIPE,
+    without: Iterable[str] = (),
+    seeds: Sequence[int] = (0,),
+    device: str = "auto",
+    callback: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **settings: Any,
+) -> Run:
+    """Train a net in a new folder, and return the run: `.learner`, `.metrics`, `.folder`.
+
+    algorithms: one, or several that one net is trained for.
+    recipe, without: where all settings start, and the improvements that are taken away from it.
+    settings: any others, by their names: steps, hidden, learning_rate, schedule, ...
+    callback: called after every step with the trainer and, where one is due, its report.
+    should_stop: asked after every step; the run is saved then, and can be resumed.
+
+    Raises a ValueError for settings that make no sense and for a folder that holds a run. To take
+    the steps in a loop of your own, see `Run.steps`.
+    """
+    config = configured(algorithms, recipe=recipe, without=without, seeds=seeds, **settings)
+    run = Run.start(out, config, Computing(find_device(device)))
+    run.train(logs=[TensorBoard(run)], observe=callback, should_stop=should_stop)
+    return run
+
+
+def configured(
+    algorithms: Sequence[str] | str,
+    *,
+    recipe: str = DEFAULT_RECIPE,
+    without: Iterable[str] = (),
+    seeds: Sequence[int] = (0,),
+    **settings: Any,
+) -> Config:
+    """The configuration of a recipe, less some improvements, with some settings changed."""
+    names = [algorithms] if isinstance(algorithms, str) else list(algorithms)
+    config = _without(_recipe(recipe, names), *without)
+    return replace(changed(config, **settings), seeds=tuple(seeds))
+
+
+_recipe, _without = recipe, without  # which are the names of arguments, too

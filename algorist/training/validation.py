@@ -1,0 +1,90 @@
+"""Validation: what the best weights of a run are chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from algorist.batch import Batch
+from algorist.data import official
+from algorist.evaluation.evaluate import Evaluator, evaluate
+from algorist.model.graphs import Graphs
+from algorist.model.learner import Learner
+from algorist.model.losses import feature_losses
+from algorist.model.predicting import split
+from algorist.model.window import whole
+
+PerSeed = list[float]
+
+OUTPUTS, HINTS, LOSS = "outputs", "hints", "loss"
+"""What weights are validated by, all at n = 16: the score of outputs, of hints, minus the loss."""
+
+
+class Validation:
+    """A learner that is evaluated, the problems for that, made ready once, and its best weights."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        algorithms: Sequence[str],
+        best: Mapping[str, Tensor],
+        graphs: Graphs | None,
+        measure: str = OUTPUTS,
+    ):
+        batches = {name: official.split(name, "val") for name in algorithms}
+        self._evaluators: dict[str, Evaluator] = {}
+        if measure == OUTPUTS:
+            self._evaluators = {
+                name: Evaluator(learner, name, batch, graphs=graphs)
+                for name, batch in batches.items()
+            }
+        measured = {HINTS: _hint_scores, LOSS: _negative_losses}.get(measure)
+        self._measures = (
+            {name: partial(measured, learner, name, batch) for name, batch in batches.items()}
+            if measured
+            else {}
+        )
+        present = {name: p.detach() for name, p in learner.net.named_parameters()}
+        self._weights = [
+            ([best[name][place] for name in present], [p[place] for p in present.values()])
+            for place in range(learner.net.replicas)
+        ]
+
+    def qualities(self) -> dict[str, PerSeed]:
+        """How good the present weights of every seed are at each task: larger is better."""
+        answers = {name: problems.answers() for name, problems in self._evaluators.items()}
+        scored = {
+            name: [own.quality for own in self._evaluators[name].scored(answer)]
+            for name, answer in answers.items()
+        }
+        return scored | {name: measure() for name, measure in self._measures.items()}
+
+    def keep(self, place: int) -> None:
+        """The weights of the seed at that place are its best so far. They never move in memory."""
+        torch._foreach_copy_(*self._weights[place])
+
+
+def _hint_scores(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
+    """The mean score of all hints, errors counted as negative."""
+    return [own.hint_quality for own in evaluate(learner, algorithm, batch, hints=True)]
+
+
+@torch.no_grad()
+def _negative_losses(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
+    """Minus the loss of outputs and hints together."""
+    net = learner.net
+    total = torch.zeros(net.replicas, dtype=torch.float64, device=net.device)
+    was_training = net.training
+    net.eval()
+    try:
+        for few in split(learner, batch):
+            seen = learner.convention.batch(algorithm, few)
+            window = whole([seen] * net.replicas).to(net.device)
+            parts = feature_losses(net.spec(algorithm), net.rollout(algorithm, window), window)
+            total += torch.stack(list(parts.values())).sum(0) * len(few) / len(batch)
+    finally:
+        net.train(was_training)
+    return [-value for value in total.tolist()]

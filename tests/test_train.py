@@ -1,0 +1,106 @@
+"""`algorist.train`, the iterator over steps, and what a training that fails leaves behind."""
+
+import pytest
+import small
+from commanding import main
+
+import algorist
+from algorist.training import loss_terms
+from algorist.training.run import Run
+
+FEW = {"steps": 4, "hidden": 8, "batch_size": 2, "sizes": (4,), "validate_every": 2}
+
+
+def test_train_returns_the_run_with_its_learner_and_metrics(tmp_path):
+    run = algorist.train(
+        ["bfs"], out=tmp_path / "a/run", learning_rate=1e-3, schedule="cosine", device="cpu", **FEW
+    )
+    assert [row["step"] for row in run.metrics] == [2, 4]
+    assert list(run.metrics[0]) == ["step", "loss", "scores", "score", "best_step", "learning_rate"]
+    loaded = algorist.load(tmp_path / "a/run")
+    small.assert_identical(small.weights(run.learner.net), small.weights(loaded.net))
+    assert (tmp_path / "a/run/events").is_dir()
+
+
+def test_train_does_what_the_command_does(capsys, tmp_path):
+    words = ["--steps", "4", "--hidden", "8", "--batch-size", "2", "--sizes", "4", "--seeds", "3"]
+    more = ["--validate-every", "2", "--without", "gating", "--device", "cpu"]
+    assert main(["train", "bfs", "--out", str(tmp_path / "command"), *words, *more]) == 0
+    algorist.train(
+        "bfs", out=tmp_path / "call", seeds=(3,), without=["gating"], device="cpu", **FEW
+    )
+    for file in ("config.json", "metrics.jsonl", "best.safetensors"):
+        both = [(tmp_path / name / file).read_bytes() for name in ("command", "call")]
+        assert both[0] == both[1], file
+
+
+def test_unknown_settings_and_a_folder_that_is_taken_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="unknown setting 'hiden': did you mean 'hidden'"):
+        algorist.train("bfs", out=tmp_path / "run", hiden=8)
+    with pytest.raises(ValueError, match="unknown algorithm 'bsf'"):
+        algorist.train("bsf", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    algorist.train("bfs", out=tmp_path / "run", device="cpu", **FEW)
+    with pytest.raises(ValueError, match="there is a run already"):
+        algorist.train("bfs", out=tmp_path / "run", device="cpu", **FEW)
+
+
+def test_callbacks_see_every_step_and_may_stop(tmp_path):
+    seen = []
+    run = algorist.train(
+        "bfs",
+        out=tmp_path,
+        device="cpu",
+        callback=lambda trainer, report: seen.append((trainer.step, report is not None)),
+        should_stop=lambda: len(seen) == 3,
+        **FEW,
+    )
+    assert seen == [(1, False), (2, True), (3, False)]
+    assert Run.resume(run.folder).trainer.step == 3
+
+
+def test_steps_can_be_taken_in_a_loop_of_ones_own(tmp_path):
+    run = Run.start(tmp_path / "a", small.training("bfs", steps=4))
+    taken = [report is not None for report in run.steps()]
+    assert taken == [False, False, False, True]
+    other = Run.start(tmp_path / "b", small.training("bfs", steps=4))
+    for _ in other.steps():
+        if other.trainer.step == 2:
+            break
+    again = Run.resume(tmp_path / "b")
+    assert again.trainer.step == 2
+    again.train()
+    small.assert_identical(small.weights(again.trainer.net), small.weights(run.trainer.net))
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    monkeypatch.setattr(loss_terms, "LOSS_TERMS", dict(loss_terms.LOSS_TERMS))
+
+    @algorist.register
+    def broken(prediction, batch):
+        raise RuntimeError("no")
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_training_that_fails_at_once_leaves_no_folder(tmp_path):
+    with pytest.raises(ValueError, match="loss term 'broken': RuntimeError: no"):
+        algorist.train("bfs", out=tmp_path / "run", device="cpu", loss_terms=("broken",), **FEW)
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes.txt").write_text("keep")
+    with pytest.raises(ValueError, match="loss term 'broken'"):
+        algorist.train("bfs", out=tmp_path / "mine", device="cpu", loss_terms=("broken",), **FEW)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_a_training_that_fails_later_keeps_its_folder(tmp_path):
+    run = Run.start(tmp_path, small.training("bfs", steps=4))
+
+    def fail(trainer, report):
+        if trainer.step == 2:
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        run.train(observe=fail)
+    assert Run.resume(tmp_path).trainer.step == 0
