@@ -9,8 +9,8 @@ import scipy.sparse
 
 import algorist
 from algorist.algorithms.natural import by_kinds
-from algorist.algorithms.own import adjacency, own_problem
 from algorist.algorithms.scaling import Scale
+from algorist.algorithms.user_inputs import adjacency, read_problem
 from algorist.spec import Kind, Spec, edge, graph, node
 
 SCALED = [name for name in algorist.algorithms() if algorist.get(name).scale]
@@ -19,7 +19,7 @@ SCALED = [name for name in algorist.algorithms() if algorist.get(name).scale]
 def natural(name, outputs=None, **inputs):
     """The answer that the algorithm itself, or the given outputs, make to a problem."""
     algorithm = algorist.get(name)
-    problem = own_problem(algorithm, inputs)
+    problem = read_problem(algorithm, inputs)
     batch = algorithm.trace_arrays(problem.arrays)
     first = {key: array[0] for key, array in batch.inputs.items()}
     truth = {key: array[0] for key, array in batch.outputs.items()}
@@ -34,7 +34,7 @@ def natural(name, outputs=None, **inputs):
 def test_sparse_matrices_of_all_forms_are_graphs(form, kind):
     weights = [[0, 2.0, 0], [2, 0, 1], [0, 1, 0]]
     sparse = getattr(scipy.sparse, f"{form}_{kind}")(weights)
-    problem = own_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
+    problem = read_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
     assert problem.arrays["A"].tolist() == weights
     assert problem.names is None
 
@@ -43,7 +43,7 @@ def test_stored_zeros_of_sparse_matrices_are_refused_as_those_of_other_graphs():
     ends = ([0, 1, 1, 2], [1, 0, 2, 1])
     sparse = scipy.sparse.coo_matrix(([1.0, 1, 0, 0], ends))
     with pytest.raises(ValueError, match="A: got an edge of weight 0 from 1 to 2, expected other"):
-        own_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
+        read_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
 
 
 @pytest.mark.parametrize("name", ["insertion_sort", "bubble_sort", "heapsort", "quicksort"])

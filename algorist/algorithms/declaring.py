@@ -32,11 +32,11 @@ from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.faults import check_values, told
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.natural import Answer
-from algorist.algorithms.own import Arrays, Check, derive, own_problem
 from algorist.algorithms.random import seed_words
 from algorist.algorithms.sampling import Options, Sampler
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
+from algorist.algorithms.user_inputs import Arrays, Check, derive, read_problem
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
 from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
@@ -150,10 +150,10 @@ class Algorithm:
         matrix, a networkx graph, a scipy sparse matrix or a mapping of nodes to their neighbours; a
         `mask_one` may be the node's index, or its name in the graph.
         """
-        return self.trace_arrays(own_problem(self, inputs).arrays)
+        return self.trace_arrays(read_problem(self, inputs).arrays)
 
     def trace_arrays(self, arrays: Arrays) -> Batch:
-        """The trajectory on the inputs of a problem that `own_problem` checked."""
+        """The trajectory on the inputs of a problem that `read_problem` checked."""
         layout = self._input_layout(len(arrays["pos"]))
         buffers = layout.empty(1)
         layout.pack(arrays, buffers)

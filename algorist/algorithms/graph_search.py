@@ -40,9 +40,9 @@ from algorist.algorithms.graph_inputs import (
     undirected_with_source,
 )
 from algorist.algorithms.natural import bridge_edges, topological_order
-from algorist.algorithms.own import acyclic, symmetric, unweighted
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs import acyclic, symmetric, unweighted
 from algorist.spec import edge, graph, node
 
 

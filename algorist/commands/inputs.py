@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.own import DERIVED
 from algorist.algorithms.string_inputs import Words
+from algorist.algorithms.user_inputs import DERIVED
 from algorist.commands import files
 from algorist.errors import positive, shortened
 from algorist.spec import Kind, Location

@@ -14,8 +14,8 @@ from algorist.algorithms import Algorithm, get
 from algorist.algorithms.correct import right_answers
 from algorist.algorithms.frames import memory
 from algorist.algorithms.natural import by_kinds, compact
-from algorist.algorithms.own import Problem, own_problem
 from algorist.algorithms.scaling import Scale, Scaled
+from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
 from algorist.errors import shortened
 from algorist.model.kinds import raw_width, row
@@ -92,7 +92,7 @@ class _Task:
 def _traced(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
     net.spec(name)  # refuses what the net does not know
     algorithm = get(name)
-    problem = own_problem(algorithm, inputs)
+    problem = read_problem(algorithm, inputs)
     _check_size(net, name, len(problem.arrays["pos"]))
     scaled = algorithm.scale.of(problem.arrays) if algorithm.scale else _UNSCALED
     return _Task(problem, algorithm.trace_arrays(problem.arrays), scaled)

@@ -57,7 +57,7 @@ class Problem:
     """What the user calls the nodes, where they have names: nodes of a graph, letters of texts."""
 
 
-def own_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
+def read_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
     """The spec's inputs as arrays, from what a user gave for them."""
     names: tuple[Hashable, ...] | None = letters(given)
     given = algorithm.adapt(dict(given)) if algorithm.adapt else dict(given)
@@ -67,7 +67,7 @@ def own_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
         names = nodes_of(given["A"])
         given = _graph_as_matrix(algorithm, given, names)
     n = _node_count(algorithm, given)
-    arrays = {f.name: _converted(f, given[f.name], n) for f in spec.inputs if f.name in given}
+    arrays = {f.name: _to_array(f, given[f.name], n) for f in spec.inputs if f.name in given}
     arrays.setdefault("pos", positions(arrays.get("string", np.zeros(n))))
     if "adj" in spec:
         arrays.setdefault("adj", adjacency(arrays["A"]))
@@ -153,7 +153,7 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
         raise ValueError(f"{algorithm.name}: got {n} nodes, expected far fewer in {name}")
 
 
-def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
+def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
     try:
         array = np.array(value, np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -162,7 +162,7 @@ def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
         raise ValueError(f"{feature.name}: got {shortened(value)}, expected {expected}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{feature.name}: got NaN or infinity, expected finite numbers")
-    array = _one_hot_if_indices(feature, array, n)
+    array = _indices_to_one_hot(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
     if array.shape != shape:
         raise ValueError(
@@ -172,7 +172,7 @@ def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
     return array
 
 
-def _one_hot_if_indices(feature: Feature, array: np.ndarray, n: int) -> np.ndarray:
+def _indices_to_one_hot(feature: Feature, array: np.ndarray, n: int) -> np.ndarray:
     """One-hot features may be given as the indices of their nodes or classes."""
     size = {Kind.MASK_ONE: n, Kind.CATEGORICAL: feature.classes}.get(feature.kind)
     if size is None or (array.ndim == len(feature.shape(n)) and feature.kind == Kind.CATEGORICAL):
