@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
-from algorist.algorithms.own_graphs import EdgeError, as_matrix, dense, is_sparse, nodes_of
+from algorist.algorithms.user_graphs import EdgeError, is_sparse, nodes_of, to_dense, to_matrix
 from algorist.errors import counted, shortened, unknown
 from algorist.spec import Feature, Kind, Location
 
@@ -80,7 +80,7 @@ def read_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
         try:
             check(arrays)
         except EdgeError as error:
-            raise ValueError(error.named(names)) from None
+            raise ValueError(error.with_names(names)) from None
     return Problem(arrays, names)
 
 
@@ -112,7 +112,7 @@ def _graph_as_matrix(
     """Replace a graph by its dense matrix, and names of nodes by their indices."""
     graph = given["A"]
     if names is None:
-        return {**given, "A": dense(graph) if is_sparse(graph) else graph}
+        return {**given, "A": to_dense(graph) if is_sparse(graph) else graph}
     _check_size(algorithm, "A", len(names))
     for feature in algorithm.spec.inputs:
         node = given.get(feature.name)
@@ -123,7 +123,7 @@ def _graph_as_matrix(
             raise ValueError(message)
         given = {**given, feature.name: names.index(node)}
     weighted = unweighted not in algorithm.requires
-    return {**given, "A": as_matrix(graph, names, weighted=weighted)}
+    return {**given, "A": to_matrix(graph, names, weighted=weighted)}
 
 
 def _node_count(algorithm: Algorithm, given: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.own_graphs import nodes_of
+from algorist.algorithms.user_graphs import nodes_of
 from algorist.algorithms.user_inputs import read_problem
 from algorist.errors import shortened, unknown
 from algorist.model.learner import Learner

@@ -18,7 +18,7 @@ class EdgeError(ValueError):
         super().__init__(text.format(*ends))
         self._text, self._ends = text, ends
 
-    def named(self, names: Sequence[Hashable] | None) -> str:
+    def with_names(self, names: Sequence[Hashable] | None) -> str:
         """The message with the ends as the user calls them."""
         return self._text.format(*(i if names is None else shortened(names[i]) for i in self._ends))
 
@@ -33,7 +33,7 @@ def is_sparse(graph: Any) -> bool:
     return hasattr(graph, "toarray")
 
 
-def dense(graph: Any) -> np.ndarray:
+def to_dense(graph: Any) -> np.ndarray:
     """A sparse matrix as a dense one; edges of weight 0 would be lost."""
     entries = graph.tocoo()
     lost = np.flatnonzero(entries.data == 0)
@@ -65,7 +65,7 @@ def nodes_of(graph: Any) -> tuple[Hashable, ...] | None:
     return tuple(nodes)
 
 
-def as_matrix(graph: Any, names: tuple[Hashable, ...], *, weighted: bool) -> np.ndarray:
+def to_matrix(graph: Any, names: tuple[Hashable, ...], *, weighted: bool) -> np.ndarray:
     """The weights of a graph, or 1 for each edge, in a dense matrix; the nodes as `names` says."""
     matrix_of = _matrix_of_networkx if _is_networkx(graph) else _matrix_of_mapping
     return matrix_of(graph, names, weighted)
