@@ -30,8 +30,8 @@ import numpy as np
 
 from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.faults import check_values, told
+from algorist.algorithms.format_answers import Answer
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
-from algorist.algorithms.natural import Answer
 from algorist.algorithms.random import seed_words
 from algorist.algorithms.sampling import Options, Sampler
 from algorist.algorithms.scaling import Scale

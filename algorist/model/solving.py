@@ -12,8 +12,8 @@ import torch
 
 from algorist.algorithms import Algorithm, get
 from algorist.algorithms.correct import right_answers
+from algorist.algorithms.format_answers import compact, format_outputs
 from algorist.algorithms.frames import memory
-from algorist.algorithms.natural import by_kinds, compact
 from algorist.algorithms.scaling import Scale, Scaled
 from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
@@ -174,7 +174,7 @@ def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare:
     inputs = {name: array[0] for name, array in truth.inputs.items()}
     solution = Solution(
         algorithm=name,
-        answer=_natural(algorithm, task, predicted.outputs),
+        answer=_format_answer(algorithm, task, predicted.outputs),
         right=bool(right_answers(algorithm, truth.inputs, outputs, truth.outputs)[0]),
         outputs=_compacted(features, predicted.outputs),
         hints=got,
@@ -186,12 +186,12 @@ def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare:
     return replace(solution, comparison=_comparison(algorithm, task, got)) if compare else solution
 
 
-def _natural(algorithm: Algorithm, task: _Task, outputs: Arrays) -> Any:
+def _format_answer(algorithm: Algorithm, task: _Task, outputs: Arrays) -> Any:
     inputs = {name: array[0] for name, array in task.truth.inputs.items()}
     names = task.problem.names
     if algorithm.answer:
         return algorithm.answer(inputs, outputs, names)
-    return by_kinds(algorithm.spec, outputs, names if "A" in inputs else None)
+    return format_outputs(algorithm.spec, outputs, names if "A" in inputs else None)
 
 
 def _compacted(features: Mapping[str, Feature], arrays: Arrays) -> Arrays:
@@ -207,7 +207,7 @@ def _comparison(algorithm: Algorithm, task: _Task, got: Arrays) -> Comparison:
     wrong = {f.name: wrong_values(f, got[f.name], truth[f.name]) for f in compared}
     names = task.problem.names if "A" in task.truth.inputs else None
     return Comparison(
-        answer=_natural(algorithm, task, outputs),
+        answer=_format_answer(algorithm, task, outputs),
         outputs=_compacted(features, outputs),
         hints=truth,
         wrong=wrong,

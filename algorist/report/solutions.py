@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.natural import edges
+from algorist.algorithms.format_answers import list_edges
 from algorist.errors import counted
 from algorist.report.notation import Values
 from algorist.report.numbers import as_json
@@ -169,7 +169,7 @@ def _numbers(array: np.ndarray) -> Iterator[str]:
 def _marked(mask: np.ndarray, solution: Solution) -> str:
     """The nodes, or the edges, where a mask is true: A-B both ways, A>B one way."""
     if mask.ndim == 2:
-        texts = (f"{u}{'-' if mask[v, u] else '>'}{v}" for u, v in edges(mask))
+        texts = (f"{u}{'-' if mask[v, u] else '>'}{v}" for u, v in list_edges(mask))
         return " ".join(texts) or _NONE
     return ", ".join(_item(int(i), solution) for i in np.flatnonzero(mask)) or _NONE
 

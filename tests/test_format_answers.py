@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import algorist
-from algorist.algorithms.natural import by_kinds
+from algorist.algorithms.format_answers import format_outputs
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.user_inputs import adjacency, read_problem
 from algorist.spec import Kind, Spec, edge, graph, node
@@ -26,7 +26,7 @@ def natural(name, outputs=None, **inputs):
     given = truth if outputs is None else {**truth, **outputs}
     if algorithm.answer:
         return algorithm.answer(first, given, problem.names)
-    return by_kinds(algorithm.spec, given, problem.names)
+    return format_outputs(algorithm.spec, given, problem.names)
 
 
 @pytest.mark.parametrize("kind", ["matrix", "array"])
@@ -157,7 +157,7 @@ def test_several_outputs_are_answered_by_their_names():
         "who": np.array([0, 1]),
         "kind": np.array([[1, 0], [0, 1]]),
     }
-    found = by_kinds(spec, outputs, ("a", "b"))
+    found = format_outputs(spec, outputs, ("a", "b"))
     assert found["sum"] == 2.5
     assert found["who"] == "b"
     assert found["kind"].tolist() == [0, 1]
@@ -166,7 +166,7 @@ def test_several_outputs_are_answered_by_their_names():
 def test_edges_that_are_marked_one_way_keep_their_direction():
     spec = Spec.of(inputs={}, hints={}, outputs={"tree": edge.mask})
     tree = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 0]])
-    assert by_kinds(spec, {"tree": tree}, "abc") == [("b", "a"), ("b", "c")]
+    assert format_outputs(spec, {"tree": tree}, "abc") == [("b", "a"), ("b", "c")]
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_extreme_keys_are_brought_into_the_range(keys):
 def test_edges_by_name_need_a_mask_over_pairs():
     spec = Spec.of(inputs={}, hints={}, outputs={"taken": edge.mask})
     taken = {"taken": np.array([[0, 1], [1, 0]])}
-    assert by_kinds(spec, taken, ("a", "b")) == [("a", "b")]
-    assert by_kinds(spec, taken).tolist() == [[False, True], [True, False]]
+    assert format_outputs(spec, taken, ("a", "b")) == [("a", "b")]
+    assert format_outputs(spec, taken).tolist() == [[False, True], [True, False]]
 
 
 def test_every_node_is_its_own_neighbour():
