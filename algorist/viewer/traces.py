@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.meanings import meaning
+from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.model.solution import Comparison, Solution, counts, wrong_values
 from algorist.report.solutions import (
     answer_texts,
@@ -67,7 +67,7 @@ def _feature(algorithm: Algorithm, feature: Feature, solution: Solution) -> dict
         "location": feature.location,
         "kind": feature.kind,
         "classes": feature.classes,
-        "meaning": meaning(algorithm, feature),
+        "meaning": describe_feature(algorithm, feature),
         "predicted": predicted,
     }
 
