@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.correct import close
+from algorist.algorithms.answer_checks import is_close
 from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
@@ -84,7 +84,7 @@ class Mistake:
 def wrong_values(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Which values of a hint differ from the truth, of those that count."""
     if feature.kind == Kind.SCALAR:
-        return ~close(got, truth)
+        return ~is_close(got, truth)
     return np.asarray((got != truth) & counts(feature, truth))
 
 

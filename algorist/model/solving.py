@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.correct import right_answers
+from algorist.algorithms.answer_checks import check_answers
 from algorist.algorithms.format_answers import compact, format_outputs
 from algorist.algorithms.frames import memory
 from algorist.algorithms.scaling import Scale, Scaled
@@ -175,7 +175,7 @@ def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare:
     solution = Solution(
         algorithm=name,
         answer=_format_answer(algorithm, task, predicted.outputs),
-        right=bool(right_answers(algorithm, truth.inputs, outputs, truth.outputs)[0]),
+        right=bool(check_answers(algorithm, truth.inputs, outputs, truth.outputs)[0]),
         outputs=_compacted(features, predicted.outputs),
         hints=got,
         confidence={**predicted.output_confidence, **predicted.hint_confidence},
