@@ -146,9 +146,9 @@ class Algorithm:
     def trace(self, **inputs: Any) -> Batch:
         """Run the algorithm on your own problem and return the whole trajectory, a batch of one.
 
-        The arguments are the spec's inputs. `pos` and `adj` may be left out; a graph `A` may be a
-        matrix, a networkx graph, a scipy sparse matrix or a mapping of nodes to their neighbours; a
-        `mask_one` may be the node's index, or its name in the graph.
+        The arguments are the spec's inputs. `pos` and `adj` may be left out; a graph `A` may be in
+        any form that `learner.run` takes, with `weight` and `directed` beside it; a `mask_one` may
+        be the node's index, or its name in the graph.
         """
         return self.trace_arrays(read_problem(self, inputs).arrays)
 

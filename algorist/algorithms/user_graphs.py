@@ -1,113 +1,144 @@
-"""Users' own graphs: networkx's, and mappings of nodes to their neighbours."""
+"""Users' graphs, in every form in which people hold them, with one meaning each.
+
+`read_graph` is the only way in: for Python, files, the command line and the page alike.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from algorist.errors import shortened
+from algorist.algorithms.edge_lists import EdgeList, GraphOptions
+from algorist.algorithms.graph_forms import list_edges
+from algorist.errors import counted, shortened
 
 
 class EdgeError(ValueError):
     """An edge cannot be used: the text has two places for its ends, which are given by index."""
 
     def __init__(self, text: str, *ends: int):
-        super().__init__(text.format(*ends))
-        self._text, self._ends = text, ends
+        super().__init__(f"A: {text.format(*ends)}")
+        self._text, self.ends = text, ends
 
-    def with_names(self, names: Sequence[Hashable] | None) -> str:
-        """The message with the ends as the user calls them."""
-        return self._text.format(*(i if names is None else shortened(names[i]) for i in self._ends))
-
-
-def _is_networkx(graph: Any) -> bool:
-    networkx = sys.modules.get("networkx")  # whoever holds such a graph has imported it
-    return networkx is not None and isinstance(graph, networkx.Graph)
+    def with_names(self, names: Sequence[Hashable] | None, place: str = "A") -> str:
+        """The message with the ends as the user calls them, and where the edge is."""
+        ends = (i if names is None else shortened(names[i]) for i in self.ends)
+        return f"{place}: {self._text.format(*ends)}"
 
 
-def is_sparse(graph: Any) -> bool:
-    """Whether it is a matrix of scipy's, of which some are mappings too."""
-    return hasattr(graph, "toarray")
+@dataclass(frozen=True)
+class UserGraph:
+    """A graph as it was read."""
 
+    names: tuple[Hashable, ...] | None
+    """What the nodes are called; None: they are numbered."""
+    n: int
+    edges: EdgeList
+    directed: bool
+    options: GraphOptions
 
-def to_dense(graph: Any) -> np.ndarray:
-    """A sparse matrix as a dense one; edges of weight 0 would be lost."""
-    entries = graph.tocoo()
-    lost = np.flatnonzero(entries.data == 0)
-    if len(lost):
-        raise _no_edge(int(entries.row[lost[0]]), int(entries.col[lost[0]]))
-    return graph.toarray()
+    def to_matrix(self) -> np.ndarray:
+        """The weights, or 1 for each edge, (n, n); 0 where there is no edge.
 
-
-def nodes_of(graph: Any) -> tuple[Hashable, ...] | None:
-    """The names of the nodes of a networkx graph or of a mapping, in order of appearance."""
-    if _is_networkx(graph):
-        return tuple(graph)
-    if is_sparse(graph) or not isinstance(graph, Mapping):
-        return None
-    nodes: dict[Hashable, None] = dict.fromkeys(graph)
-    for name, neighbours in graph.items():
-        if not isinstance(neighbours, Collection) or isinstance(neighbours, str):
-            raise ValueError(
-                f"A: got {shortened(neighbours)} for the node {name!r}, expected its neighbours: "
-                "a collection, or a mapping to weights"
+        What a matrix cannot hold is refused: an edge of weight 0, and two edges from one node to
+        another that differ. Of a multigraph's parallel edges the lightest counts.
+        """
+        edges, weights = self.edges, self._edge_weights()
+        present = np.isfinite(weights)
+        zeros = np.flatnonzero(weights == 0)
+        if len(zeros):
+            edges.refuse(
+                int(zeros[0]),
+                "an edge of weight 0",
+                "expected other weights: 0 means that there is no edge",
             )
-        try:
-            nodes.update(dict.fromkeys(neighbours))
-        except TypeError:  # what cannot be hashed can be no node
-            raise ValueError(
-                f"A: got {shortened(neighbours)} for the node {name!r}, expected the names of its "
-                "neighbours"
-            ) from None
-    return tuple(nodes)
+        u, v = edges.ends[present].T
+        lengths = np.full((self.n, self.n), np.inf)
+        pairs = [(u, v)] if self.directed else [(u, v), (v, u)]
+        for one, other in pairs:
+            np.minimum.at(lengths, (one, other), weights[present])
+        if not edges.parallel:
+            self._refuse_differing(lengths, weights)
+        return np.where(np.isfinite(lengths), lengths, 0.0)
+
+    def _edge_weights(self) -> np.ndarray:
+        used = self.options.weighted and self.edges.weights is not None
+        return self.edges.weights if used else np.ones(len(self.edges.ends))  # type: ignore
+
+    def _refuse_differing(self, lengths: np.ndarray, weights: np.ndarray) -> None:
+        """Refuse edges of which only the lightest has come into the matrix."""
+        u, v = self.edges.ends.T
+        differ = np.flatnonzero(np.isfinite(weights) & (weights != lengths[u, v]))
+        if not len(differ):
+            return
+        edge = int(differ[0])
+        same = (u == u[edge]) & (v == v[edge]) & np.isfinite(weights)
+        one, other = weights[edge], lengths[u[edge], v[edge]]
+        if (weights[same] == one).all():
+            back = f"got the weight {one:g} and {other:g} for the way back"
+            self.edges.refuse(
+                edge,
+                back.removeprefix("got "),
+                "expected one weight for an undirected edge; directed=True (--directed) keeps both",
+            )
+        self.edges.refuse(
+            int(np.flatnonzero(same)[1]),
+            f"a second edge, of weight {weights[np.flatnonzero(same)[1]]:g}",
+            "expected at most one, or a multigraph, of which the lightest counts",
+        )
+
+    def place_of(self, one: int, other: int) -> str:
+        """Where the edge between two nodes is listed, for error messages."""
+        u, v = self.edges.ends.T
+        found = np.flatnonzero(((u == one) & (v == other)) | ((u == other) & (v == one)))
+        return self.edges.place(int(found[0])) if len(found) else self.options.place
+
+    def describe(self, matrix: np.ndarray) -> str:
+        """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
+        undirected = np.array_equal(matrix, matrix.T)
+        loops = int(np.count_nonzero(matrix.diagonal()))
+        count = np.count_nonzero(matrix) - loops
+        kind = "undirected" if undirected else "directed"
+        edges = counted(count // 2 if undirected else count, f"{kind} edge")
+        parts = [counted(self.n, "node"), edges]
+        if loops:
+            parts.append(counted(loops, "self-loop"))
+        parts += self._describe_weights()
+        return ", ".join(parts)
+
+    def _describe_weights(self) -> list[str]:
+        edges, parts = self.edges, []
+        if not self.options.weighted:
+            has_weights = edges.unused or (edges.weights is not None and (edges.weights != 1).any())
+            return ["weights not used"] if has_weights else []
+        if edges.weights is None:
+            unused = f" ({', '.join(map(repr, edges.unused))} not used)" if edges.unused else ""
+            return [f"every weight 1{unused}"]
+        parts.append(f"weights from {edges.weights_from}")
+        infinite = int(np.isposinf(edges.weights).sum())
+        if infinite:
+            parts.append(f"{infinite} of weight inf left out")
+        if edges.parallel and len(np.unique(edges.ends, axis=0)) < len(edges.ends):
+            parts.append("of parallel edges the lightest")
+        return parts
 
 
-def to_matrix(graph: Any, names: tuple[Hashable, ...], *, weighted: bool) -> np.ndarray:
-    """The weights of a graph, or 1 for each edge, in a dense matrix; the nodes as `names` says."""
-    matrix_of = _matrix_of_networkx if _is_networkx(graph) else _matrix_of_mapping
-    return matrix_of(graph, names, weighted)
+def read_graph(graph: object, options: GraphOptions, *, usually_directed: bool) -> UserGraph:
+    """The graph that a user gave, in any of the forms that `list_edges` knows.
 
-
-def _no_edge(one: Hashable, other: Hashable) -> ValueError:
-    return ValueError(
-        f"A: got an edge of weight 0 from {shortened(one)} to {shortened(other)}, "
-        "expected other weights: 0 means that there is no edge"
-    )
-
-
-def _matrix_of_networkx(graph: Any, names: tuple[Hashable, ...], weighted: bool) -> np.ndarray:
-    networkx = sys.modules["networkx"]
-    if graph.is_multigraph():
-        raise ValueError("A: got a multigraph, expected at most one edge between two nodes")
-    try:
-        matrix = networkx.to_numpy_array(graph, weight="weight" if weighted else None)
-    except (TypeError, ValueError):
-        raise ValueError("A: got a weight that is no number, expected numbers") from None
-    index = {name: i for i, name in enumerate(names)}
-    for one, other in graph.edges:
-        if matrix[index[one], index[other]] == 0:
-            raise _no_edge(one, other)
-    return np.asarray(matrix)
-
-
-def _matrix_of_mapping(
-    graph: Mapping[Hashable, Any], names: tuple[Hashable, ...], weighted: bool
-) -> np.ndarray:
-    index = {name: i for i, name in enumerate(names)}
-    matrix = np.zeros((len(names), len(names)))
-    for name, neighbours in graph.items():
-        for other in neighbours:
-            weight = neighbours[other] if weighted and isinstance(neighbours, Mapping) else 1
-            try:
-                matrix[index[name], index[other]] = weight
-            except (TypeError, ValueError, OverflowError):
-                raise ValueError(
-                    f"A: got the weight {shortened(weight)} from {name!r} to {other!r}, "
-                    "expected a number"
-                ) from None
-            if weight == 0:
-                raise _no_edge(name, other)
-    return matrix
+    `usually_directed` says which way edges lead where neither the user nor the graph says it.
+    """
+    edges = list_edges(graph, options)
+    asked, says = options.directed, edges.directed
+    if says is False and asked is True:
+        raise ValueError(
+            f"{options.place}: got an undirected graph with directed=True, "
+            "expected a directed graph, or no directed=True"
+        )
+    if says is not None:
+        directed = says and asked is not False
+    else:
+        directed = usually_directed if asked is None else asked
+    return UserGraph(edges.names, edges.n, edges, directed, options)

@@ -43,6 +43,8 @@ class Solution:
     """The problem."""
     names: tuple[Hashable, ...] | None = None
     """What the nodes are called: the nodes of a graph, the letters of texts."""
+    read: str = ""
+    """What was read of the problem: 5 nodes, 7 undirected edges, weights from 'length'."""
     comparison: Comparison | None = None
     """What the algorithm does, if asked for."""
 

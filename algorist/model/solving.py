@@ -182,6 +182,7 @@ def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare:
         steps=int(truth.lengths[0]),
         inputs=_compacted(features, inputs),
         names=names,
+        read=task.problem.description,
     )
     return replace(solution, comparison=_comparison(algorithm, task, got)) if compare else solution
 

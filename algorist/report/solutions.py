@@ -29,6 +29,7 @@ def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
     mistake = comparison.first_mistake
     described: dict[str, Any] = {
         "algorithm": solution.algorithm,
+        "read": solution.read,
         "answer": as_json(solution.answer),
         "right": solution.right,
         "true_answer": as_json(comparison.answer),
@@ -64,9 +65,8 @@ def show_solution(
     Before them come the lines of a problem that nobody has seen yet.
     """
     comparison = compared(solution)
-    nodes = len(solution.inputs["pos"])
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}")
+    terminal.print(f"{solution.read}; {counted(solution.steps, 'step')}")
     for line in problem:
         terminal.print(line)
     terminal.print()
