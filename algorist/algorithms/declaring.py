@@ -33,6 +33,7 @@ from algorist.algorithms.faults import check_values, told
 from algorist.algorithms.format_answers import Answer
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout, memory
 from algorist.algorithms.random import seed_words
+from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import Options, Sampler
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
@@ -60,6 +61,8 @@ class Algorithm:
     """The answer in the form that people expect; None: what follows from the kinds of outputs."""
     scale: Scale | None = field(default=None, repr=False)
     """How inputs of any size are brought into the range that the sampler draws from."""
+    rank: Ranking | None = field(default=None, repr=False)
+    """Replaces inputs that are only compared by evenly spaced ranks, for users' own problems."""
     requires: tuple[Check, ...] = field(default=(), repr=False)
     """What a user's own inputs must satisfy beyond their shapes."""
     adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)

@@ -233,7 +233,10 @@ def read_attributes(
     if chosen is None:
         return EdgeList(names, len(names), ends, place=place, unused=unused, **says)
     weights = np.array(
-        [parse_weight(x, place(i), f" for {chosen!r}") for i, x in enumerate(columns[chosen])]
+        [
+            parse_weight(x, place(i), f" for {chosen!r} from {u!r} to {v!r}")
+            for i, (x, (u, v)) in enumerate(zip(columns[chosen], pairs, strict=True))
+        ]
     )
     return EdgeList(
         names, len(names), ends, weights, repr(chosen), place=place, unused=unused, **says

@@ -264,9 +264,11 @@ def _read_list(rows: list[Any], options: GraphOptions) -> EdgeList:
         is_table = len(widths) == 1 and len(rows) > 1 and not widths & {0, 2, 3}
         return _read_matrix(rows, options) if is_table or is_square else read_rows(rows, options)
     cells = [cell.item() if hasattr(cell, "item") else cell for row in rows for cell in row]
+    named = [not isinstance(cell, int | float) for row in rows for cell in row[:2]]
+    if len(rows) in (2, 3) and all(named):
+        return read_rows(rows, options)
     if any(not isinstance(cell, int | float) for cell in cells):
-        is_edges = len(rows) in (2, 3) and all(isinstance(c, Hashable) for c in cells)
-        return read_rows(rows, options) if is_edges else _read_matrix(rows, options)
+        return _read_matrix(rows, options)  # which says what is no number
     if _can_be_edges(cells, len(rows)):
         raise ValueError(
             f"{options.place}: got {shortened(rows)}, which can be the rows of a matrix or "

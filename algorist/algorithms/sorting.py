@@ -12,6 +12,7 @@ from algorist.algorithms.array_inputs import keys
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.format_answers import format_sorted_keys
+from algorist.algorithms.ranking import rank_keys
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import chain, partition, swap
 from algorist.algorithms.tracing import record
@@ -24,6 +25,7 @@ _SORT: dict[str, Any] = {
     "accepts": is_ascending_chain,
     "answer": format_sorted_keys,
     "scale": Scale((("key",),), shifts=True),
+    "rank": rank_keys,
 }
 """What all sorts have in common."""
 
