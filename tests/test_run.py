@@ -4,7 +4,6 @@ import io
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import algorist
 from algorist.cli import main
 from algorist.commands import files
 from algorist.model.learner import Convention, Learner
-from algorist.report.solutions import answer_texts, plain, show_solution
+from algorist.report.solutions import plain, show_solution
 from algorist.report.terminal import Terminal
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -164,12 +163,6 @@ def test_every_algorithm_has_its_natural_way():
 @pytest.mark.parametrize(("words", "answer"), WAYS, ids=[words.split()[0] for words, _ in WAYS])
 def test_problems_are_given_in_their_natural_way(solved, words, answer):
     assert solved(*words.split())["true_answer"] == answer
-
-
-def test_a_key_that_the_net_left_out_of_its_tree_has_no_parent():
-    tree = SimpleNamespace(algorithm="optimal_bst")
-    answers = [answer_texts(np.array(array), tree) for array in ([-1, 1], [-1.0, 1.0])]
-    assert answers == [{"": "none 1"}, {"": "-1 1"}]
 
 
 def test_words_may_stand_before_and_behind_options(solved):

@@ -14,6 +14,8 @@ Arrays = Mapping[str, np.ndarray]
 TOLERANCE = 0.05
 """What scalars may be off by, as a share of the largest of them that is true."""
 
+TOLERANCE_TEXT = f"within {TOLERANCE:.0%} of the largest true one".replace("%", " %")
+
 _ONE_HOT = (Kind.MASK_ONE, Kind.CATEGORICAL)
 _POINTERS = (Kind.POINTER, Kind.SHOULD_BE_PERMUTATION)
 

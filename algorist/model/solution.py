@@ -48,6 +48,16 @@ class Solution:
     comparison: Comparison | None = None
     """What the algorithm does, if asked for."""
 
+    def explain(self) -> str:
+        """The answer in the terms of the problem, in several lines.
+
+        What was read, the answer (for shortest paths the distance and the path to each node),
+        whether it is right and, with `compare`, what the algorithm says where it differs.
+        """
+        from algorist.report.solutions import explanation_text
+
+        return explanation_text(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -58,7 +68,8 @@ class Comparison:
     hints: Arrays
     """(steps, ...): all of the algorithm's, those too that nets are given or not asked for."""
     wrong: Arrays
-    """(steps, ...): the predictions that differ; scalars may be off by 5 % of the largest."""
+    """(steps, ...): the predictions that differ; scalars may be off by `TOLERANCE`, 5 %, of the
+    largest true one."""
     shares: Arrays
     """(steps,): the share of each hint's values that is right; nan where none counts."""
     first_mistake: Mistake | None
