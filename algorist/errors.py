@@ -5,20 +5,32 @@ from __future__ import annotations
 import difflib
 import operator
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
+
+_NEAR = 0.7
+"""How alike two names are, from 0 to 1, where one may be meant for the other."""
 
 
 def unknown(what: str, name: Any, known: Iterable[str]) -> str:
     """The message for a name that is not among the known ones, with the nearest of them."""
     known = sorted(known)
-    near = _nearest(name, known)
+    near = nearest(name, known)
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known) or 'none'}"
     return f"unknown {what} {name!r}: {hint}"
 
 
-def _nearest(name: Any, known: Sequence[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)), None)
+def nearest(name: Any, known: Iterable[str]) -> str | None:
+    """The known name that a mistyped one was most likely meant to be; None if none is near.
+
+    >>> nearest("dikjstra", ["bfs", "dijkstra"]), nearest("sort", ["bridges", "heapsort"])
+    ('dijkstra', 'heapsort')
+    >>> nearest("colour", ["count", "hidden"])
+    """
+    name, known = str(name), sorted(known)
+    inside = [each for each in known if len(name) > 2 and name.lower() in each.lower()]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+    return next(iter([*near, *inside]), None)
 
 
 class UnregisteredError(ValueError):
@@ -29,7 +41,7 @@ class UnregisteredError(ValueError):
 
     def __str__(self) -> str:
         _, name, known = self.args
-        own = "" if _nearest(name, known) else "; one of your own needs its plug-in (--plugin FILE)"
+        own = "" if nearest(name, known) else "; one of your own needs its plug-in (--plugin FILE)"
         return f"{unknown(*self.args)}{own}"
 
     def needed_by(self, saved: Any) -> ValueError:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import algorist
-from algorist.algorithms.correct import right_answers
+from algorist.algorithms.answer_checks import check_answers
 from algorist.spec import Kind
 
 ALL = algorist.algorithms()
@@ -21,7 +21,7 @@ def sample(name, n, count, **options):
 
 
 def right(name, batch, outputs):
-    return right_answers(algorist.get(name), batch.inputs, outputs, batch.outputs)
+    return check_answers(algorist.get(name), batch.inputs, outputs, batch.outputs)
 
 
 def test_scalars_may_be_off_a_little(euclid):

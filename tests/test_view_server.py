@@ -102,7 +102,7 @@ def test_it_tells_what_the_net_knows(server):
         "lcs_length", "dijkstra", "bubble_sort", "heapsort",
     ]  # fmt: skip
     assert [field["name"] for field in found["algorithms"][1]["fields"]] == [
-        "graph", "directed", "source",
+        "graph", "directed", "source", "weight",
     ]  # fmt: skip
 
 

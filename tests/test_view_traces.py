@@ -14,7 +14,6 @@ from processes import PATIENCE
 import algorist
 from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.report.solutions import what_pieces_are
 from algorist.spec import MASKED, Kind
 from algorist.viewer import app as room
 from algorist.viewer.app import App
@@ -131,9 +130,8 @@ def test_the_first_mistake_and_the_answers_are_those_of_the_terminal(app):
     assert dict(found["answer"]["algorithm"]) == {"": "1 2 5 9"}
     assert found["mistake"]["text"].startswith(f"step {found['mistake']['step']}, ")
     assert found["answer"]["verdict"].startswith("The answer is ")
-    assert found["answer"]["pieces"] == "node"
-    two = algorist.get("find_maximum_subarray_kadane")
-    assert what_pieces_are(two, [feature.name for feature in two.spec.outputs]) == "output"
+    assert found["answer"]["pieces"] == ""
+    assert found["answer"]["read"] == "4 keys"
 
 
 # Forms
@@ -183,7 +181,11 @@ def test_a_form_without_a_way_of_its_own_is_json():
         ("binary_search", {"numbers": "1 2"}, "--target: got nothing"),
         ("binary_search", {"target": "5"}, "got 0 nodes, expected at least 1 in key"),
         ("dijkstra", {"graph": "a,b,far", "source": "a"}, "graph, line 1: got 'far', expected"),
-        ("dijkstra", {"graph": "a,b,-1", "source": "a"}, "A: got the negative weight -1 from 'a'"),
+        (
+            "dijkstra",
+            {"graph": "a,b,-1", "source": "a"},
+            "graph, line 1: got the negative weight -1 from 'a'",
+        ),
         ("dijkstra", {"graph": "a,b", "source": "c"}, "--source: got 'c', expected a node"),
         ("dijkstra", {"graph": "{", "source": "a"}, "graph: got"),
         ("kmp_matcher", {"text": "abcdef", "pattern": "a"}, "expected at most 4 different ones"),
@@ -224,7 +226,7 @@ def test_problems_of_more_than_64_nodes_are_refused_before_they_are_run(
 
 def test_a_graph_that_hides_its_size_is_refused(app):
     hidden = {"A": {"hub": [f"leaf{i}" for i in range(30_000)]}, "s": "hub"}
-    with pytest.raises(ValueError, match="A: got 30,001 nodes, expected at most 64"):
+    with pytest.raises(ValueError, match="bfs: got 30,001 nodes, expected at most 64"):
         room.check_size(algorist.get("bfs"), hidden)
 
 

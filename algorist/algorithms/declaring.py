@@ -29,13 +29,14 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.compiling import is_kept
+from algorist.algorithms.format_answers import Answer
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
-from algorist.algorithms.natural import Answer
-from algorist.algorithms.own import Arrays, Check, derive, own_problem
 from algorist.algorithms.random import generator
+from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
+from algorist.algorithms.user_inputs import Arrays, Check, derive, read_problem
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
@@ -62,6 +63,8 @@ class Algorithm:
     """The answer in the form that people expect; None: what follows from the kinds of outputs."""
     scale: Scale | None = field(default=None, repr=False)
     """How inputs of any size are brought into the range that the sampler draws from."""
+    rank: Ranking | None = field(default=None, repr=False)
+    """Replaces inputs that are only compared by evenly spaced ranks, for users' own problems."""
     requires: tuple[Check, ...] = field(default=(), repr=False)
     """What a user's own inputs must satisfy beyond their shapes."""
     adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)
@@ -156,14 +159,14 @@ class Algorithm:
     def trace(self, **inputs: Any) -> Batch:
         """Run the algorithm on your own problem and return the whole trajectory, a batch of one.
 
-        The arguments are the spec's inputs. `pos` and `adj` may be left out; a graph `A` may be a
-        matrix, a networkx graph, a scipy sparse matrix or a mapping of nodes to their neighbours; a
-        `mask_one` may be the node's index, or its name in the graph.
+        The arguments are the spec's inputs. `pos` and `adj` may be left out; a graph `A` may be in
+        any form that `learner.run` takes, with `weight` and `directed` beside it; a `mask_one` may
+        be the node's index, or its name in the graph.
         """
-        return self.trace_arrays(own_problem(self, inputs).arrays)
+        return self.trace_arrays(read_problem(self, inputs).arrays)
 
     def trace_arrays(self, arrays: Arrays) -> Batch:
-        """The trajectory on the inputs of a problem that `own_problem` checked."""
+        """The trajectory on the inputs of a problem that `read_problem` checked."""
         layout = self._input_layout(len(arrays["pos"]))
         buffers = layout.empty(1)
         layout.pack(arrays, buffers)

@@ -3,7 +3,7 @@
 from algorist.algorithms.array_answers import is_maximum_subarray
 from algorist.algorithms.array_inputs import signed_keys
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.natural import subarray
+from algorist.algorithms.format_answers import format_subarray
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import point_to_previous
 from algorist.algorithms.tracing import record
@@ -25,7 +25,7 @@ from algorist.spec import graph, node
     outputs={"start": node.mask_one, "end": node.mask_one},
     sampler=signed_keys,
     accepts=is_maximum_subarray,
-    answer=subarray,
+    answer=format_subarray,
     scale=Scale((("key",),), degrees={"best_sum": 1, "sum": 1}),
     eval_multiplier=32,
     static_hint="pred_h",

@@ -18,7 +18,11 @@ from algorist.algorithms.array_answers import (
 from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.natural import common_subsequence, parents_in_tree, product_order
+from algorist.algorithms.format_answers import (
+    format_common_subsequence,
+    format_product_order,
+    format_search_tree,
+)
 from algorist.algorithms.random import fill_uniform
 from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.scaling import Scale
@@ -67,7 +71,7 @@ def positive_dimensions(arrays: Mapping[str, np.ndarray]) -> None:
     outputs={"s": edge.pointer},
     sampler=dimensions,
     accepts=is_cheapest_chain_order,
-    answer=product_order,
+    answer=format_product_order,
     scale=Scale((("p",),), degrees={"m": 3}),
     requires=(positive_dimensions,),
     min_nodes=2,
@@ -135,7 +139,7 @@ _MATCH, _UP, _LEFT = 0, 1, 2
     outputs={"b": edge.categorical(4)},
     sampler=string_pair,
     accepts=is_longest_common_subsequence,
-    answer=common_subsequence,
+    answer=format_common_subsequence,
     requires=(two_strings,),
     adapt=Words("x", "y"),
     min_nodes=2,
@@ -278,7 +282,7 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
     outputs={"root": edge.pointer},
     sampler=search_probabilities,
     accepts=is_cheapest_search_tree,
-    answer=parents_in_tree,
+    answer=format_search_tree,
     scale=Scale((("p", "q"),), total=True, degrees={"e": 1, "w": 1}),
     requires=(probabilities,),
     adapt=_pad_keys,

@@ -22,6 +22,7 @@ from algorist.algorithms.depth_first import (
     start,
     step,
 )
+from algorist.algorithms.format_answers import format_bridges, format_topological_order
 from algorist.algorithms.graph_answers import (
     are_strong_components,
     is_breadth_first_tree,
@@ -39,10 +40,9 @@ from algorist.algorithms.graph_inputs import (
     sparse_undirected,
     undirected_with_source,
 )
-from algorist.algorithms.natural import bridge_edges, topological_order
-from algorist.algorithms.own import acyclic, symmetric, unweighted
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs import acyclic, symmetric, unweighted
 from algorist.spec import edge, graph, node
 
 
@@ -126,7 +126,7 @@ def dfs(A, pi_h, color, d, f, s_prev, s, u, v, s_last, time, pi, trace):
     outputs={"topo": node.pointer, "topo_head": node.mask_one},
     sampler=directed_acyclic,
     accepts=is_topological_order,
-    answer=topological_order,
+    answer=format_topological_order,
     requires=(unweighted, acyclic),
     train_options={"p": TRAIN_P},
 )
@@ -283,7 +283,7 @@ def articulation_points(
     },
     outputs={"is_bridge": edge.mask},
     sampler=sparse_undirected,
-    answer=bridge_edges,
+    answer=format_bridges,
     requires=(unweighted, symmetric),
     train_options={"p": SPARSE_TRAIN_P},
 )

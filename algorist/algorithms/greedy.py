@@ -8,6 +8,7 @@ from algorist.algorithms.array_answers import is_heavy_schedule, is_largest_sele
 from algorist.algorithms.array_inputs import activities, tasks
 from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.ranking import rank_activities, rank_task_weights
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import point_to_previous, sort_nodes
 from algorist.algorithms.tracing import record
@@ -53,6 +54,7 @@ def _non_negative_weights(arrays: Mapping[str, np.ndarray]) -> None:
     sampler=activities,
     accepts=is_largest_selection,
     scale=Scale((("s", "f"),), shifts=True),
+    rank=rank_activities,
     requires=(_start_before_finish,),
     static_hint="pred_h",
 )
@@ -86,6 +88,7 @@ def activity_selector(s, f, pred_h, selected_h, m, k, selected, trace):
     sampler=tasks,
     accepts=is_heavy_schedule,
     scale=Scale((("w",),)),
+    rank=rank_task_weights,
     requires=(_whole_deadlines, _non_negative_weights),
     static_hint="pred_h",
 )

@@ -7,6 +7,7 @@ import numpy as np
 from algorist.algorithms.array_answers import is_found, is_median, is_minimum
 from algorist.algorithms.array_inputs import keys, sorted_keys_with_target
 from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.ranking import rank_keys, rank_keys_and_target
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import chain, partition, point_to_previous
 from algorist.algorithms.tracing import record
@@ -32,6 +33,7 @@ def _sorted(arrays: Mapping[str, np.ndarray]) -> None:
     sampler=keys,
     accepts=is_minimum,
     scale=Scale((("key",),), shifts=True),
+    rank=rank_keys,
     eval_multiplier=64,
     static_hint="pred_h",
 )
@@ -60,6 +62,7 @@ def minimum(key, pred_h, min_h, i, min_, trace):
     sampler=sorted_keys_with_target,
     accepts=is_found,
     scale=Scale((("key", "target"),), shifts=True),
+    rank=rank_keys_and_target,
     requires=(_sorted,),
     eval_multiplier=64,
     static_hint="pred_h",
@@ -100,6 +103,7 @@ def binary_search(key, target, pred_h, low, high, mid, return_, trace):
     sampler=keys,
     accepts=is_median,
     scale=Scale((("key",),), shifts=True),
+    rank=rank_keys,
     eval_multiplier=64,
 )
 def quickselect(key, pred_h, p, r, i, j, i_rank, target, pivot, median, trace):

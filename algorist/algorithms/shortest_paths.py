@@ -18,10 +18,10 @@ from algorist.algorithms.graph_inputs import (
     undirected_weighted,
     undirected_weighted_with_source,
 )
-from algorist.algorithms.own import acyclic, no_negative_cycle, non_negative
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs import acyclic, no_negative_cycle, non_negative
 from algorist.spec import edge, graph, node
 
 

@@ -11,7 +11,8 @@ from algorist.algorithms.array_answers import is_ascending_chain
 from algorist.algorithms.array_inputs import keys
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.natural import in_order
+from algorist.algorithms.format_answers import format_sorted_keys
+from algorist.algorithms.ranking import rank_keys
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import chain, partition, swap
 from algorist.algorithms.tracing import record
@@ -22,8 +23,9 @@ _SORT: dict[str, Any] = {
     "outputs": {"pred": node.should_be_permutation},
     "sampler": keys,
     "accepts": is_ascending_chain,
-    "answer": in_order,
+    "answer": format_sorted_keys,
     "scale": Scale((("key",),), shifts=True),
+    "rank": rank_keys,
 }
 """What all sorts have in common."""
 

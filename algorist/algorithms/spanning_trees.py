@@ -16,10 +16,10 @@ from algorist.algorithms.graph_inputs import (
     sparse_undirected_weighted,
     undirected_weighted_with_source,
 )
-from algorist.algorithms.own import symmetric
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs import symmetric
 from algorist.spec import edge, graph, node
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.natural import place_in_text
+from algorist.algorithms.format_answers import format_match
 from algorist.algorithms.random import below
 from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.string_inputs import (
@@ -83,7 +83,7 @@ _MATCHER: dict[str, Any] = {
     "inputs": {"string": node.mask, "pos": node.scalar, "key": node.categorical(LETTERS)},
     "outputs": {"match": node.mask_one},
     "sampler": haystack_with_needle,
-    "answer": place_in_text,
+    "answer": format_match,
     "requires": (two_strings, needle_fits),
     "adapt": Words("text", "pattern"),
     "min_nodes": 2,

@@ -7,11 +7,13 @@ import json
 import math
 import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from algorist.algorithms.edge_lists import FileGraph, parse_weight
+from algorist.algorithms.edge_tables import EdgeTable, are_end_names
 from algorist.errors import counted, shortened
 
 LARGEST = 64 * 2**20
@@ -21,11 +23,6 @@ STDIN = "-"
 _SEPARATORS = (";", "\t", ",")
 """What is tried, in this order: where others separate, commas are part of numbers and names."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_HEADINGS = (
-    {"from", "source", "src", "start", "u", "node"},
-    {"to", "target", "dst", "end", "v", "node"},
-)
-"""What the columns of the two ends of edges may be called."""
 _COMMENT = "#"
 
 
@@ -39,10 +36,6 @@ class Pasted(str):
         pasted = super().__new__(cls, called)
         pasted.text = text
         return pasted
-
-
-Graph = dict[Hashable, dict[Hashable, Any]]
-"""The neighbours of each node, with weights."""
 
 
 def text_of(option: str, path: str) -> str:
@@ -187,132 +180,67 @@ def numbers(path: str, text: str) -> list[float]:
     return found
 
 
-def graph(path: str, text: str, *, directed: bool | None, usually: bool) -> Any:
-    """A graph by the names of its nodes or, where the file holds a matrix, that.
-
-    `directed` is what the user said, which may be nothing; `usually` what is so if nobody says.
-    """
-    default = usually if directed is None else directed
-    if not is_json(path, text):
-        found = _joined(path, _edges_in_csv(path, text), default)
-        if not any(found.values()):
-            raise ValueError(f"{path}: got no edges, expected lines of from,to or from,to,weight")
-        return found
-    value = json_of(path, text)
-    if isinstance(value, list):
-        if not _is_square(value):
-            return _joined(path, _edges_in_list(path, value), default)
-        if directed is not None:
-            raise ValueError(
-                f"{path}: got a matrix, which says itself which way its edges go, expected nothing "
-                "else that does"
-            )
-        return value
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{path}: got {shortened(value)}, expected edges, neighbours or a matrix")
-    listed = value.get("edges", value.get("links"))
-    if not isinstance(listed, list):
-        return _joined(path, _edges_in_mapping(path, value), default)
-    said = value.get("directed", usually)
-    if not isinstance(said, bool):
-        raise ValueError(f"{path}: got {shortened(said)} for directed, expected true or false")
-    if directed is None:
-        default = said
-    nodes = value.get("nodes", [])
-    if not isinstance(nodes, list):
-        raise ValueError(f"{path}: got {shortened(nodes)} for nodes, expected a list")
-    alone = [(path, [_name(path, node)]) for node in nodes]
-    return _joined(path, [*alone, *_edges_in_list(path, listed)], default)
-
-
-def _is_square(rows: Sequence[Any]) -> bool:
-    """Whether rows are those of a matrix, and no edges."""
-    return all(isinstance(row, list) and len(row) == len(rows) for row in rows) and not any(
-        isinstance(cell, str) for row in rows for cell in row
-    )
-
-
-Edge = tuple[str, list[Any]]
-"""Where it stands, and one node or two, and perhaps a weight."""
-
-
-def _edges_in_csv(path: str, text: str) -> Iterator[Edge]:
+def graph(path: str, text: str) -> FileGraph:
+    """The graph in a file, to be read as all others are: what JSON holds, or the rows of a CSV."""
+    if is_json(path, text):
+        return FileGraph(path, json_of(path, text))
     rows = list(rows_of(path, text))
-    if _has_heading([cells for _, cells in rows]):
+    labelled = _labelled_matrix(path, rows)
+    if labelled is not None:
+        return FileGraph(path, labelled)
+    columns = _heading(path, rows)
+    if columns is not None:
         del rows[0]
-    for line, cells in rows:
-        yield f"{path}, line {line}", cells
+    if not any(len(cells) > 1 for _, cells in rows):
+        raise ValueError(f"{path}: got no edges, expected lines of from,to or from,to,weight")
+    places = [f"{path}, line {line}" for line, _ in rows]
+    return FileGraph(path, EdgeTable([cells for _, cells in rows], places, columns))
 
 
-def _has_heading(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names the columns, and is no edge: a node may be called `start` too."""
-    first = rows[0] if len(rows) > 1 else ()
-    if len(first) < 2 or any(map(_is_number, first[2:])):
-        return False
-    is_known = [cell.lower() in known for cell, known in zip(first, _HEADINGS, strict=False)]
-    nodes = {cell for cells in rows[1:] for cell in cells[:2]}
-    return all(is_known) and nodes.isdisjoint(first[:2])
+def _labelled_matrix(path: str, rows: Sequence[Row]) -> Any:
+    """A matrix, with or without the names of its nodes in the first line and column.
+
+    Lines of two or three values are edges.
+    """
+    cells = [row for _, row in rows]
+    widths = {len(row) for row in cells}
+    if len(widths) != 1 or widths & {1, 2, 3} or abs(len(cells) - max(widths)) > 0:
+        return None
+    names = cells[0][1:]
+    if len(cells) > 1 and names == [row[0] for row in cells[1:]] and not _are_numbers(names):
+        body = [[_weight(path, line, x) for x in row[1:]] for line, row in rows[1:]]
+        return {"matrix": body, "nodes": names}
+    if all(map(_are_numbers, cells)):
+        return {"matrix": [[_weight(path, line, x) for x in row] for line, row in rows]}
+    return None
 
 
-def _edges_in_mapping(path: str, value: Mapping[str, Any]) -> Iterator[Edge]:
-    for node, neighbours in value.items():
-        yield path, [node]
-        if not isinstance(neighbours, list | Mapping):
-            raise ValueError(
-                f"{path}: got {shortened(neighbours)} for {shortened(node)}, "
-                "expected its neighbours: a list, or an object with weights"
-            )
-        for other in neighbours:
-            weight = [neighbours[other]] if isinstance(neighbours, Mapping) else []
-            yield path, [node, _name(path, other), *weight]
+def _weight(path: str, line: int, text: str) -> float:
+    return parse_weight(text, f"{path}, line {line}")
 
 
-def _edges_in_list(path: str, listed: Iterable[Any]) -> Iterator[Edge]:
-    for edge in listed:
-        if isinstance(edge, Mapping) and {"source", "target"} <= edge.keys():
-            ends = [_name(path, edge["source"]), _name(path, edge["target"])]
-            yield path, [*ends, *([edge["weight"]] if "weight" in edge else [])]
-        elif isinstance(edge, list) and len(edge) in (2, 3):
-            yield path, [_name(path, edge[0]), _name(path, edge[1]), *edge[2:]]
-        else:
-            raise ValueError(
-                f"{path}: got the edge {shortened(edge)}, expected [from, to] or [from, to, weight]"
-            )
+def _are_numbers(cells: Sequence[str]) -> bool:
+    return all(map(_is_number, cells))
 
 
-def _name(path: str, node: Any) -> str:
-    name = node.get("id") if isinstance(node, Mapping) else node
-    if not isinstance(name, str | int | float):
-        raise ValueError(f"{path}: got the node {shortened(node)}, expected a name")
-    return str(name)
+def _heading(path: str, rows: Sequence[Row]) -> tuple[str, ...] | None:
+    """The names of the columns if the first line has them, and None if it is an edge.
 
-
-def _joined(path: str, edges: Iterable[Edge], directed: bool) -> Graph:
-    """The neighbours of each node; of undirected edges both ends know."""
-    graph: Graph = {}
-    columns = 0
-    for place, cells in edges:
-        if not 1 <= len(cells) <= 3 or not all(cells[:2]):
-            raise ValueError(
-                f"{place}: got {shortened(cells)}, expected from, to and perhaps a weight"
-            )
-        graph.setdefault(cells[0], {})
-        if len(cells) == 1:
-            continue
-        columns = columns or len(cells)
-        if len(cells) != columns:
-            raise ValueError(
-                f"{place}: got {counted(len(cells), 'value')}, expected {columns} as before"
-            )
-        one, other = cells[:2]
-        weight = number(place, cells[2]) if len(cells) == 3 else 1.0
-        graph.setdefault(other, {})
-        for u, v in ((one, other),) if directed else ((one, other), (other, one)):
-            if graph[u].setdefault(v, weight) != weight:
-                raise ValueError(
-                    f"{place}: got a second edge from {shortened(u)} to {shortened(v)}, "
-                    "expected at most one"
-                )
-    if not graph:
-        raise ValueError(f"{path}: got no nodes, expected a graph")
-    return graph
+    It cannot be an edge if its nodes come up nowhere else and its weight is no number, or all
+    other nodes are numbers. Where only the words can tell, those that people use for the ends of
+    edges are a heading, and others are refused.
+    """
+    if len(rows) < 2 or len(rows[0][1]) < 2:
+        return None
+    line, first = rows[0]
+    nodes = {cell for _, cells in rows[1:] for cell in cells[:2]}
+    if any(map(_is_number, first)) or not nodes.isdisjoint(first[:2]):
+        return None
+    thirds = [cells[2] for _, cells in rows[1:] if len(cells) > 2]
+    has_numbers = len(first) > 2 and bool(thirds)
+    if has_numbers or _are_numbers(sorted(nodes)) or are_end_names(*first[:2]):
+        return tuple(first)
+    raise ValueError(
+        f"{path}, line {line}: got {shortened(','.join(first))}, which can be a heading or an "
+        "edge, expected a # before it if it is a heading, or the line from,to above it"
+    )

@@ -45,6 +45,7 @@ _FIELDS = {
         Field("target", "Look for", "5"),
         Field("graph", "Edges: from,to,weight; or JSON", _ROADS, 8),
         Field("source", "Start at", "home"),
+        Field("weight", "Weights are in the column", ""),
         Field("directed", "Edges are", "as usual", choices=("as usual", "directed", "undirected")),
         Field("text", "Text: four letters at most", "abcabcab"),
         Field("pattern", "Pattern", "cab"),
@@ -214,6 +215,7 @@ _WRITERS: dict[str, Writer] = {
     "target": lambda algorithm, problem: _number(float(problem["target"])),
     "graph": _edges,
     "source": lambda algorithm, problem: str(int(np.argmax(problem["s"]))),
+    "weight": lambda algorithm, problem: "",
     "directed": lambda algorithm, problem: (
         "undirected" if np.array_equal(problem["A"], np.transpose(problem["A"])) else "directed"
     ),

@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from algorist.algorithms import Algorithm
-from algorist.algorithms.own import DERIVED
 from algorist.algorithms.string_inputs import Words
+from algorist.algorithms.user_inputs import DERIVED, OptionText
 from algorist.commands import files
 from algorist.errors import positive, shortened
 from algorist.spec import Kind, Location
@@ -50,10 +48,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--graph",
         metavar="FILE",
-        help="lines of from,to or from,to,weight; or JSON: a matrix, [[from, to, weight], ...], "
-        '{"edges": [...], "directed": true} or {from: [to, ...]} or {from: {to: weight}}',
+        help="lines of from,to or from,to,weight, with or without a heading; or JSON: a matrix, "
+        '[[from, to, weight], ...], {"edges": [...], "directed": true}, {from: [to, ...]} or '
+        "{from: {to: weight}}",
     )
     group.add_argument("--source", metavar="NODE", help="where to start in the graph")
+    group.add_argument(
+        "--weight",
+        metavar="NAME",
+        help="the column or attribute with the weights of edges; none: every edge weighs 1",
+    )
     either = group.add_mutually_exclusive_group()
     for name, value in (("directed", True), ("undirected", False)):
         either.add_argument(
@@ -61,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             dest="directed",
             action="store_const",
             const=value,
-            help=f"edges are {name} (default: as the algorithm's usual ones)",
+            help=f"edges are {name} (default: as the graph says, or as the algorithm's usual ones)",
         )
     for name, text in _TEXTS.items():
         group.add_argument(f"--{name}", metavar="TEXT", help=text)
@@ -93,7 +97,7 @@ _LISTS = {
     "q": "how probable each gap around the keys is, one more",
 }
 _ALWAYS, _SEED = ("inputs", "random"), "seed"
-_OPTIONS = ("values", *_FILES, "target", "graph", "source", "directed", *_TEXTS, *_LISTS)
+_OPTIONS = ("values", *_FILES, "target", "graph", "source", "weight", "directed", *_TEXTS, *_LISTS)
 
 
 def nothing() -> Namespace:
@@ -230,23 +234,17 @@ def _words(words: Words) -> Way:
 def _graph(algorithm: Algorithm, given: Namespace) -> Inputs:
     if given.graph is None:
         raise ValueError(f"--graph: got nothing, {_usage(algorithm)}")
-    text = files.text_of("--graph", given.graph)
-    graph = files.graph(given.graph, text, directed=given.directed, usually=_directed(algorithm))
-    if not any(feature.name == "s" for feature in algorithm.spec.inputs):
-        return {"A": graph}
-    if given.source is None:
+    has_source = any(feature.name == "s" for feature in algorithm.spec.inputs)
+    if has_source and given.source is None:
         raise ValueError(f"--source: got nothing, {_usage(algorithm)}")
-    by_name = isinstance(graph, Mapping)
-    if by_name and given.source not in graph:
-        raise ValueError(f"--source: got {shortened(given.source)}, expected a node of the graph")
-    source = given.source if by_name else files.number("--source", given.source)
-    return {"A": graph, "s": source}
-
-
-def _directed(algorithm: Algorithm) -> bool:
-    """Whether the graphs that the benchmark draws for it are directed."""
-    A = algorithm.sample(16, 1, seed=0).inputs["A"][0]
-    return not np.array_equal(A, A.T)
+    found: dict[str, Any] = {"A": files.graph(given.graph, files.text_of("--graph", given.graph))}
+    if has_source:
+        found["s"] = OptionText("--source", given.source)
+    if given.directed is not None:
+        found["directed"] = given.directed
+    if given.weight is not None:
+        found["weight"] = None if given.weight.lower() == "none" else given.weight
+    return found
 
 
 _WAYS = {
@@ -259,9 +257,9 @@ _WAYS = {
     frozenset({"s", "f"}): _pairs("intervals", "s", "f", "1,4 3,5 0,6 5,7"),
     frozenset({"d", "w"}): _pairs("tasks", "d", "w", "4,70 2,60 4,50 1,30"),
     frozenset({"p", "q"}): Way(("p", "q"), _probabilities, "--p 0.2,0.3 --q 0.1,0.2,0.2"),
-    frozenset({"A"}): Way(("graph", "directed"), _graph, "--graph roads.csv"),
+    frozenset({"A"}): Way(("graph", "directed", "weight"), _graph, "--graph roads.csv"),
     frozenset({"A", "s"}): Way(
-        ("graph", "directed", "source"), _graph, "--graph roads.csv --source A"
+        ("graph", "directed", "source", "weight"), _graph, "--graph roads.csv --source A"
     ),
 }
 """By the names of the inputs that do not follow from others; strings have names of their own."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorist.algorithms import get
-from algorist.algorithms.correct import right_answers
+from algorist.algorithms.answer_checks import check_answers
 from algorist.batch import Batch
 from algorist.evaluation.scores import score
 from algorist.model.answers import without_permutations
@@ -95,7 +95,7 @@ def _scored_freely(
     algorithm, evaluations = truth.algorithm, []
     for predictions in predict(learner, algorithm, batch, hints=hints):
         # Judged by the numbers as they were drawn: single precision makes ties of its own.
-        right = right_answers(get(algorithm), batch.inputs, predictions.outputs, truth.outputs)
+        right = check_answers(get(algorithm), batch.inputs, predictions.outputs, truth.outputs)
         evaluations.append(_evaluation(truth, predictions, float(right.mean())))
     return evaluations
 

@@ -99,9 +99,13 @@ class Learner:
     def run(self, algorithm: str, /, *, compare: bool = False, **inputs: Any) -> Solution:
         """Solve a problem of your own, as the best of the replicas does.
 
-        The inputs have the names that the algorithm gives them. A graph `A` may be a matrix, a
-        networkx graph or a mapping of nodes to their neighbours, with or without weights; then the
-        answer is in its names, and so may be the source `s`. Points can be given as `points`,
+        The inputs have the names that the algorithm gives them. A graph `A` may be a matrix (numpy,
+        scipy, torch, dense or sparse), a networkx graph, a DataFrame of edges, a list of (from, to)
+        or (from, to, weight), a mapping of nodes to neighbours, a PyG `Data` or an `edge_index`
+        (with `edge_weight`). `weight` names the attribute or column of its weights, None: every
+        edge weighs 1; `directed` says which way edges lead where the graph does not. Where nodes
+        have names the answer is in them, and so may be the source `s`. What could be read in two
+        ways is refused; `solution.read` says what was read. Points can be given as `points`,
         strings as `text` and `pattern` or `x` and `y`. What follows from others (`pos`, `adj`) is
         left out. Numbers of any size are brought into the range that the net knows. With `compare`
         the solution holds the true trajectory too, and where the net first went another way.

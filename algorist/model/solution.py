@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.correct import close
+from algorist.algorithms.answer_checks import is_close
 from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
@@ -43,8 +43,20 @@ class Solution:
     """The problem."""
     names: tuple[Hashable, ...] | None = None
     """What the nodes are called: the nodes of a graph, the letters of texts."""
+    read: str = ""
+    """What was read of the problem: 5 nodes, 7 undirected edges, weights from 'length'."""
     comparison: Comparison | None = None
     """What the algorithm does, if asked for."""
+
+    def explain(self) -> str:
+        """The answer in the terms of the problem, in several lines.
+
+        What was read, the answer (for shortest paths the distance and the path to each node),
+        whether it is right and, with `compare`, what the algorithm says where it differs.
+        """
+        from algorist.report.solutions import explanation_text
+
+        return explanation_text(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +68,8 @@ class Comparison:
     hints: Arrays
     """(steps, ...): all of the algorithm's, those too that nets are given or not asked for."""
     wrong: Arrays
-    """(steps, ...): the predictions that differ; scalars may be off by 5 % of the largest."""
+    """(steps, ...): the predictions that differ; scalars may be off by `TOLERANCE`, 5 %, of the
+    largest true one."""
     shares: Arrays
     """(steps,): the share of each hint's values that is right; nan where none counts."""
     first_mistake: Mistake | None
@@ -84,7 +97,7 @@ class Mistake:
 def wrong_values(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Which values of a hint differ from the truth, of those that count."""
     if feature.kind == Kind.SCALAR:
-        return ~close(got, truth)
+        return ~is_close(got, truth)
     return np.asarray((got != truth) & counts(feature, truth))
 
 

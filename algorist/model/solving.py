@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.correct import right_answers
-from algorist.algorithms.natural import by_kinds, compact
-from algorist.algorithms.own import Problem, own_problem
+from algorist.algorithms.answer_checks import check_answers
+from algorist.algorithms.format_answers import compact, format_outputs
 from algorist.algorithms.scaling import Scale, Scaled
+from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
 from algorist.errors import shortened
 from algorist.machine import memory
@@ -44,8 +44,8 @@ def solve(
 ) -> Solution:
     """The solution of one problem, by the best of the replicas."""
     learner = learner.best_replica()
-    task = _traced(learner.net, algorithm, inputs)
-    return _solved(learner, algorithm, [task], compare)[0]
+    task = _trace(learner.net, algorithm, inputs)
+    return _solve_batch(learner, algorithm, [task], compare)[0]
 
 
 def solve_many(
@@ -59,13 +59,13 @@ def solve_many(
                 f"problem {i}: got {shortened(inputs)}, expected a mapping of names to inputs"
             )
         try:
-            tasks.append(_traced(learner.net, algorithm, inputs))
+            tasks.append(_trace(learner.net, algorithm, inputs))
         except ValueError as error:
             raise ValueError(f"problem {i}: {error}") from error
     learner.net.spec(algorithm)  # refuses what the net does not know, if there are no problems too
     solutions: dict[int, Solution] = {}
-    for places in _parts(learner.net, algorithm, tasks):
-        solved = _solved(learner, algorithm, [tasks[i] for i in places], compare)
+    for places in _group_tasks(learner.net, algorithm, tasks):
+        solved = _solve_batch(learner, algorithm, [tasks[i] for i in places], compare)
         solutions.update(zip(places, solved, strict=True))
     return [solutions[i] for i in range(len(tasks))]
 
@@ -75,27 +75,46 @@ class _Task:
     """A problem, and what the algorithm does with it."""
 
     problem: Problem
-    truth: Batch  # of one sample
+    truth: Batch  # of one sample, in the user's numbers
+    seen: Batch  # the same in numbers that nets know
     scaled: Scaled
 
-    def seen(self) -> Batch:
-        """The same in the range that nets know."""
-        scaled, truth = self.scaled, self.truth
-        return replace(
-            truth,
-            inputs={name: scaled.input(name, x) for name, x in truth.inputs.items()},
-            hints={name: scaled.inwards(name, x) for name, x in truth.hints.items()},
-            outputs={name: scaled.inwards(name, x) for name, x in truth.outputs.items()},
-        )
 
-
-def _traced(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
+def _trace(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
     net.spec(name)  # refuses what the net does not know
     algorithm = get(name)
-    problem = own_problem(algorithm, inputs)
+    problem = read_problem(algorithm, inputs)
     _check_size(net, name, len(problem.arrays["pos"]))
+    truth = algorithm.trace_arrays(problem.arrays)
     scaled = algorithm.scale.of(problem.arrays) if algorithm.scale else _UNSCALED
-    return _Task(problem, algorithm.trace_arrays(problem.arrays), scaled)
+    ranked = rank_inputs(algorithm, problem.arrays, truth)
+    if ranked is not None:
+        return _Task(problem, replace(ranked, inputs=truth.inputs), ranked, _UNSCALED)
+    return _Task(problem, truth, _scale(truth, scaled), scaled)
+
+
+def rank_inputs(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Batch | None:
+    """The algorithm's run on ranks in place of numbers that it only compares.
+
+    It is the same run but for ties that the algorithm breaks now one way, now the other (heapsort
+    does): these are then broken one way throughout. None if there is nothing to rank, or if the
+    ranks would have another answer that is not as good.
+    """
+    if algorithm.rank is None:
+        return None
+    last = {name: x[int(truth.lengths[0]) - 1, 0] for name, x in truth.hints.items()}
+    ranked = algorithm.trace_arrays({**arrays, **algorithm.rank(arrays, last)})
+    same = check_answers(algorithm, truth.inputs, ranked.outputs, truth.outputs)
+    return ranked if same.all() else None
+
+
+def _scale(truth: Batch, scaled: Scaled) -> Batch:
+    return replace(
+        truth,
+        inputs={name: scaled.input(name, x) for name, x in truth.inputs.items()},
+        hints={name: scaled.inwards(name, x) for name, x in truth.hints.items()},
+        outputs={name: scaled.inwards(name, x) for name, x in truth.outputs.items()},
+    )
 
 
 def _bytes(net: Net, algorithm: str, n: int) -> int:
@@ -126,7 +145,7 @@ def _check_size(net: Net, algorithm: str, n: int) -> None:
     )
 
 
-def _parts(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[list[int]]:
+def _group_tasks(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[list[int]]:
     """Which tasks are computed together: of one size, and no more than there is memory for."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for i, task in enumerate(tasks):
@@ -137,18 +156,20 @@ def _parts(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[list[in
             yield places[start : start + at_once]
 
 
-def _solved(learner: Learner, name: str, tasks: Sequence[_Task], compare: bool) -> list[Solution]:
+def _solve_batch(
+    learner: Learner, name: str, tasks: Sequence[_Task], compare: bool
+) -> list[Solution]:
     """The solutions of problems of one size."""
-    batch = Batch.joined([task.seen() for task in tasks])
+    batch = Batch.joined([task.seen for task in tasks])
     hints = learner.net.config.hints != "none"
     (predictions,) = predict(learner, name, batch, hints=hints, confidence=True)
     return [
-        _solution(learner.net, name, task, _own(predictions, i, task), compare)
+        _make_solution(learner.net, name, task, _select(predictions, i, task), compare)
         for i, task in enumerate(tasks)
     ]
 
 
-def _own(predictions: Predictions, i: int, task: _Task) -> Predictions:
+def _select(predictions: Predictions, i: int, task: _Task) -> Predictions:
     """The predictions for one of the problems, in its own unit, with the moment that was given."""
     outputs = {name: task.scaled.outwards(name, x[i]) for name, x in predictions.outputs.items()}
     steps = int(task.truth.lengths[0])
@@ -166,49 +187,52 @@ def _own(predictions: Predictions, i: int, task: _Task) -> Predictions:
     return Predictions(outputs, hints, sure, hints_sure)
 
 
-def _solution(net: Net, name: str, task: _Task, predicted: Predictions, compare: bool) -> Solution:
+def _make_solution(
+    net: Net, name: str, task: _Task, predicted: Predictions, compare: bool
+) -> Solution:
     algorithm, truth, names = get(name), task.truth, task.problem.names
     outputs = {name: array[None] for name, array in predicted.outputs.items()}
     features = {f.name: f for f in algorithm.spec}
-    got = _compacted(features, predicted.hints)
+    got = _compact(features, predicted.hints)
     inputs = {name: array[0] for name, array in truth.inputs.items()}
     solution = Solution(
         algorithm=name,
-        answer=_natural(algorithm, task, predicted.outputs),
-        right=bool(right_answers(algorithm, truth.inputs, outputs, truth.outputs)[0]),
-        outputs=_compacted(features, predicted.outputs),
+        answer=_format_answer(algorithm, task, predicted.outputs),
+        right=bool(check_answers(algorithm, truth.inputs, outputs, truth.outputs)[0]),
+        outputs=_compact(features, predicted.outputs),
         hints=got,
         confidence={**predicted.output_confidence, **predicted.hint_confidence},
         steps=int(truth.lengths[0]),
-        inputs=_compacted(features, inputs),
+        inputs=_compact(features, inputs),
         names=names,
+        read=task.problem.description,
     )
-    return replace(solution, comparison=_comparison(algorithm, task, got)) if compare else solution
+    return replace(solution, comparison=_compare(algorithm, task, got)) if compare else solution
 
 
-def _natural(algorithm: Algorithm, task: _Task, outputs: Arrays) -> Any:
+def _format_answer(algorithm: Algorithm, task: _Task, outputs: Arrays) -> Any:
     inputs = {name: array[0] for name, array in task.truth.inputs.items()}
     names = task.problem.names
     if algorithm.answer:
         return algorithm.answer(inputs, outputs, names)
-    return by_kinds(algorithm.spec, outputs, names if "A" in inputs else None)
+    return format_outputs(algorithm.spec, outputs, names if "A" in inputs else None)
 
 
-def _compacted(features: Mapping[str, Feature], arrays: Arrays) -> Arrays:
+def _compact(features: Mapping[str, Feature], arrays: Arrays) -> Arrays:
     return {name: compact(features[name], array) for name, array in arrays.items()}
 
 
-def _comparison(algorithm: Algorithm, task: _Task, got: Arrays) -> Comparison:
+def _compare(algorithm: Algorithm, task: _Task, got: Arrays) -> Comparison:
     features = {f.name: f for f in algorithm.spec}
     outputs = {name: array[0] for name, array in task.truth.outputs.items()}
     hints = {name: array[:, 0] for name, array in task.truth.hints.items()}
-    truth = _compacted(features, hints)
+    truth = _compact(features, hints)
     compared = [f for f in algorithm.spec.hints if f.name in got]
     wrong = {f.name: wrong_values(f, got[f.name], truth[f.name]) for f in compared}
     names = task.problem.names if "A" in task.truth.inputs else None
     return Comparison(
-        answer=_natural(algorithm, task, outputs),
-        outputs=_compacted(features, outputs),
+        answer=_format_answer(algorithm, task, outputs),
+        outputs=_compact(features, outputs),
         hints=truth,
         wrong=wrong,
         shares={f.name: right_shares(f, wrong[f.name], truth[f.name]) for f in compared},

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.meanings import meaning
+from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.report.terminal import bare_table
 from algorist.spec import Feature
 
@@ -46,7 +46,7 @@ def _features(algorithm: Algorithm, features: Iterable[Feature]) -> dict[str, An
     return {
         feature.name: {"location": feature.location, "kind": feature.kind}
         | ({"classes": feature.classes} if feature.classes else {})
-        | {"meaning": meaning(algorithm, feature)}
+        | {"meaning": describe_feature(algorithm, feature)}
         for feature in features
     }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorist.algorithms.natural import compact
+from algorist.algorithms.format_answers import compact
 from algorist.spec import Feature, Kind
 
 _MASK = {0: ".", 1: "1"}

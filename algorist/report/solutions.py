@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.natural import edges
+from algorist.algorithms.answer_checks import TOLERANCE, TOLERANCE_TEXT
+from algorist.algorithms.explain_answers import explain_outputs
+from algorist.algorithms.explanations import Explanation
 from algorist.errors import counted
 from algorist.report.notation import Values
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
-from algorist.spec import Feature, Kind
+from algorist.spec import Kind
 
 if TYPE_CHECKING:
     from algorist.model.solution import Comparison, Mistake, Solution
 
-_NONE = "none"
+
+def explain(solution: Solution) -> Explanation:
+    """What the net's answer means in the terms of the problem."""
+    return explain_outputs(
+        get(solution.algorithm), solution.inputs, solution.outputs, solution.names
+    )
+
+
+def explain_truth(solution: Solution) -> Explanation:
+    """What the algorithm's answer means."""
+    outputs = compared(solution).outputs
+    return explain_outputs(get(solution.algorithm), solution.inputs, outputs, solution.names)
+
+
+def explanation_text(solution: Solution) -> str:
+    """A solution in words: what was read, the answer, the true one if it differs, the verdict."""
+    explained = explain(solution)
+    lines = [f"{solution.algorithm}: {solution.read}"]
+    truth = explain_truth(solution).pieces if solution.comparison else explained.pieces
+    width = max(map(len, explained.pieces))
+    for about, text in explained.pieces.items():
+        beside = "" if truth.get(about) == text else f"  (algorithm: {truth.get(about, 'nothing')})"
+        lines.append(f"{about:{width}}  {text}{beside}".strip())
+    lines.append(verdict(solution))
+    if solution.comparison and solution.comparison.shares:
+        lines.append(agreement(solution.comparison, solution))
+    return "\n".join(lines)
 
 
 def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
@@ -29,11 +57,15 @@ def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
     mistake = comparison.first_mistake
     described: dict[str, Any] = {
         "algorithm": solution.algorithm,
+        "read": solution.read,
         "answer": as_json(solution.answer),
         "right": solution.right,
         "true_answer": as_json(comparison.answer),
         "steps": solution.steps,
         "hints_right": as_json(comparison.share),
+        "tolerance": TOLERANCE,
+        "explanation": as_json(explain(solution).facts),
+        "true_explanation": as_json(explain_truth(solution).facts),
         "first_mistake": mistake and {name: as_json(x) for name, x in vars(mistake).items()},
     }
     if steps:
@@ -64,9 +96,8 @@ def show_solution(
     Before them come the lines of a problem that nobody has seen yet.
     """
     comparison = compared(solution)
-    nodes = len(solution.inputs["pos"])
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{counted(nodes, 'node')}, {counted(solution.steps, 'step')}")
+    terminal.print(f"{solution.read}; {counted(solution.steps, 'step')}")
     for line in problem:
         terminal.print(line)
     terminal.print()
@@ -74,125 +105,67 @@ def show_solution(
         _show_steps(terminal, algorithm, solution)
     elif steps:
         terminal.print("The net predicts no hints: there are no steps to show.\n")
-    _show_answers(terminal, algorithm, solution)
+    _show_answers(terminal, solution)
     terminal.print()
     terminal.print(verdict(solution))
     if comparison.shares:
-        terminal.print(agreement(comparison))
+        terminal.print(agreement(comparison, solution))
 
 
 def verdict(solution: Solution) -> str:
     """Whether the answer is right, in a sentence."""
     if not solution.right:
         return "The answer is wrong."
-    theirs = answer_texts(compared(solution).answer, solution)
-    if answer_texts(solution.answer, solution) == theirs:
+    if solution.comparison is None:
+        return "The answer is right."
+    if answer_texts(solution.outputs, solution) == answer_texts(
+        compared(solution).outputs, solution
+    ):
         return "The answer is right."
     return "The answer is right: another answer than the algorithm's, and as good."
 
 
-def _show_answers(terminal: Terminal, algorithm: Algorithm, solution: Solution) -> None:
-    ours, theirs = (
-        answer_texts(solution.answer, solution),
-        answer_texts(compared(solution).answer, solution),
-    )
+def _show_answers(terminal: Terminal, solution: Solution) -> None:
+    explained, truth = explain(solution), explain_truth(solution)
+    ours, theirs = explained.pieces, truth.pieces
     table = bare_table()
-    keys = list(dict.fromkeys([*ours, *theirs]))
-    headings = (what_pieces_are(algorithm, keys), "net", "algorithm")
-    if keys == [""]:  # a single answer each: one above the other
+    if not explained.of:  # a single answer each: one above the other
         table.show_header = False
-        table.add_row(headings[1], ours[""])
-        table.add_row(headings[2], theirs[""])
+        table.add_row("net", ours[""])
+        table.add_row("algorithm", theirs[""])
         terminal.print(table)
         return
-    for heading in headings:
+    for heading in (explained.of, "net", "algorithm"):
         table.add_column(heading, overflow="fold")
-    for key in keys:
+    for key in dict.fromkeys([*ours, *theirs]):
         table.add_row(key, ours.get(key, ""), theirs.get(key, ""))
     terminal.print(table)
 
 
-def what_pieces_are(algorithm: Algorithm, keys: Sequence[str]) -> str:
-    """Of what an answer has several pieces, which have names."""
-    outputs = [feature.name for feature in algorithm.spec.outputs]
-    return "output" if list(keys) == outputs else "node"
-
-
-def answer_texts(answer: Any, solution: Solution) -> dict[str, str]:
-    """An answer in pieces: one for each node or output, or a single one under the name ''."""
+def answer_texts(outputs: Mapping[str, np.ndarray], solution: Solution) -> dict[str, str]:
+    """The net's outputs, or the algorithm's, in words: by node or output, or one piece under ''."""
     algorithm = get(solution.algorithm)
-    outputs = algorithm.spec.outputs
-    if isinstance(answer, Mapping) and what_pieces_are(algorithm, list(answer)) == "output":
-        return {f.name: _piece(f, answer[f.name], solution) for f in outputs}
-    if isinstance(answer, Mapping):
-        return {str(node): _row(value) for node, value in answer.items()}
-    if isinstance(answer, np.ndarray) and answer.dtype != bool and answer.ndim == 2:
-        return {str(i): _row(row) for i, row in enumerate(answer)}
-    return {"": _piece(outputs[0], answer, solution)}
+    return dict(explain_outputs(algorithm, solution.inputs, outputs, solution.names).pieces)
 
 
-def _piece(output: Feature, value: Any, solution: Solution) -> str:
-    """The value of an output, or of what an algorithm makes of it."""
-    if isinstance(value, np.ndarray) and value.dtype == bool:
-        return _marked(value, solution)
-    if isinstance(value, np.ndarray) and value.ndim == 2:
-        return "; ".join(map(_row, value))
-    if type(value) is int and output.kind != Kind.CATEGORICAL:
-        return _item(value, solution) if value >= 0 else _NONE
-    return _row(value)
-
-
-def _row(value: Any) -> str:
-    """One line: numbers side by side, edges as A-B, products in brackets."""
-    if isinstance(value, Mapping):
-        return " ".join(map(str, value.values()))
+def _text(value: Any) -> str:
+    """One value of a hint."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, np.ndarray):
-        return " ".join(_numbers(value)) or _NONE
-    if isinstance(value, list):
-        return (
-            " ".join("-".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in value)
-            or _NONE
-        )
-    return str(value) or _NONE
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _numbers(array: np.ndarray) -> Iterator[str]:
-    """The values of an array; -1 among nodes means that there is none."""
-    of_nodes = np.issubdtype(array.dtype, np.integer)
-    return (_NONE if of_nodes and x < 0 else f"{x:g}" for x in array.tolist())
-
-
-def _marked(mask: np.ndarray, solution: Solution) -> str:
-    """The nodes, or the edges, where a mask is true: A-B both ways, A>B one way."""
-    if mask.ndim == 2:
-        texts = (f"{u}{'-' if mask[v, u] else '>'}{v}" for u, v in edges(mask))
-        return " ".join(texts) or _NONE
-    return ", ".join(_item(int(i), solution) for i in np.flatnonzero(mask)) or _NONE
-
-
-def _item(node: int, solution: Solution) -> str:
-    """A node, counted from 0, with the user's numbers for it."""
-    numbers = {
-        name: array[node]
-        for name, array in solution.inputs.items()
-        if name != "pos" and array.dtype == np.float64 and array.ndim == 1 and node < len(array)
-    }
-    described = ", ".join(f"{name} {x:g}" for name, x in numbers.items())
-    return f"{node} ({described})" if described else str(node)
-
-
-def agreement(comparison: Comparison) -> str:
-    """How much of the hints is right, and what first went wrong."""
+def agreement(comparison: Comparison, solution: Solution) -> str:
+    """How much of the hints is right, what first went wrong, and what counts as right."""
     mistake = comparison.first_mistake
+    spec = get(solution.algorithm).spec
+    has_scalars = any(spec[name].kind == Kind.SCALAR for name in comparison.shares)
+    rule = f" Numbers count as right {TOLERANCE_TEXT}." if has_scalars else ""
     if mistake is None:
-        return "All hints are right."
+        return f"All hints are right.{rule}"
     return (
         f"Hints are {math.floor(1000 * comparison.share) / 10} % right. "
-        f"First mistake: {mistake_text(mistake)}."
+        f"First mistake: {mistake_text(mistake)}.{rule}"
     )
 
 
@@ -200,13 +173,9 @@ def mistake_text(mistake: Mistake) -> str:
     """A mistake in a few words."""
     about = f" of {'-'.join(map(str, mistake.where))}" if mistake.where else ""
     return (
-        f"step {mistake.step}, {mistake.hint}{about} is {_value(mistake.got)}, "
-        f"not {_value(mistake.expected)}"
+        f"step {mistake.step}, {mistake.hint}{about} is {_text(mistake.got)}, "
+        f"not {_text(mistake.expected)}"
     )
-
-
-def _value(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else _row(value)
 
 
 def _show_steps(terminal: Terminal, algorithm: Algorithm, solution: Solution) -> None:

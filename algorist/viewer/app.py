@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.own import own_problem
-from algorist.algorithms.own_graphs import nodes_of
+from algorist.algorithms.user_inputs import count_nodes, read_problem
 from algorist.errors import shortened, unknown
 from algorist.model.learner import Learner
 from algorist.model.solving import solve
@@ -112,10 +111,8 @@ class App:
 
 def check_size(algorithm: Algorithm, problem: Inputs) -> None:
     """Refuse what is too large to be shown, before anybody computes with it."""
-    for name, value in problem.items():
-        _check_nodes(name, len(value) if isinstance(value, Sized) else 1)
-        _check_nodes(name, len(nodes_of(value) or ()) if name == "A" else 1)
-    arrays = own_problem(algorithm, problem).arrays
+    _check_nodes(algorithm.name, count_nodes(algorithm, problem))
+    arrays = read_problem(algorithm, problem).arrays
     _check_nodes(algorithm.name, len(arrays["pos"]))
     traced = algorithm.trace_arrays(arrays)
     values = sum(array.size for array in traced.hints.values())

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.meanings import meaning
+from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.model.solution import Comparison, Solution, counts, wrong_values
 from algorist.report.solutions import (
-    answer_texts,
     compared,
+    explain,
+    explain_truth,
     mistake_text,
     verdict,
-    what_pieces_are,
 )
 from algorist.spec import MASKED, Feature, Kind
 
@@ -33,7 +33,7 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
     comparison = compared(solution)
     nodes = len(solution.inputs["pos"])
     names = range(nodes) if solution.names is None else solution.names
-    spec, ours = algorithm.spec, answer_texts(solution.answer, solution)
+    spec, explained = algorithm.spec, explain(solution)
     return {
         "algorithm": algorithm.name,
         "family": algorithm.family,
@@ -51,9 +51,10 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
         "answer": {
             "right": solution.right,
             "verdict": verdict(solution),
-            "pieces": what_pieces_are(algorithm, list(ours)),
-            "net": list(ours.items()),
-            "algorithm": list(answer_texts(comparison.answer, solution).items()),
+            "read": solution.read,
+            "pieces": explained.of,
+            "net": list(explained.pieces.items()),
+            "algorithm": list(explain_truth(solution).pieces.items()),
         },
         "mistake": _mistake(comparison),
     }
@@ -67,7 +68,7 @@ def _feature(algorithm: Algorithm, feature: Feature, solution: Solution) -> dict
         "location": feature.location,
         "kind": feature.kind,
         "classes": feature.classes,
-        "meaning": meaning(algorithm, feature),
+        "meaning": describe_feature(algorithm, feature),
         "predicted": predicted,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import algorist
-from algorist.algorithms.meanings import meaning
+from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.spec import Feature
 
 
@@ -13,7 +13,7 @@ def table(name: str) -> str:
     """The features of an algorithm, and how its random problems can be varied."""
     algorithm = algorist.get(name)
     head = ("| | feature | type | |", "| --- | --- | --- | --- |")
-    rows = [_row(feature, meaning(algorithm, feature)) for feature in algorithm.spec]
+    rows = [_row(feature, describe_feature(algorithm, feature)) for feature in algorithm.spec]
     return "\n".join((*head, *rows)) + _options(algorithm)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import algorist
-from algorist.algorithms.natural import compact
+from algorist.algorithms.format_answers import compact
 
 Arrays = Mapping[str, np.ndarray]
 

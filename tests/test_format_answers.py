@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse
 
 import algorist
-from algorist.algorithms.natural import by_kinds
-from algorist.algorithms.own import adjacency, own_problem
+from algorist.algorithms.format_answers import format_outputs
 from algorist.algorithms.scaling import Scale
+from algorist.algorithms.user_inputs import adjacency, read_problem
 from algorist.spec import Kind, Spec, edge, graph, node
 
 SCALED = [name for name in algorist.algorithms() if algorist.get(name).scale]
@@ -19,14 +19,14 @@ SCALED = [name for name in algorist.algorithms() if algorist.get(name).scale]
 def natural(name, outputs=None, **inputs):
     """The answer that the algorithm itself, or the given outputs, make to a problem."""
     algorithm = algorist.get(name)
-    problem = own_problem(algorithm, inputs)
+    problem = read_problem(algorithm, inputs)
     batch = algorithm.trace_arrays(problem.arrays)
     first = {key: array[0] for key, array in batch.inputs.items()}
     truth = {key: array[0] for key, array in batch.outputs.items()}
     given = truth if outputs is None else {**truth, **outputs}
     if algorithm.answer:
         return algorithm.answer(first, given, problem.names)
-    return by_kinds(algorithm.spec, given, problem.names)
+    return format_outputs(algorithm.spec, given, problem.names)
 
 
 @pytest.mark.parametrize("kind", ["matrix", "array"])
@@ -34,7 +34,7 @@ def natural(name, outputs=None, **inputs):
 def test_sparse_matrices_of_all_forms_are_graphs(form, kind):
     weights = [[0, 2.0, 0], [2, 0, 1], [0, 1, 0]]
     sparse = getattr(scipy.sparse, f"{form}_{kind}")(weights)
-    problem = own_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
+    problem = read_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
     assert problem.arrays["A"].tolist() == weights
     assert problem.names is None
 
@@ -43,7 +43,7 @@ def test_stored_zeros_of_sparse_matrices_are_refused_as_those_of_other_graphs():
     ends = ([0, 1, 1, 2], [1, 0, 2, 1])
     sparse = scipy.sparse.coo_matrix(([1.0, 1, 0, 0], ends))
     with pytest.raises(ValueError, match="A: got an edge of weight 0 from 1 to 2, expected other"):
-        own_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
+        read_problem(algorist.get("dijkstra"), {"A": sparse, "s": 0})
 
 
 @pytest.mark.parametrize("name", ["insertion_sort", "bubble_sort", "heapsort", "quicksort"])
@@ -157,7 +157,7 @@ def test_several_outputs_are_answered_by_their_names():
         "who": np.array([0, 1]),
         "kind": np.array([[1, 0], [0, 1]]),
     }
-    found = by_kinds(spec, outputs, ("a", "b"))
+    found = format_outputs(spec, outputs, ("a", "b"))
     assert found["sum"] == 2.5
     assert found["who"] == "b"
     assert found["kind"].tolist() == [0, 1]
@@ -166,7 +166,7 @@ def test_several_outputs_are_answered_by_their_names():
 def test_edges_that_are_marked_one_way_keep_their_direction():
     spec = Spec.of(inputs={}, hints={}, outputs={"tree": edge.mask})
     tree = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 0]])
-    assert by_kinds(spec, {"tree": tree}, "abc") == [("b", "a"), ("b", "c")]
+    assert format_outputs(spec, {"tree": tree}, "abc") == [("b", "a"), ("b", "c")]
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_extreme_keys_are_brought_into_the_range(keys):
 def test_edges_by_name_need_a_mask_over_pairs():
     spec = Spec.of(inputs={}, hints={}, outputs={"taken": edge.mask})
     taken = {"taken": np.array([[0, 1], [1, 0]])}
-    assert by_kinds(spec, taken, ("a", "b")) == [("a", "b")]
-    assert by_kinds(spec, taken).tolist() == [[False, True], [True, False]]
+    assert format_outputs(spec, taken, ("a", "b")) == [("a", "b")]
+    assert format_outputs(spec, taken).tolist() == [[False, True], [True, False]]
 
 
 def test_every_node_is_its_own_neighbour():

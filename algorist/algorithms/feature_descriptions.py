@@ -72,7 +72,7 @@ _HULL = {
     "in_hull": "the corners of the hull",
 }
 
-MEANINGS: dict[str, dict[str, str]] = {
+DESCRIPTIONS: dict[str, dict[str, str]] = {
     # Sorting
     "insertion_sort": {
         **_SORTABLE,
@@ -343,9 +343,9 @@ _TYPES = {
 _PLACES = {Location.NODE: " for each node", Location.EDGE: " for each pair of nodes"}
 
 
-def meaning(algorithm: Algorithm, feature: Feature) -> str:
+def describe_feature(algorithm: Algorithm, feature: Feature) -> str:
     """What a feature means; that of a plug-in is described by its type."""
-    if algorithm.name in MEANINGS:
-        return MEANINGS[algorithm.name][feature.name]
+    if algorithm.name in DESCRIPTIONS:
+        return DESCRIPTIONS[algorithm.name][feature.name]
     place = "" if feature.kind == Kind.MASK_ONE else _PLACES.get(feature.location, "")
     return f"{_TYPES[feature.kind]}{place}"

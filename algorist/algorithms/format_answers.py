@@ -1,7 +1,7 @@
 """Answers in the form that people expect: a sorted array, an index, a mask, a dictionary by name.
 
 A net's answer need not make sense. Pointers are followed as far as they lead, and what they leave
-out is left out: whether an answer is right is another question, which `correct` decides.
+out is left out: whether an answer is right is another question, which `answer_checks` decides.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def compact(feature: Feature, array: np.ndarray) -> np.ndarray:
     return np.where((array == 1).any(-1), array.argmax(-1), -1)
 
 
-def by_kinds(spec: Spec, outputs: Arrays, names: Names = None) -> Any:
+def format_outputs(spec: Spec, outputs: Arrays, names: Names = None) -> Any:
     """What follows from the kinds: the only output's value, or several by their names."""
-    values = {f.name: _value(f, compact(f, outputs[f.name]), names) for f in spec.outputs}
+    values = {f.name: _format_value(f, compact(f, outputs[f.name]), names) for f in spec.outputs}
     return next(iter(values.values())) if len(values) == 1 else values
 
 
-def _value(feature: Feature, array: np.ndarray, names: Names) -> Any:
+def _format_value(feature: Feature, array: np.ndarray, names: Names) -> Any:
     if feature.kind == Kind.MASK:
         array = array > 0
     if array.ndim == 0:
@@ -46,71 +46,71 @@ def _value(feature: Feature, array: np.ndarray, names: Names) -> Any:
         return array
     if feature.kind != Kind.MASK:
         array = array.astype(np.int64)
-    return array if names is None else _named(feature, array, names)
+    return array if names is None else _name_nodes(feature, array, names)
 
 
-def _named(feature: Feature, array: np.ndarray, names: Sequence[Hashable]) -> Any:
+def _name_nodes(feature: Feature, array: np.ndarray, names: Sequence[Hashable]) -> Any:
     """Nodes by their names: which are marked, or to which each points."""
     if feature.kind == Kind.MASK and feature.location == Location.EDGE:
-        return _edges(array, names)
+        return _name_edges(array, names)
     if feature.kind == Kind.MASK:
         return [names[int(i)] for i in np.flatnonzero(array)]
     if feature.kind == Kind.CATEGORICAL:
         return array
     if feature.location == Location.EDGE:
-        return {name: _pointees(row, names) for name, row in zip(names, array, strict=True)}
-    return _pointees(array, names)
+        return {name: _name_pointers(row, names) for name, row in zip(names, array, strict=True)}
+    return _name_pointers(array, names)
 
 
-def _pointees(pointers: np.ndarray, names: Sequence[Hashable]) -> dict[Hashable, Hashable]:
+def _name_pointers(pointers: np.ndarray, names: Sequence[Hashable]) -> dict[Hashable, Hashable]:
     return {name: names[i] for name, i in zip(names, pointers, strict=True)}
 
 
-def _edges(marked: np.ndarray, names: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
-    return [(names[u], names[v]) for u, v in edges(marked)]
+def _name_edges(marked: np.ndarray, names: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
+    return [(names[u], names[v]) for u, v in list_edges(marked)]
 
 
-def edges(marked: np.ndarray) -> np.ndarray:
+def list_edges(marked: np.ndarray) -> np.ndarray:
     """The pairs of nodes that are marked; those that are both ways are given once.
 
-    >>> edges(np.array([[0, 1, 0], [1, 0, 0], [1, 0, 0]], bool)).tolist()
+    >>> list_edges(np.array([[0, 1, 0], [1, 0, 0], [1, 0, 0]], bool)).tolist()
     [[0, 1], [2, 0]]
     """
     again = np.tril(marked & marked.T, -1)
     return np.argwhere(marked & ~again)
 
 
-def in_order(inputs: Arrays, outputs: Arrays, names: Names) -> np.ndarray:
+def format_sorted_keys(inputs: Arrays, outputs: Arrays, names: Names) -> np.ndarray:
     """The keys in the order in which `pred` chains them, as far as it does."""
     pred = outputs["pred"]
     descending = max((walk(pred, start) for start in range(len(pred))), key=len)
     return inputs["key"][descending[::-1]]
 
 
-def topological_order(inputs: Arrays, outputs: Arrays, names: Names) -> list[Any]:
+def format_topological_order(inputs: Arrays, outputs: Arrays, names: Names) -> list[Any]:
     """The nodes from `topo_head` on along `topo`."""
     order = walk(outputs["topo"], int(outputs["topo_head"].argmax()))
     return order if names is None else [names[i] for i in order]
 
 
-def subarray(inputs: Arrays, outputs: Arrays, names: Names) -> tuple[int, int]:
+def format_subarray(inputs: Arrays, outputs: Arrays, names: Names) -> tuple[int, int]:
     """The first and the last index."""
     return int(outputs["start"].argmax()), int(outputs["end"].argmax())
 
 
-def place_in_text(inputs: Arrays, outputs: Arrays, names: Names) -> int:
+def format_match(inputs: Arrays, outputs: Arrays, names: Names) -> int:
     """The index at which the pattern starts in the text, -1 if it does not occur."""
     match, pattern = int(outputs["match"].argmax()), int((inputs["string"] > 0).argmax())
     return -1 if match == pattern else match
 
 
-def bridge_edges(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
+def format_bridges(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
     """A mask over pairs of nodes, or the bridges by name; what is no edge does not count."""
     marked = (outputs["is_bridge"] > 0) & (inputs["A"] != 0)
-    return marked if names is None else _edges(marked, names)
+    return marked if names is None else _name_edges(marked, names)
 
 
-def common_subsequence(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
+def format_common_subsequence(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
     """The letters that `b` matches: a text if texts were given, else class numbers."""
     classes, ways = inputs["key"].argmax(-1), outputs["b"].argmax(-1)
     start = int((inputs["string"] > 0).argmax())
@@ -123,7 +123,7 @@ def common_subsequence(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
     return classes[matched] if names is None else "".join(str(names[i]) for i in matched)
 
 
-def product_order(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
+def format_product_order(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
     """Which matrices, counted from 0, are multiplied first: ((0, 1), 2).
 
     Chains that are not split within their range stay flat: (0, 1, 2).
@@ -139,7 +139,7 @@ def product_order(inputs: Arrays, outputs: Arrays, names: Names) -> Any:
     return product(0, len(splits) - 1)
 
 
-def parents_in_tree(inputs: Arrays, outputs: Arrays, names: Names) -> np.ndarray:
+def format_search_tree(inputs: Arrays, outputs: Arrays, names: Names) -> np.ndarray:
     """The parent of each key in the search tree; the root's is itself, a key without one has -1."""
     roots = outputs["root"]
     parents = np.full(len(roots) - 1, -1)

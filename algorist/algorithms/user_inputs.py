@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sized
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from algorist.algorithms.describe_inputs import describe_inputs
+from algorist.algorithms.edge_lists import GraphOptions
 from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
-from algorist.algorithms.own_graphs import EdgeError, as_matrix, dense, is_sparse, nodes_of
-from algorist.errors import counted, shortened, unknown
+from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
+from algorist.errors import counted, nearest, shortened, unknown
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -55,19 +58,27 @@ class Problem:
     """The spec's inputs."""
     names: tuple[Hashable, ...] | None
     """What the user calls the nodes, where they have names: nodes of a graph, letters of texts."""
+    description: str
+    """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
 
 
-def own_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
-    """The spec's inputs as arrays, from what a user gave for them."""
-    names: tuple[Hashable, ...] | None = letters(given)
+def read_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
+    """The spec's inputs as arrays, from what a user gave for them.
+
+    Beside a graph `A` there may be `weight`, `directed` and `edge_weight`, as `GraphOptions` has
+    them. What makes no sense, or could mean two things, is a `ValueError`.
+    """
+    names: tuple[Hashable, ...] | None = find_letters(given)
     given = algorithm.adapt(dict(given)) if algorithm.adapt else dict(given)
-    spec = algorithm.spec
+    graph = _take_graph(algorithm, given)
     _check_names(algorithm, given)
-    if "A" in given and "A" in spec:
-        names = nodes_of(given["A"])
-        given = _graph_as_matrix(algorithm, given, names)
+    if graph is not None:
+        names = graph.names
+        _check_size(algorithm, "A", graph.n)
+        given = {**given, "A": graph.to_matrix(), **_find_nodes(algorithm, given, names)}
     n = _node_count(algorithm, given)
-    arrays = {f.name: _converted(f, given[f.name], n) for f in spec.inputs if f.name in given}
+    spec = algorithm.spec
+    arrays = {f.name: _to_array(f, given[f.name], n) for f in spec.inputs if f.name in given}
     arrays.setdefault("pos", positions(arrays.get("string", np.zeros(n))))
     if "adj" in spec:
         arrays.setdefault("adj", adjacency(arrays["A"]))
@@ -80,8 +91,50 @@ def own_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
         try:
             check(arrays)
         except EdgeError as error:
-            raise ValueError(error.named(names)) from None
-    return Problem(arrays, names)
+            place = graph.place_of(*error.ends) if graph else "A"
+            raise ValueError(error.with_names(names, place)) from None
+    read = graph.describe(arrays["A"]) if graph else describe_inputs(algorithm.spec, arrays)
+    return Problem(arrays, names, read)
+
+
+_GRAPH_OPTIONS = ("weight", "directed", "edge_weight")
+
+
+def _take_graph(algorithm: Algorithm, given: dict[str, Any]) -> UserGraph | None:
+    """The graph among what was given, without what is said about it."""
+    if "A" not in algorithm.spec:
+        return None
+    said = {
+        name: given.pop(name)
+        for name in _GRAPH_OPTIONS
+        if name in given and name not in algorithm.spec
+    }
+    if "A" not in given:
+        return None
+    for name, kinds in (("weight", str), ("directed", bool)):
+        value = said.get(name)
+        if value is not None and not isinstance(value, kinds):
+            expected = "the name of an attribute" if kinds is str else "True or False"
+            raise ValueError(f"{name}: got {shortened(value)}, expected {expected}")
+    if "adj" in given or "pos" in given:  # all inputs of the spec: A is its matrix
+        given["A"] = given["A"] if isinstance(given["A"], Mapping) else {"matrix": given["A"]}
+    weighted = unweighted not in algorithm.requires
+    options = GraphOptions(**said, weighted=weighted)
+    return read_graph(given["A"], options, usually_directed=draws_directed(algorithm))
+
+
+@cache
+def draws_directed(algorithm: Algorithm) -> bool:
+    """Whether the graphs that the benchmark draws for an algorithm are directed."""
+    A = algorithm.sample(16, 1, seed=0).inputs["A"][0]
+    return not np.array_equal(A, A.T)
+
+
+def count_nodes(algorithm: Algorithm, given: Mapping[str, Any]) -> int:
+    """How many nodes a problem has at least: cheap, also where its matrix would be large."""
+    graph = _take_graph(algorithm, dict(given))
+    sizes = [len(x) for name, x in given.items() if name != "A" and isinstance(x, Sized)]
+    return max([graph.n if graph else 1, *sizes])
 
 
 def _check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
@@ -97,7 +150,7 @@ def _check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
             )
 
 
-def letters(given: Mapping[str, Any]) -> tuple[str, ...] | None:
+def find_letters(given: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The letters of two texts, if that is what was given."""
     for pair in (("text", "pattern"), ("x", "y")):
         words = [given.get(name) for name in pair]
@@ -106,24 +159,39 @@ def letters(given: Mapping[str, Any]) -> tuple[str, ...] | None:
     return None
 
 
-def _graph_as_matrix(
-    algorithm: Algorithm, given: dict[str, Any], names: tuple[Hashable, ...] | None
-) -> dict[str, Any]:
-    """Replace a graph by its dense matrix, and names of nodes by their indices."""
-    graph = given["A"]
+class OptionText(str):
+    """What a user gave for an option, and the option's name for error messages."""
+
+    option: str
+
+    def __new__(cls, option: str, text: str) -> OptionText:
+        """The text of that option."""
+        made = super().__new__(cls, text)
+        made.option = option
+        return made
+
+
+def _find_nodes(
+    algorithm: Algorithm, given: Mapping[str, Any], names: tuple[Hashable, ...] | None
+) -> dict[str, int]:
+    """The indices of nodes that were given by name; 0 and '0' are the same where one is there."""
+    found: dict[str, int] = {}
     if names is None:
-        return {**given, "A": dense(graph) if is_sparse(graph) else graph}
-    _check_size(algorithm, "A", len(names))
+        return found
+    by_text = {str(name): i for i, name in enumerate(names)}
+    index = {name: i for i, name in enumerate(names)}
     for feature in algorithm.spec.inputs:
         node = given.get(feature.name)
         if feature.kind != Kind.MASK_ONE or node is None or not isinstance(node, Hashable):
             continue
-        if node not in names:
-            message = f"{feature.name}: got {shortened(node)}, expected a node of the graph"
-            raise ValueError(message)
-        given = {**given, feature.name: names.index(node)}
-    weighted = unweighted not in algorithm.requires
-    return {**given, "A": as_matrix(graph, names, weighted=weighted)}
+        place = index.get(node, by_text.get(str(node)))
+        if place is None:
+            called = getattr(node, "option", feature.name)
+            near = nearest(node, by_text)
+            hint = f": did you mean {near!r}?" if near else ""
+            raise ValueError(f"{called}: got {shortened(node)}, expected a node of the graph{hint}")
+        found[feature.name] = place
+    return found
 
 
 def _node_count(algorithm: Algorithm, given: Mapping[str, Any]) -> int:
@@ -153,16 +221,18 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
         raise ValueError(f"{algorithm.name}: got {n} nodes, expected far fewer in {name}")
 
 
-def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
+def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
+    value = value.detach().cpu() if hasattr(value, "detach") else value  # a torch tensor
     try:
         array = np.array(value, np.float64)
     except (TypeError, ValueError, OverflowError):
         kinds = {Kind.MASK_ONE: f"a node from 0 to {n - 1}"}
         expected = kinds.get(feature.kind, "numbers in one rectangular array")
-        raise ValueError(f"{feature.name}: got {shortened(value)}, expected {expected}") from None
+        called = getattr(value, "option", feature.name)
+        raise ValueError(f"{called}: got {shortened(value)}, expected {expected}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{feature.name}: got NaN or infinity, expected finite numbers")
-    array = _one_hot_if_indices(feature, array, n)
+    array = _indices_to_one_hot(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
     if array.shape != shape:
         raise ValueError(
@@ -172,7 +242,7 @@ def _converted(feature: Feature, value: Any, n: int) -> np.ndarray:
     return array
 
 
-def _one_hot_if_indices(feature: Feature, array: np.ndarray, n: int) -> np.ndarray:
+def _indices_to_one_hot(feature: Feature, array: np.ndarray, n: int) -> np.ndarray:
     """One-hot features may be given as the indices of their nodes or classes."""
     size = {Kind.MASK_ONE: n, Kind.CATEGORICAL: feature.classes}.get(feature.kind)
     if size is None or (array.ndim == len(feature.shape(n)) and feature.kind == Kind.CATEGORICAL):
@@ -214,8 +284,8 @@ def symmetric(arrays: Mapping[str, np.ndarray]) -> None:
     if not np.array_equal(arrays["A"], arrays["A"].T):
         i, j = np.argwhere(arrays["A"] != arrays["A"].T)[0]
         raise EdgeError(
-            f"A: got {arrays['A'][i, j]:g} from {{}} to {{}} but {arrays['A'][j, i]:g} back, "
-            "expected a symmetric matrix: the algorithm is for undirected graphs",
+            f"got {arrays['A'][i, j]:g} from {{}} to {{}} but {arrays['A'][j, i]:g} back, expected "
+            "an undirected graph (directed=False, --undirected, if each edge is listed once)",
             i,
             j,
         )
@@ -227,7 +297,7 @@ def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
     if least < 0:
         i, j = np.argwhere(arrays["A"] == least)[0]
         raise EdgeError(
-            f"A: got the negative weight {least:g} from {{}} to {{}}, expected no weight below 0",
+            f"got the negative weight {least:g} from {{}} to {{}}, expected no weight below 0",
             i,
             j,
         )

@@ -3,29 +3,29 @@
 import pytest
 
 import algorist
-from algorist.algorithms.meanings import MEANINGS, meaning
+from algorist.algorithms.feature_descriptions import DESCRIPTIONS, describe_feature
 
 NAMES = algorist.algorithms()
 
 
 def test_meanings_are_for_the_thirty():
-    assert sorted(MEANINGS) == NAMES
+    assert sorted(DESCRIPTIONS) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_feature_has_a_meaning_and_every_meaning_a_feature(name):
-    assert sorted(MEANINGS[name]) == sorted(feature.name for feature in algorist.get(name).spec)
+    assert sorted(DESCRIPTIONS[name]) == sorted(feature.name for feature in algorist.get(name).spec)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_meanings_are_short_and_plain(name):
     algorithm = algorist.get(name)
     for feature in algorithm.spec:
-        text = meaning(algorithm, feature)
+        text = describe_feature(algorithm, feature)
         assert 5 < len(text) <= 60, text
         assert not set(text) & set("|`*<>\n"), text  # it is shown in tables and in a page
 
 
 def test_features_of_plugins_are_described_by_their_types(euclid):
-    assert meaning(euclid, euclid.spec["rest"]) == "a number for each node"
-    assert meaning(euclid, euclid.spec["larger"]) == "one of the nodes"
+    assert describe_feature(euclid, euclid.spec["rest"]) == "a number for each node"
+    assert describe_feature(euclid, euclid.spec["larger"]) == "one of the nodes"

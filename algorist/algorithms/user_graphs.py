@@ -1,0 +1,144 @@
+"""Users' graphs, in every form in which people hold them, with one meaning each.
+
+`read_graph` is the only way in: for Python, files, the command line and the page alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from algorist.algorithms.edge_lists import EdgeList, GraphOptions
+from algorist.algorithms.graph_forms import list_edges
+from algorist.errors import counted, shortened
+
+
+class EdgeError(ValueError):
+    """An edge cannot be used: the text has two places for its ends, which are given by index."""
+
+    def __init__(self, text: str, *ends: int):
+        super().__init__(f"A: {text.format(*ends)}")
+        self._text, self.ends = text, ends
+
+    def with_names(self, names: Sequence[Hashable] | None, place: str = "A") -> str:
+        """The message with the ends as the user calls them, and where the edge is."""
+        ends = (i if names is None else shortened(names[i]) for i in self.ends)
+        return f"{place}: {self._text.format(*ends)}"
+
+
+@dataclass(frozen=True)
+class UserGraph:
+    """A graph as it was read."""
+
+    names: tuple[Hashable, ...] | None
+    """What the nodes are called; None: they are numbered."""
+    n: int
+    edges: EdgeList
+    directed: bool
+    options: GraphOptions
+
+    def to_matrix(self) -> np.ndarray:
+        """The weights, or 1 for each edge, (n, n); 0 where there is no edge.
+
+        What a matrix cannot hold is refused: an edge of weight 0, and two edges from one node to
+        another that differ. Of a multigraph's parallel edges the lightest counts.
+        """
+        edges, weights = self.edges, self._edge_weights()
+        present = np.isfinite(weights)
+        zeros = np.flatnonzero(weights == 0)
+        if len(zeros):
+            edges.refuse(
+                int(zeros[0]),
+                "an edge of weight 0",
+                "expected other weights: 0 means that there is no edge",
+            )
+        u, v = edges.ends[present].T
+        lengths = np.full((self.n, self.n), np.inf)
+        pairs = [(u, v)] if self.directed else [(u, v), (v, u)]
+        for one, other in pairs:
+            np.minimum.at(lengths, (one, other), weights[present])
+        if not edges.parallel:
+            self._refuse_differing(lengths, weights)
+        return np.where(np.isfinite(lengths), lengths, 0.0)
+
+    def _edge_weights(self) -> np.ndarray:
+        used = self.options.weighted and self.edges.weights is not None
+        return self.edges.weights if used else np.ones(len(self.edges.ends))  # type: ignore
+
+    def _refuse_differing(self, lengths: np.ndarray, weights: np.ndarray) -> None:
+        """Refuse edges of which only the lightest has come into the matrix."""
+        u, v = self.edges.ends.T
+        differ = np.flatnonzero(np.isfinite(weights) & (weights != lengths[u, v]))
+        if not len(differ):
+            return
+        edge = int(differ[0])
+        same = (u == u[edge]) & (v == v[edge]) & np.isfinite(weights)
+        one, other = weights[edge], lengths[u[edge], v[edge]]
+        if (weights[same] == one).all():
+            back = f"got the weight {one:g} and {other:g} for the way back"
+            self.edges.refuse(
+                edge,
+                back.removeprefix("got "),
+                "expected one weight for an undirected edge; directed=True (--directed) keeps both",
+            )
+        self.edges.refuse(
+            int(np.flatnonzero(same)[1]),
+            f"a second edge, of weight {weights[np.flatnonzero(same)[1]]:g}",
+            "expected at most one, or a multigraph, of which the lightest counts",
+        )
+
+    def place_of(self, one: int, other: int) -> str:
+        """Where the edge between two nodes is listed, for error messages."""
+        u, v = self.edges.ends.T
+        found = np.flatnonzero(((u == one) & (v == other)) | ((u == other) & (v == one)))
+        return self.edges.place(int(found[0])) if len(found) else self.options.place
+
+    def describe(self, matrix: np.ndarray) -> str:
+        """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
+        undirected = np.array_equal(matrix, matrix.T)
+        loops = int(np.count_nonzero(matrix.diagonal()))
+        count = np.count_nonzero(matrix) - loops
+        kind = "undirected" if undirected else "directed"
+        edges = counted(count // 2 if undirected else count, f"{kind} edge")
+        parts = [counted(self.n, "node"), edges]
+        if loops:
+            parts.append(counted(loops, "self-loop"))
+        parts += self._describe_weights()
+        return ", ".join(parts)
+
+    def _describe_weights(self) -> list[str]:
+        edges, parts = self.edges, []
+        if not self.options.weighted:
+            has_weights = edges.unused or (edges.weights is not None and (edges.weights != 1).any())
+            return ["weights not used"] if has_weights else []
+        if edges.weights is None:
+            unused = f" ({', '.join(map(repr, edges.unused))} not used)" if edges.unused else ""
+            return [f"every weight 1{unused}"]
+        parts.append(f"weights from {edges.weights_from}")
+        infinite = int(np.isposinf(edges.weights).sum())
+        if infinite:
+            parts.append(f"{infinite} of weight inf left out")
+        if edges.parallel and len(np.unique(edges.ends, axis=0)) < len(edges.ends):
+            parts.append("of parallel edges the lightest")
+        return parts
+
+
+def read_graph(graph: object, options: GraphOptions, *, usually_directed: bool) -> UserGraph:
+    """The graph that a user gave, in any of the forms that `list_edges` knows.
+
+    `usually_directed` says which way edges lead where neither the user nor the graph says it.
+    """
+    edges = list_edges(graph, options)
+    asked, says = options.directed, edges.directed
+    if says is False and asked is True:
+        raise ValueError(
+            f"{options.place}: got an undirected graph with directed=True, "
+            "expected a directed graph, or no directed=True"
+        )
+    if says is not None:
+        directed = says and asked is not False
+    else:
+        directed = usually_directed if asked is None else asked
+    return UserGraph(edges.names, edges.n, edges, directed, options)
