@@ -18,9 +18,16 @@ from typing import Any
 
 _STATIC = Path(__file__).parent / "static"
 _MAIN = "main.js"
-_STYLES = ("page.css", "pictures.css", "steps.css", "narrow.css")  # the last has the last word
+_STYLES = (
+    "page.css",
+    "pictures.css",
+    "steps.css",
+    "share.css",
+    "gallery.css",
+    "narrow.css",  # has the last word
+)
 _IMPORT = re.compile(r'^import\s*\{[^}]*\}\s*from\s*"\./([\w-]+\.js)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function|class) )", re.MULTILINE)
 
 
 @dataclass(frozen=True)
