@@ -436,7 +436,7 @@ def test_the_reader_predicts_before_a_step_is_shown(opened, address):
     page.click("#side-algorithm .bar >> nth=1")
     assert moment(page) == 1
     assert page.inner_text(".question").startswith(("Yes, ", "No: "))
-    assert page.inner_text(".predict .score").endswith("of 1 right")
+    assert page.inner_text(".try .score").endswith("of 1 right")
     press(page, "ArrowRight")
     assert moment(page) == 1
     page.locator(".choices button").nth(2).click()

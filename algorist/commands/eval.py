@@ -76,6 +76,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
+    from algorist.commands.trajectory_frames import trajectory_frame
     from algorist.experiments.shipped import expect_not_fewer, keep_scores
     from algorist.report import scores
     from algorist.report.learner_page import Trained, page
@@ -111,7 +112,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     written = [kept] if arguments.results else []
     if arguments.html:
         different = {names[algorithm]: learner for algorithm, learner in learners.items()}
-        text = page(model, [*map(Trained, different.values())], rows)
+        drawings = trajectory_frame(model, learners, [row.algorithm for row in rows])
+        text = page(model, [*map(Trained, different.values())], rows, drawings)
         Path(arguments.html).write_text(text, encoding="utf-8")
         written.append(arguments.html)
     for file in written:
@@ -140,6 +142,8 @@ def _show(rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, is_t
             terminal.print(f"\npaper: {_PAPER}")
         if not all(row.is_whole for row in rows):
             terminal.print(f"samples: only the first {arguments.samples} of each official test")
+        if warning := scores.few_samples(rows):
+            terminal.print(warning)
     if arguments.hints:
         terminal.print()
         terminal.print(scores.hint_table(rows, sign))

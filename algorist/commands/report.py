@@ -84,6 +84,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the best nets of the run, or of the one for each algorithm, and write the page."""
+    from algorist.commands.trajectory_frames import trajectory_frame
     from algorist.report.learner_page import Trained, page
     from algorist.report.scores import first_samples, measured
     from algorist.training.loading import METRICS, members
@@ -99,7 +100,8 @@ def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None
     ]
     draw = first_samples("test", arguments.samples)
     rows = list(measured(learners, draw))
-    Path(out).write_text(page(folder.name, trained, rows), encoding="utf-8")
+    drawings = trajectory_frame(folder.name, learners, [row.algorithm for row in rows])
+    Path(out).write_text(page(folder.name, trained, rows, drawings), encoding="utf-8")
     terminal.print(f"written to {out}")
 
 

@@ -23,6 +23,7 @@ const STEP_PAUSE = 250; // milliseconds after which the address follows the step
 let stage = null;
 let place = null; // what is shown, as the address has it
 let writing = null;
+let free = null; // the last run in which the net had no help
 
 const player = new Player(draw, lookAtIt);
 const details = new Details(
@@ -42,7 +43,7 @@ function draw(moment) {
   truth.draw(moment);
   if (player.timer) return;
   byId("live").textContent = stage.said("net", moment);
-  if (!place) return;
+  if (!place || location.protocol === "about:") return; // in a frame without an address
   place = { ...place, step: moment };
   clearTimeout(writing);
   writing = setTimeout(() => history.replaceState(null, "", hashOf(place)), STEP_PAUSE);
@@ -89,13 +90,22 @@ function load(data, text) {
   truth.load(trace);
   predict.load(trace);
   share.load(data, text);
-  player.load(trace, other);
+  player.load(trace, other ? { trace: other, name: data.beside.made.net } : unhelped(trace));
   document.body.classList.add("ready");
+}
+
+// The same run before the net was given the truth, if that was shown just before.
+function unhelped(trace) {
+  const { truth = [], algorithm, inputs } = trace.data;
+  const problem = JSON.stringify([algorithm, inputs, trace.data.made]);
+  if (!truth.length) free = { trace, problem, name: "without the truth" };
+  return truth.length && free?.problem === problem ? free : null;
 }
 
 async function start() {
   followTheme(byId("theme"));
   byId("skip").addEventListener("click", skip);
+  player.tries.append(predict.switch, truth.give);
   byId("player").append(...player.parts, predict.root, truth.root);
   byId("details").append(...details.parts);
   byId("share").append(...share.parts);
@@ -106,12 +116,26 @@ async function start() {
   await begin();
 }
 
-function showExported(data) {
+// A file holds a trace, or several to choose from.
+function showExported(found) {
   document.body.classList.add("exported");
-  load(data, null);
-  player.go(placeOf(location.hash).step);
-  addEventListener("popstate", () => player.go(placeOf(location.hash).step));
-  place = { algorithm: data.algorithm };
+  const all = [found].flat();
+  const open = (turn) => {
+    place = null;
+    load(all[turn], null);
+    place = { algorithm: all[turn].algorithm };
+  };
+  const follow = () => player.go(placeOf(location.hash).step);
+  open(0);
+  if (all.length > 1) byId("model").before(chooser(all, open));
+  follow();
+  addEventListener("popstate", follow);
+}
+
+function chooser(all, open) {
+  const onchange = ({ target }) => open(target.selectedIndex);
+  const options = all.map(({ algorithm }) => element("option", {}, algorithm));
+  return element("select", { id: "chooser", "aria-label": "Algorithm", onchange }, options);
 }
 
 // Where the address leads; without any, to the gallery.

@@ -40,6 +40,11 @@ export class NetChoices {
     };
   }
 
+  // Whether a name is that of a net, or none is named.
+  has(net) {
+    return !net || this.nets.some(({ name }) => name === net);
+  }
+
   // The points of a curve: accuracy by size, as far as it is known.
   curve(net, algorithm) {
     return this.nets.find(({ name }) => name === net)?.curves[algorithm] ?? [];

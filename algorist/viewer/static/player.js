@@ -30,6 +30,7 @@ export class Player {
       Object.keys(SPEEDS).map((name) => element("option", { selected: name === "1×" }, name)),
     );
     this.speed.addEventListener("change", () => this.timer && this.wind());
+    this.tries = element("span", { class: "tries" }); // what else readers can do at a step
     const controls = element(
       "div",
       { class: "controls" },
@@ -39,13 +40,14 @@ export class Player {
       icon("next", "Step forward (→)", () => this.next()),
       icon("last", "Answer (End)", () => this.go(Infinity)),
       this.speed,
+      this.tries,
       this.label,
     );
     this.parts = [this.timeline.root, controls];
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // With another net's trace of the same problem, if there is one beside it.
+  // With another trace of the same problem, and its name, to be compared with.
   load(trace, other = null) {
     this.pause();
     this.trace = trace;

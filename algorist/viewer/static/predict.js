@@ -11,13 +11,8 @@ export class Predict {
     this.choices = element("div", { class: "choices" });
     this.score = element("span", { class: "score" });
     this.box.addEventListener("change", () => this.reset());
-    this.root = element(
-      "div",
-      { class: "predict" },
-      element("label", {}, this.box, " Predict first ", this.score),
-      this.question,
-      this.choices,
-    );
+    this.switch = element("label", { class: "try" }, this.box, "Predict first", this.score);
+    this.root = element("div", { class: "predict" }, this.question, this.choices);
     player.beforeNext = (moment) => this.asks(moment);
     byId("stage").addEventListener("click", (event) => this.clicked(event));
   }
@@ -117,5 +112,5 @@ function changedNodes(now, then) {
 }
 
 function hintName({ name, meaning }) {
-  return meaning ? `${name} (${meaning})` : name;
+  return meaning ? `${name} (${meaning.split(/[;:]/)[0]})` : name;
 }

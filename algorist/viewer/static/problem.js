@@ -84,8 +84,7 @@ export class Problem {
     this.cancel();
     if (this.shown && samePlace(this.shown, place)) return this.show(null, place);
     this.ask(place);
-    const [wanted, { net, beside }] = [place, this.nets.chosen];
-    const absent = [wanted.net, wanted.beside].filter((name) => name && ![net, beside].includes(name));
+    const absent = [place.net, place.beside].filter((name) => !this.nets.has(name));
     if (absent.length) this.error.textContent = `There is no net ${absent.join(", ")} here.`;
   }
 

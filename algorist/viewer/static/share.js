@@ -17,6 +17,14 @@ export class Share {
     this.file = item("Page (HTML)", () => this.page());
     this.embed = element("textarea", { readonly: true, rows: 3, "aria-label": "To embed it" });
     this.note = element("p", { class: "note" });
+    this.embedding = element(
+      "div",
+      { class: "embedding" },
+      element("h2", {}, "Embed"),
+      this.note,
+      this.embed,
+      item("Copy this line", () => this.copy(this.embed.value, "The line is copied.")),
+    );
     this.menu = element(
       "details",
       { class: "share" },
@@ -34,10 +42,7 @@ export class Share {
           item("SVG", () => this.svg()),
           item("GIF, all steps", () => this.gif()),
         ),
-        element("h2", {}, "Embed"),
-        this.note,
-        this.embed,
-        item("Copy this line", () => this.copy(this.embed.value, "The line is copied.")),
+        this.embedding,
         this.status,
       ),
     );
@@ -56,7 +61,8 @@ export class Share {
   load(data, text) {
     Object.assign(this, { data, text });
     this.file.hidden = text === null;
-    this.link.hidden = location.protocol === "file:";
+    this.link.hidden = !location.protocol.startsWith("http");
+    this.embedding.hidden = location.protocol === "about:"; // it is embedded in a page itself
     this.note.textContent = text
       ? "Download the page, put it beside yours, and add this line to yours:"
       : "With this file beside your page, add this line to yours:";

@@ -50,8 +50,8 @@ export class Timeline {
     this.seek(Math.round(Math.min(1, Math.max(0, share)) * this.trace.answer));
   }
 
-  // The curves of a net; that of another beside it, or of the same one before it was helped, is
-  // thinner. Where it was given the truth there is a mark.
+  // The curves of a net, a thinner one of another trace that has a name, and a mark where the net was
+  // given the truth.
   show(trace, other = null) {
     this.trace = trace;
     this.track.setAttribute("aria-valuemax", trace.answer);
@@ -64,14 +64,14 @@ export class Timeline {
             shape("path", { class: "area", d: `M0,100 L${right} L${end},100 Z` }),
             shape("path", { class: "curve sure", d: `M${this.line(confidences(trace))}` }),
             ...(other
-              ? [shape("path", { class: "curve other", d: `M${this.line(rightness(other))}` })]
+              ? [shape("path", { class: "curve other", d: `M${this.line(rightness(other.trace))}` })]
               : []),
             shape("path", { class: "curve", d: `M${right}` }),
           ]
         : []),
       ...(trace.data.truth ?? []).map((step) => this.given(step)),
     );
-    this.otherName.textContent = other?.data.made.net ?? "";
+    this.otherName.textContent = other?.name ?? "";
     this.otherName.hidden = !other;
     const mistake = trace.data.mistake;
     this.flag.hidden = !mistake;

@@ -8,7 +8,7 @@ export class Truth {
     this.ask = ask;
     this.give = element(
       "button",
-      { type: "button", class: "quiet", onclick: () => this.ask([...this.steps, this.moment]) },
+      { type: "button", class: "try", onclick: () => this.ask([...this.steps, this.moment]) },
       "Give it the truth at this step",
     );
     this.text = element("span", {});
@@ -17,14 +17,14 @@ export class Truth {
       { type: "button", class: "quiet", onclick: () => this.ask([]) },
       "Take it back",
     );
-    this.root = element("p", { class: "truth" }, this.give, this.text, this.undo);
+    this.root = element("p", { class: "truth" }, this.text, this.undo);
   }
 
   load(trace) {
     const { truth = [], shares } = trace.data;
     this.trace = trace;
     this.steps = truth;
-    this.undo.hidden = !truth.length;
+    this.root.hidden = !truth.length;
     this.text.textContent = truth.length ? recovery(shares, truth) : "";
   }
 
