@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Protocol
 
 from algorist.algorithms import Algorithm, get
@@ -214,7 +215,7 @@ class App:
         name = self._nets.named(net, algorithm.name)
         with self._turn(progress):
             steps = check_size(algorithm, problem, most_steps)
-            report = progress and (lambda done: progress({"step": done, "steps": steps - 1}))
+            report = None if progress is None else partial(_tell, progress, steps - 1)
             solution = solve(
                 self._nets.learner(name, algorithm.name),
                 algorithm.name,
@@ -241,6 +242,10 @@ class App:
             yield
         finally:
             self._one_at_a_time.release()
+
+
+def _tell(progress: Progress, steps: int, done: int) -> None:
+    progress({"step": done, "steps": steps})
 
 
 def _share(progress: Progress | None, place: int, count: int) -> Progress | None:
