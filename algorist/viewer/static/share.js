@@ -67,9 +67,13 @@ export class Share {
       ? "Download the page, put it beside yours, and add this line to yours:"
       : "With this file beside your page, add this line to yours:";
     const name = text ? this.name("html") : decodeURI(location.pathname.split("/").at(-1));
-    this.embed.value =
-      `<iframe src="${name}" title="${data.algorithm}, step by step" ` +
-      `width="100%" height="620" loading="lazy"></iframe>`;
+    this.embed.value = element("iframe", {
+      src: name,
+      title: `${data.algorithm}, step by step`,
+      width: "100%",
+      height: 620,
+      loading: "lazy",
+    }).outerHTML;
     this.say("");
   }
 
