@@ -16,7 +16,7 @@ from algorist.algorithms.array_inputs import keys
 from algorist.commands import forms
 from algorist.commands.arguments import of_family
 from algorist.model.learner import Convention, Learner
-from algorist.viewer.app import FIRST, App
+from algorist.viewer.app import App
 from algorist.viewer.pages import page as made_page
 from algorist.viewer.server import Server
 
@@ -545,7 +545,7 @@ def test_the_page_begins_with_the_problem_that_it_was_given(opened, learners):
         page.reload()
         ready(page)
         assert page.is_visible("h1[data-name=heapsort]")
-        assert page.input_value("#n") == str(FIRST["random"]["n"])
+        assert page.input_value("#n") == "6"  # as the address says
 
 
 def test_a_server_that_did_not_answer_can_be_asked_again(opened, address):
