@@ -96,6 +96,8 @@ def test_the_file_needs_nothing_else(run, tmp_path):
         ("heapsort 1 2 --export .", "--export: got ., which is a folder, expected a file"),
         ("heapsort 1 2 --export a.html --no-browser", "--no-browser: got it with --export"),
         ("heapsort 1 2 --export a.html --port 1", "--port: got it with --export"),
+        ("heapsort 1 2 --export a.html --also b", "--also: got it with --export"),
+        ("--also nobody", "there is no file, run or shipped learner 'nobody'"),
         ("--port 99999999", "--port: got 99999999, expected 0 to 65535"),
     ],
 )
@@ -157,6 +159,19 @@ def test_it_serves_until_it_is_interrupted(run, monkeypatch, visited):
     assert visited[0]["model"] == "small"
     assert visited[0]["first"] == FIRST
     assert [a["name"] for a in visited[0]["algorithms"]] == ["dijkstra", "heapsort"]
+
+
+def test_other_models_can_be_chosen_on_the_page(run, visited, tmp_path):
+    learner = Learner.new(["heapsort"], small.model(), TaskEncoding())
+    learner.save(tmp_path / "mine.safetensors")
+    code, _, err = run("--also", "mine.safetensors", "--port", "0", "--no-browser")
+    assert (code, err) == (0, "")
+    nets = {net["name"]: net["algorithms"] for net in visited[0]["nets"]}
+    assert list(nets) == ["small", "mine", "generalist", "specialists"]
+    assert nets["mine"] == ["heapsort"]
+    assert len(nets["specialists"]) == 30
+    shipped = visited[0]["nets"][2]["curves"]["heapsort"]
+    assert shipped[-1]["n"] == 64
 
 
 def test_what_the_page_could_not_ask_for_is_refused(run, tmp_path):

@@ -14,7 +14,7 @@ IMPORTS = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+\.js)";$', re.MULTILI
 DECLARED = re.compile(
     r"^(?:export )?(?:const|let|function|async function|class) (\w+)", re.MULTILINE
 )
-EXPORTED = re.compile(r"^export (?:const|function|class) (\w+)", re.MULTILINE)
+EXPORTED = re.compile(r"^export (?:const|(?:async )?function|class) (\w+)", re.MULTILINE)
 
 
 def imports(text):

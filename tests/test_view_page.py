@@ -4,7 +4,7 @@ import re
 import shutil
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 import small
@@ -16,7 +16,7 @@ from algorist.algorithms.array_inputs import keys
 from algorist.commands import forms
 from algorist.commands.arguments import of_family
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.viewer.app import FIRST, App
+from algorist.viewer.app import App
 from algorist.viewer.pages import page as made_page
 from algorist.viewer.server import Server
 
@@ -276,11 +276,11 @@ def test_features_can_be_hidden(opened, address):
 @pytest.mark.parametrize(
     ("name", "fill", "message"),
     [
-        ("heapsort", {"#field-numbers": "5 x"}, "VALUE: got 'x', expected a finite number"),
+        ("heapsort", {"#field-numbers": "5 x"}, "got 'x', expected a finite number"),
         (
             "dijkstra",
             {"#field-graph": "a,b,-1", "#field-source": "a"},
-            "A: got the negative weight -1 from 'a' to 'b', expected no weight below 0",
+            "got the negative weight -1 from 'a' to 'b', expected no weight below 0",
         ),
         ("heapsort", {"#field-numbers": "1 " * 65}, "got 65 nodes, expected at most 64"),
     ],
@@ -291,7 +291,7 @@ def test_bad_input_shows_a_friendly_message(opened, address, name, fill, message
         page.fill(field, text)
     page.click("text=Solve")
     page.wait_for_selector(".error:not(:empty)")
-    assert message in page.inner_text(".error")
+    assert message in page.inner_text(".fields .error")
     assert page.is_visible(f"h1[data-name={name}]")  # what was there stays
 
 
@@ -395,7 +395,7 @@ def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(open
 
 
 def test_what_people_need_to_find_their_way_has_names(opened, address):
-    page = opened(address)
+    page = opened(f"{address}#dijkstra")
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('button, select, input, textarea, [role=slider]')]
              .filter(each => each.checkVisibility())
@@ -459,8 +459,9 @@ def test_the_same_question_is_asked_once_and_the_last_one_counts(opened, address
     pressed(page, "Draw", questions).continue_()
     page.wait_for_selector("text=5 nodes")
     ready(page)
-    with page.expect_response("**/api/solve"):
+    with suppress(playwright.Error):  # nobody waits for it any more
         first.continue_()
+    page.wait_for_timeout(200)
     assert page.is_visible("text=5 nodes")
     assert questions == []
 
@@ -544,7 +545,7 @@ def test_the_page_begins_with_the_problem_that_it_was_given(opened, learners):
         page.reload()
         ready(page)
         assert page.is_visible("h1[data-name=heapsort]")
-        assert page.input_value("#n") == str(FIRST["random"]["n"])
+        assert page.input_value("#n") == "6"  # as the address says
 
 
 def test_a_server_that_did_not_answer_can_be_asked_again(opened, address):
@@ -583,5 +584,6 @@ def test_too_few_nodes_are_refused_in_words_of_the_page(opened, address):
     page.fill("#n", "3")
     page.click("text=Draw")
     page.wait_for_selector(".error:not(:empty)")
-    message = "n: got 3 nodes, expected at least 4: one per community"
-    assert page.inner_text(".error").endswith(message)
+    message = "Nodes: got 3 nodes, expected at least 4: one per community"
+    assert page.inner_text(".random .error") == message
+    assert page.get_attribute("#n", "aria-invalid") == "true"

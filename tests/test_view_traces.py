@@ -100,7 +100,7 @@ def test_the_curve_is_the_mean_of_the_shares(learner):
     assert found["share"] == pytest.approx(solution.comparison.share, rel=1e-3)
 
 
-def test_who_ends_waits_for_what_is_computed(app, monkeypatch):
+def test_who_ends_waits_for_what_is_computed(learner, monkeypatch):
     ended, started = [], threading.Event()
 
     def slow(*problem, **how):
@@ -109,7 +109,7 @@ def test_who_ends_waits_for_what_is_computed(app, monkeypatch):
         ended.append(True)
         raise ValueError("enough")
 
-    own = App(app._learners, forms, "small")
+    own = App(learner.by_algorithm(), forms, "small")
     monkeypatch.setattr("algorist.viewer.app.solve", slow)
     asked = {"algorithm": "heapsort", "fields": {"numbers": "2 1"}}
     thread = threading.Thread(target=_tried, args=(own, asked))

@@ -173,6 +173,7 @@ def _written(
     arguments: Namespace,
 ) -> Iterator[str | Path]:
     """Write the page, and say where everything is."""
+    from algorist.commands.trajectory_frames import trajectory_frame
     from algorist.experiments.results import SHIPPED, file_of
     from algorist.report.learner_page import Trained, page
 
@@ -181,7 +182,8 @@ def _written(
     if arguments.html:
         ((model, own),), (rows,) = learners.items(), scores.values()
         different = {name: own[algorithm] for algorithm, name in _names(model, own).items()}
-        text = page(model, [*map(Trained, different.values())], rows)
+        drawings = trajectory_frame(model, own, [row.algorithm for row in rows])
+        text = page(model, [*map(Trained, different.values())], rows, drawings)
         Path(arguments.html).write_text(text, encoding="utf-8")
         yield arguments.html
 
@@ -233,7 +235,7 @@ def _show_one(
     rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, *, is_test: bool
 ) -> None:
     from algorist.report.published import published
-    from algorist.report.scores import score_table
+    from algorist.report.scores import few_samples, score_table
 
     terminal.print(score_table(rows, terminal.plus_minus, paper=is_test))
     if is_test:
@@ -241,6 +243,8 @@ def _show_one(
             terminal.print(f"\npaper: {_PAPER}")
         if not all(row.is_whole for row in rows):
             terminal.print(f"samples: only the first {arguments.samples} of each official test")
+        if warning := few_samples(rows):
+            terminal.print(warning)
 
 
 def _check_shown(arguments: Namespace, models: Sequence[str], sets: Sequence[Problems]) -> None:

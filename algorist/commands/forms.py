@@ -83,20 +83,119 @@ def read(algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
             raise ValueError(f"{algorithm.name}: {unknown('field', name, known)}")
         if not text.strip():
             continue
-        if name in _LISTED and _are_values(text.strip()):
-            given.values = text.split()
+        plain = _PLAIN.get(name, str.strip)(text)
+        if name in _LISTED and _are_values(plain):
+            given.values = plain.split()
         elif name == "directed":
             given.directed = {"directed": True, "undirected": False}.get(text)
         elif _FIELDS[name].lines > 1:
-            setattr(given, name, Pasted(name, text))
+            setattr(given, name, Pasted(name, plain))
         else:
-            setattr(given, name, text.strip())
+            setattr(given, name, plain)
     return inputs.problem(algorithm, given)
 
 
 def _are_values(text: str) -> bool:
     """Whether a text has what stands in a command line, not what stands in a file."""
     return not re.search(r"\n|;|,\s", text)
+
+
+_BRACKETS = str.maketrans("()[]{}", "      ")
+
+
+def _plain_numbers(text: str) -> str:
+    """Numbers in any usual form, `[5, 2]` or `5, 2; 9 1`, separated by spaces.
+
+    As in files, a comma between digits is a decimal point where semicolons separate; unless there
+    are commas before spaces, too, which separate.
+    """
+    bare = text.translate(_BRACKETS).strip()
+    if "\n" in bare or not re.search(r"[;,]", bare):
+        return bare
+    if ";" not in bare or not re.search(r"\d,\d", bare) or re.search(r",\s", bare):
+        return " ".join(re.split(r"[\s,;]+", bare)).strip()
+    pieces = [piece.strip() for piece in bare.split(";") if piece.strip()]
+    if any(re.search(r"\s", piece) for piece in pieces):
+        points, spaces = bare.replace(",", "."), bare.replace(",", " ")
+        one, other = (" ".join(re.split(r"[\s;]+", each)) for each in (points, spaces))
+        raise ValueError(f"numbers: got {bare!r}, which may be {one} or {other}: write one of them")
+    return ";".join(pieces)
+
+
+def _plain_pairs(text: str) -> str:
+    """Pairs in any usual form, `(0, 0), (4, 3)` or `0 0; 4 3`, one in each line."""
+    grouped = re.findall(r"[(\[]([^()\[\]]*)[)\]]", text)
+    if grouped:
+        return "\n".join(map(_with_comma, grouped))
+    pieces = [piece for piece in text.split(";") if piece.strip()]
+    if len(pieces) > 1 and all(len(re.split(r"[\s,]+", p.strip())) == 2 for p in pieces):
+        return "\n".join(map(_with_comma, pieces))
+    return text.strip()
+
+
+def _with_comma(pair: str) -> str:
+    return ",".join(re.split(r"[\s,;]+", pair.strip()))
+
+
+def _plain_edges(text: str) -> str:
+    """Edges in any usual form, `a -> b 3` or `a,b,3; b,c,1`, one in each line."""
+    if text.lstrip()[:1] in ("{", "["):
+        return text
+    lines = []
+    for line in text.splitlines():
+        pieces = [piece.strip() for piece in line.split(";")]
+        several = len(pieces) > 1 and all(re.search(r"[\s,>]", piece) for piece in pieces if piece)
+        lines += [piece for piece in pieces if piece] if several else [line]
+    return "\n".join(map(_without_arrow, lines))
+
+
+def _without_arrow(line: str) -> str:
+    """`a -> b: 3` as `a,b,3`."""
+    found = re.fullmatch(r"\s*(.+?)\s*(?:->|→|--)\s*(.+?)(?:\s*[:,\s]\s*(\S+))?\s*", line)
+    return ",".join(filter(None, found.groups())) if found else line
+
+
+def _plain_list(text: str) -> str:
+    return ",".join(re.split(r"[\s,;]+", text.translate(_BRACKETS).strip()))
+
+
+def _plain_word(text: str) -> str:
+    """A string without the quotation marks that some put around it."""
+    bare = text.strip()
+    return bare[1:-1] if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "\"'" else bare
+
+
+_PLAIN: dict[str, Callable[[str], str]] = {
+    "numbers": _plain_numbers,
+    **dict.fromkeys(("points", "intervals", "tasks"), _plain_pairs),
+    "graph": _plain_edges,
+    **dict.fromkeys(("p", "q"), _plain_list),
+    **dict.fromkeys(("text", "pattern", "x", "y"), _plain_word),
+}
+"""What people write into fields, in the form that files and command lines have."""
+
+_ABOUT = re.compile(r"(?:--)?(?P<name>\w+)(?P<line>, line \d+)?: (?P<text>.*)")
+_INPUTS = {"A": "graph", "adj": "graph", "s": "source", "key": "numbers"}
+"""Fields by the names of inputs, where they differ."""
+
+
+def located(algorithm: Algorithm, message: str) -> tuple[str | None, str]:
+    """The field that an error message is about, and what to say there: `line 2: got 'x', ...`.
+
+    What names no field is about the first; what has not the form of a message about an input is
+    about none.
+    """
+    found = _ABOUT.fullmatch(message)
+    if found is None:
+        return None, message
+    names = [field.name for field in fields(algorithm)]
+    name = _INPUTS.get(found["name"], found["name"])
+    field = next(f for f in fields(algorithm) if f.name == (name if name in names else names[0]))
+    line = (found["line"] or "").removeprefix(", ")
+    text = re.sub(
+        rf"algorist run {algorithm.name} .*", " ".join(field.example.splitlines()), found["text"]
+    )
+    return field.name, f"{line}: {text}" if line else text
 
 
 def asked(algorithm: Algorithm, given: Namespace) -> dict[str, Any]:

@@ -91,11 +91,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the best nets of the run, or of the one for each algorithm, and write the page."""
+    from algorist.commands.trajectory_frames import trajectory_frame
     from algorist.report.learner_page import page
 
     out = _page_of_runs(arguments, f"{folder} is a run")
     trained, rows = _tested(folder, arguments)
-    Path(out).write_text(page(folder.name, trained, rows), encoding="utf-8")
+    learners = {a: run.learner for run in trained for a in run.learner.algorithms}
+    drawings = trajectory_frame(folder.name, learners, [row.algorithm for row in rows])
+    Path(out).write_text(page(folder.name, trained, rows, drawings), encoding="utf-8")
     terminal.print(f"written to {out}")
 
 

@@ -5,19 +5,30 @@ from __future__ import annotations
 import errno
 import webbrowser
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import algorist
 from algorist.algorithms import Algorithm
 from algorist.commands import Command, forms, inputs
-from algorist.commands.arguments import add_computing, add_model, expect_place_of_file, loaded_for
+from algorist.commands.arguments import (
+    add_computing,
+    add_model,
+    expect_place_of_file,
+    loaded,
+    loaded_for,
+)
 from algorist.errors import counted
 from algorist.report.terminal import Terminal
 from algorist.weights import SAVED
+from algorist.weights import models as shipped_models
 
 if TYPE_CHECKING:
+    from algorist.model.learner import Learner
     from algorist.viewer.app import App
+    from algorist.viewer.nets import NetChoice
     from algorist.viewer.server import Server
 
 PORT = 8421
@@ -30,6 +41,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "       algorist view ALGORITHM [VALUE ...] --export FILE.html [OPTION ...]"
     )
     add_model(parser)
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="another model to choose on the page, beside the shipped ones (repeatable)",
+    )
     parser.add_argument(
         "--export", metavar="FILE.html", help="write one problem's page to a file to share"
     )
@@ -51,12 +69,42 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         _export(arguments, terminal)
 
 
-def _app(arguments: Namespace, *algorithms: str) -> App:
-    """With nets for some algorithms, or for all that the model knows."""
+def _app(arguments: Namespace, *algorithms: str, alone: bool = False) -> App:
+    """With nets for some algorithms, or for all that the model knows; `alone` without others."""
     from algorist.viewer.app import App
 
     learners = loaded_for(algorithms, arguments.model, arguments)
-    return App(learners, forms, Path(arguments.model).name.removesuffix(SAVED))
+    return App(
+        learners,
+        forms,
+        _name(arguments.model),
+        [] if alone else list(_others(arguments)),
+        version=algorist.__version__,
+    )
+
+
+def _name(model: str) -> str:
+    return Path(model).name.removesuffix(SAVED)
+
+
+def _others(arguments: Namespace) -> Iterator[NetChoice]:
+    """What else can be chosen: what `--also` names, and the shipped models."""
+    from algorist.training.loading import members
+    from algorist.viewer.nets import NetChoice
+
+    for model in [*arguments.also, *shipped_models()]:
+        if model == arguments.model:
+            continue
+        several = members(model)
+        if several:
+            load = partial(_member, model, arguments)
+            yield NetChoice(_name(model), frozenset(several), load)
+        else:
+            yield NetChoice.of(_name(model), loaded(model, arguments).by_algorithm())
+
+
+def _member(model: str, arguments: Namespace, algorithm: str) -> Learner:
+    return loaded_for([algorithm], model, arguments)[algorithm]
 
 
 def _algorithm(arguments: Namespace, option: str) -> Algorithm:
@@ -71,6 +119,8 @@ def _algorithm(arguments: Namespace, option: str) -> Algorithm:
 def _export(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.viewer.pages import page
 
+    if arguments.also:
+        raise ValueError("--also: got it with --export, which shows one net")
     if arguments.port is not None:
         raise ValueError("--port: got it with --export, which serves nothing")
     if not arguments.browser:
@@ -78,7 +128,8 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     expect_place_of_file("--export", arguments.export)
     algorithm = _algorithm(arguments, "export")
     problem = inputs.problem(algorithm, arguments)
-    trace = _app(arguments, algorithm.name).trace(algorithm, problem)
+    app = _app(arguments, algorithm.name, alone=True)
+    trace = app.trace(algorithm, problem)
     path = Path(arguments.export)
     path.write_text(page(trace).html, encoding="utf-8")
     steps = counted(trace["steps"], "step")
@@ -122,6 +173,7 @@ command = Command(
 algorist view
 algorist view heapsort 5 2 9 1
 algorist view --port 9000 --no-browser
+algorist view --model runs/bfs --also runs/bfs-long
 algorist view heapsort 5 2 9 1 --export heapsort.html
 algorist view dijkstra --graph roads.csv --source A --export roads.html
 algorist view bfs --random 12 --seed 1 --export bfs.html""",

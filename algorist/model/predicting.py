@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 
 PIECE = 64
 """The longest stretch of steps that is computed at once: it bounds the memory."""
+WATCHED_PIECE = 8
+"""The same where somebody waits to be told how far it is."""
 BATCH_SIZE, LARGE = 32, 64
 """The most samples of large problems that are computed at once, and how many nodes these have."""
+
+
+Progress = Callable[[int], None]
+"""Is told how many steps are done."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +68,22 @@ def predict(
     *,
     hints: bool = False,
     confidence: bool = False,
-    forced: bool = False,
+    forced: bool | Collection[int] = (),
+    progress: Progress | None = None,
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica.
 
-    With `forced` the net is given the true hints at every step, instead of its own.
+    At the steps `forced`, or at all of them if that is True, the net reads the true hints instead of
+    its own (teacher forcing). `progress` is called with the number of steps of the current part that
+    are done, every `WATCHED_PIECE` steps; what it raises ends the computation.
     """
-    parts = (Part(learner, algorithm, few, forced=forced) for few in split(learner, batch))
-    answers = [part.answers(hints=hints, confidence=confidence) for part in parts]
+    piece = PIECE if progress is None else WATCHED_PIECE
+    parts = (
+        Part(learner, algorithm, few, forced=forced, piece=piece) for few in split(learner, batch)
+    )
+    answers = [
+        part.answers(hints=hints, confidence=confidence, progress=progress) for part in parts
+    ]
     return by_replica(learner.net, algorithm, answers)
 
 
@@ -94,7 +108,8 @@ class Part:
         batch: Batch,
         graphs: Graphs | None = None,
         *,
-        forced: bool = False,
+        forced: bool | Collection[int] = (),
+        piece: int = PIECE,
     ):
         self._net, self._algorithm, self._moments = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
@@ -106,17 +121,23 @@ class Part:
             )
         window = whole([seen] * self._net.replicas)
         if forced:
-            window = window.with_forced(np.ones(window.follows.shape, bool))
+            window = window.with_forced(_at_steps(forced, window.follows.shape))
         window = window.to(self._net.device)
-        self._pieces = list(pieces(window, min(PIECE, window.steps)))
+        self._pieces = list(pieces(window, min(piece, window.steps)))
         self._graphs = graphs
         self._graph: torch.cuda.CUDAGraph | None = None
         self._answers = Answers({}, {}, {}, {})
 
-    def answers(self, *, hints: bool = False, confidence: bool = False) -> Answers:
+    def answers(
+        self,
+        *,
+        hints: bool = False,
+        confidence: bool = False,
+        progress: Progress | None = None,
+    ) -> Answers:
         """The learner's answers, which a captured part puts where the ones before were."""
         if self._graphs is None:
-            return self._computed(hints, confidence)
+            return self._computed(hints, confidence, progress)
         if hints or confidence:
             raise ValueError("hints, confidence: a captured part has outputs alone")
         if self._graph is None:
@@ -131,12 +152,17 @@ class Part:
             self._answers.outputs[name].copy_(value)
 
     @torch.no_grad()
-    def _computed(self, hints: bool = False, confidence: bool = False) -> Answers:
+    def _computed(
+        self,
+        hints: bool = False,
+        confidence: bool = False,
+        progress: Progress | None = None,
+    ) -> Answers:
         net, spec = self._net, self._spec
         outputs: dict[str, Tensor] = {}
         watched: list[Mapping[str, Tensor]] = []
         sure: list[Mapping[str, Tensor]] = []
-        carry = None
+        carry, done = None, 0
         with _in_use(net):
             for piece in self._pieces:
                 rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
@@ -147,6 +173,9 @@ class Part:
                 watched.append({n: decided(spec[n], x).cpu() for n, x in rollout.hints.items()})
                 if confidence:
                     sure.append({n: x.cpu() for n, x in confidences(spec, rollout.hints).items()})
+                done += piece.steps
+                if progress is not None:
+                    progress(min(done, self._moments))
         return Answers(
             {name: decided(spec[name], value) for name, value in outputs.items()},
             self._over_time(watched),
@@ -158,6 +187,13 @@ class Part:
         """What pieces of a run have by name, one after the other."""
         names = pieces[0] if pieces else ()
         return {n: torch.cat([piece[n] for piece in pieces])[: self._moments] for n in names}
+
+
+def _at_steps(forced: bool | Collection[int], shape: Sequence[int]) -> np.ndarray:
+    """Where (K, S, B) the net reads the true hints: at these steps, or all, in all lanes."""
+    steps = np.arange(shape[0])
+    chosen = np.isin(steps, steps if isinstance(forced, bool) else list(forced))
+    return np.broadcast_to(chosen[:, None, None], tuple(shape))
 
 
 def split(learner: Learner, batch: Batch) -> Iterator[Batch]:

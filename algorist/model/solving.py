@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from algorist.errors import shortened
 from algorist.machine import memory
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
-from algorist.model.predicting import PIECE, Predictions, predict
+from algorist.model.predicting import PIECE, Predictions, Progress, predict
 from algorist.model.solution import (
     Arrays,
     Comparison,
@@ -40,12 +40,26 @@ _UNSCALED = Scaled(Scale(()))
 
 
 def solve(
-    learner: Learner, algorithm: str, inputs: Mapping[str, Any], *, compare: bool
+    learner: Learner,
+    algorithm: str,
+    inputs: Mapping[str, Any],
+    *,
+    compare: bool,
+    forced: Collection[int] = (),
+    progress: Progress | None = None,
 ) -> Solution:
-    """The solution of one problem, by the best of the replicas."""
+    """The solution of one problem, by the best of the replicas.
+
+    At the steps `forced` the net is given the true hints, as it is at the first; `predict` says
+    what `progress` is told.
+    """
     learner = learner.best_replica()
     task = _trace(learner.net, algorithm, inputs)
-    return _solve_batch(learner, algorithm, [task], compare)[0]
+    steps = int(task.truth.lengths[0])
+    for step in forced:
+        if not 0 <= step < steps:
+            raise ValueError(f"forced: got step {step}, expected 0 to {steps - 1}")
+    return _solve_batch(learner, algorithm, [task], compare, forced, progress)[0]
 
 
 def solve_many(
@@ -157,20 +171,29 @@ def _group_tasks(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[l
 
 
 def _solve_batch(
-    learner: Learner, name: str, tasks: Sequence[_Task], compare: bool
+    learner: Learner,
+    name: str,
+    tasks: Sequence[_Task],
+    compare: bool,
+    forced: Collection[int] = (),
+    progress: Progress | None = None,
 ) -> list[Solution]:
     """The solutions of problems of one size."""
     batch = Batch.joined([task.seen for task in tasks])
     hints = learner.net.config.hints != "none"
-    (predictions,) = predict(learner, name, batch, hints=hints, confidence=True)
+    (predictions,) = predict(
+        learner, name, batch, hints=hints, confidence=True, forced=forced, progress=progress
+    )
     return [
-        _make_solution(learner.net, name, task, _select(predictions, i, task), compare)
+        _make_solution(learner.net, name, task, _select(predictions, i, task, forced), compare)
         for i, task in enumerate(tasks)
     ]
 
 
-def _select(predictions: Predictions, i: int, task: _Task) -> Predictions:
-    """The predictions for one of the problems, in its own unit, with the moment that was given."""
+def _select(
+    predictions: Predictions, i: int, task: _Task, forced: Collection[int] = ()
+) -> Predictions:
+    """The predictions for one of the problems, in its own unit, with the given moments."""
     outputs = {name: task.scaled.outwards(name, x[i]) for name, x in predictions.outputs.items()}
     steps = int(task.truth.lengths[0])
     hints = {
@@ -184,6 +207,11 @@ def _select(predictions: Predictions, i: int, task: _Task) -> Predictions:
         name: np.concatenate((np.full((1, *x.shape[2:]), np.nan), x[: steps - 1, i]))
         for name, x in predictions.hint_confidence.items()
     }
+    given = list(forced)
+    for name, array in hints.items():
+        array[given] = task.truth.hints[name][given, 0]
+    for array in hints_sure.values():
+        array[given] = np.nan
     return Predictions(outputs, hints, sure, hints_sure)
 
 

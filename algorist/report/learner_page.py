@@ -15,7 +15,13 @@ from algorist.report.numbers import percent, scored
 from algorist.report.pages import framed
 from algorist.report.pictures import TOP
 from algorist.report.published import NETS, published
-from algorist.report.scores import PAPER, Scored, mean_scores, published_mean
+from algorist.report.scores import (
+    PAPER,
+    Scored,
+    few_samples,
+    mean_scores,
+    published_mean,
+)
 from algorist.report.trajectories import trajectories
 from algorist.training.config import Config
 from algorist.training.trainer import Report
@@ -37,8 +43,11 @@ class Trained(NamedTuple):
         return Config.from_json(about["config"]) if "config" in about else None
 
 
-def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored]) -> str:
-    """The whole page about one learner, or about several for different algorithms."""
+def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored], drawings: str = "") -> str:
+    """The whole page about one learner, or about several for different algorithms.
+
+    `drawings` is HTML that shows some of its trajectories, above their numbers.
+    """
     learners = {task: each.learner for each in trained for task in each.learner.algorithms}
     configs = [config for each in trained if (config := each.config)]
     return framed(
@@ -49,6 +58,8 @@ def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored]) -> str:
         scores="".join(map(_score_row, rows)) + (_mean_row(rows) if len(rows) > 1 else ""),
         paper=NETS[PAPER],
         samples=_samples(rows),
+        warning=_warning(rows),
+        drawings=drawings,
         trajectories=trajectories(learners, [row.algorithm for row in rows]),
         configuration=configuration_section(configs) if configs else "<p>It is not known.</p>",
     )
@@ -183,6 +194,12 @@ def _bar(score: float, known: Value | None) -> str:
 def _samples(rows: Iterable[Scored]) -> str:
     whole = all(row.is_whole for row in rows)
     return "the whole official tests" if whole else "the first samples of the official tests"
+
+
+def _warning(rows: Sequence[Scored]) -> str:
+    """What to say of scores on so few samples that they mean little."""
+    text = few_samples(rows)
+    return f'<p class="warning">{escape(text)}</p>' if text else ""
 
 
 def configuration_section(configs: Sequence[Config]) -> str:

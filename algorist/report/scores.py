@@ -12,6 +12,7 @@ from rich.table import Table
 
 from algorist.batch import Batch
 from algorist.data import official
+from algorist.errors import counted
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.results import is_whole_test
 from algorist.model.learner import Learner
@@ -23,6 +24,8 @@ from algorist.spec import Kind, Spec
 PAPER = "triplet_gmpnn"
 """The published net that ours are set beside."""
 _SHOWN_STEPS = 10
+_ENOUGH = 16
+"""Samples of a test from which a score is more than an anecdote."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,17 @@ def measured(
 def first_samples(split: str, samples: int | None) -> Callable[[str], Batch]:
     """Draws one of the benchmark's fixed sets, or the beginning of it."""
     return lambda algorithm: official.beginning(algorithm, split, samples)
+
+
+def few_samples(rows: Sequence[Scored]) -> str:
+    """A warning about scores on so few samples that chance decides them, or nothing."""
+    fewest = min((row.samples for row in rows if not row.is_whole), default=_ENOUGH)
+    if fewest >= _ENOUGH:
+        return ""
+    return (
+        f"Only {counted(fewest, 'sample')} of each test: that is few, and each score may be tens "
+        "of points off. Test on all samples before you compare."
+    )
 
 
 def score_table(rows: Sequence[Scored], sign: str, *, paper: bool) -> Table:

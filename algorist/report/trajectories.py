@@ -24,17 +24,25 @@ _LONGEST = 24
 """Steps that are shown, at most."""
 
 
+def shown_in_pages(tested: Iterable[str]) -> list[str]:
+    """The few algorithms whose trajectories are shown, of those that were tested."""
+    tested = list(tested)
+    return [name for name in _USUAL if name in tested] or tested[:_OTHERS]
+
+
+def small_problem(algorithm: Algorithm) -> dict[str, np.ndarray]:
+    """The inputs of the problem that is shown."""
+    inputs = algorithm.sample(algorithm.size(_SIZE), 1, _SEED).inputs
+    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
+
+
 def trajectories(learners: Mapping[str, Learner], tested: Iterable[str]) -> str:
     """Sections about a few of the algorithms, each with a problem that is drawn afresh."""
-    tested = list(tested)
-    chosen = [name for name in _USUAL if name in tested] or tested[:_OTHERS]
-    return "".join(_section(learners[name], get(name)) for name in chosen)
+    return "".join(_section(learners[name], get(name)) for name in shown_in_pages(tested))
 
 
 def _section(learner: Learner, algorithm: Algorithm) -> str:
-    inputs = algorithm.sample(algorithm.size(_SIZE), 1, _SEED).inputs
-    given = {name: array[0] for name, array in inputs.items() if name not in DERIVED}
-    solution = learner.run(algorithm.name, compare=True, **given)
+    solution = learner.run(algorithm.name, compare=True, **small_problem(algorithm))
     comparison = compared(solution)
     told = [algorithm.description, verdict(solution)]
     if solution.hints:

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -18,9 +19,16 @@ from typing import Any
 
 _STATIC = Path(__file__).parent / "static"
 _MAIN = "main.js"
-_STYLES = ("page.css", "pictures.css", "steps.css", "narrow.css")  # the last has the last word
+_STYLES = (
+    "page.css",
+    "pictures.css",
+    "steps.css",
+    "share.css",
+    "gallery.css",
+    "narrow.css",  # has the last word
+)
 _IMPORT = re.compile(r'^import\s*\{[^}]*\}\s*from\s*"\./([\w-]+\.js)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function|class) )", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -32,15 +40,18 @@ class Page:
     """The content security policy: nothing runs, or is loaded, that is not in the page."""
 
 
-def page(trace: dict[str, Any] | None = None) -> Page:
-    """The page, which asks its server for traces unless it holds one."""
+Trace = Mapping[str, Any]
+
+
+def page(trace: Trace | Sequence[Trace] | None = None) -> Page:
+    """The page, which asks its server for traces unless it holds one, or several to choose from."""
     script, style = joined(), "\n".join(map(_text, _STYLES))
     asks = "'none'" if trace else "'self'"
     policy = (
         f"default-src 'none'; connect-src {asks}; img-src data:; base-uri 'none'; "
         f"form-action 'none'; script-src {_hash(script)}; style-src {_hash(style)}"
     )
-    title = "algorist" if trace is None else f"{trace['algorithm']} · algorist"
+    title = f"{trace['algorithm']} · algorist" if isinstance(trace, Mapping) else "algorist"
     html = Template(_text("page.html")).substitute(
         title=escape(title),
         style=style,
@@ -78,7 +89,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{digest}'"
 
 
-def _embedded(trace: dict[str, Any]) -> str:
+def _embedded(trace: Trace | Sequence[Trace]) -> str:
     """JSON that cannot end the element that it stands in."""
     text = json.dumps(trace, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")

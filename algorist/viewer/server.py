@@ -18,7 +18,7 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 
-from algorist.viewer.app import MOST_BYTES, App
+from algorist.viewer.app import MOST_BYTES, App, ProblemError
 from algorist.viewer.pages import Page, page
 
 LOOPBACK = "127.0.0.1"
@@ -31,6 +31,8 @@ MOST_CONNECTIONS = 32
 
 Answer = tuple[HTTPStatus, str, bytes]
 """Status, type and content."""
+_LINES = "application/x-ndjson"
+"""What those accept who want to be told how far a computation is: lines of JSON."""
 
 
 class Server(ThreadingHTTPServer):
@@ -72,6 +74,10 @@ class Server(ThreadingHTTPServer):
         """Say nothing: what goes wrong outside of an answer is a client that went away."""
 
 
+class _GoneError(Exception):
+    """The client went away while something was computed for it."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request, one answer, and the connection is closed (HTTP 1.0)."""
 
@@ -93,7 +99,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page, or the list of algorithms."""
-        self._answer({"/": self._page, "/api/algorithms": self._algorithms})
+        self._answer(
+            {
+                "/": self._page,
+                "/api/algorithms": self._algorithms,
+                "/api/previews": self._previews,
+            }
+        )
 
     do_HEAD = do_GET
 
@@ -101,23 +113,25 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with a problem solved."""
         self._answer({"/api/solve": self._solved})
 
-    def _answer(self, ways: dict[str, Callable[[], Answer]]) -> None:
+    def _answer(self, ways: dict[str, Callable[[], Answer | None]]) -> None:
         way = ways.get(self.path.split("?")[0])
         if self.headers.get("Host") not in self.server.names:
             self._send(_refusal(HTTPStatus.FORBIDDEN, "this server answers to its own name alone"))
         elif way is None:
             self._send(_refusal(HTTPStatus.NOT_FOUND, "there is nothing here"))
         else:
-            self._send(self._answered(way))
+            answer = self._answered(way)
+            if answer is not None:
+                self._send(answer)
 
-    def _answered(self, way: Callable[[], Answer]) -> Answer:
+    def _answered(self, way: Callable[[], Answer | None]) -> Answer | None:
+        """What to send, unless it has been sent already."""
         try:
             return way()
+        except _GoneError:
+            return None
         except Exception as error:
-            traceback.print_exc()
-            kind = type(error).__name__
-            message = f"a mistake of the program, not yours ({kind}): see where it runs"
-            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, _mistake(error))
 
     def _page(self) -> Answer:
         return HTTPStatus.OK, "text/html; charset=utf-8", self.server.page.html.encode()
@@ -125,7 +139,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _algorithms(self) -> Answer:
         return _json(HTTPStatus.OK, self.server.app.algorithms())
 
-    def _solved(self) -> Answer:
+    def _previews(self) -> Answer:
+        return _json(HTTPStatus.OK, self.server.app.previews())
+
+    def _solved(self) -> Answer | None:
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.names:
             return _refusal(HTTPStatus.FORBIDDEN, "this server answers its own page alone")
@@ -143,29 +160,51 @@ class _Handler(BaseHTTPRequestHandler):
             return _refusal(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
         return self._solution(body)
 
-    def _solution(self, body: bytes) -> Answer:
+    def _solution(self, body: bytes) -> Answer | None:
         """A trace, or why there is none: that too is an answer, which browsers do not report."""
         try:
             asked = json.loads(body)
         except (ValueError, RecursionError):
             return _refusal(HTTPStatus.BAD_REQUEST, "got a request that is no JSON")
+        app = self.server.app
+        if self.headers.get("Accept") != _LINES:
+            return _json(HTTPStatus.OK, _trace(lambda: app.solve(asked)))
         try:
-            return _json(HTTPStatus.OK, self.server.app.solve(asked))
-        except (ValueError, MemoryError) as error:
-            return _refusal(HTTPStatus.OK, str(error) or "the problem is too large")
-        except NumbaError:
-            return _refusal(HTTPStatus.OK, "the algorithm cannot be compiled")
+            self._send_head(HTTPStatus.OK, _LINES)
+        except OSError as error:
+            raise _GoneError from error
+        try:
+            found = _trace(lambda: app.solve(asked, self._send_line))
+        except _GoneError:
+            raise
+        except Exception as error:
+            found = {"error": _mistake(error)}
+        self._send_line(found)
+        return None
+
+    def _send_line(self, value: dict[str, Any]) -> None:
+        """Send a line; if the client went away, which is how it cancels, end the computation."""
+        try:
+            self.wfile.write(_text(value) + b"\n")
+            self.wfile.flush()
+        except OSError as error:
+            raise _GoneError from error
 
     def _send(self, answer: Answer) -> None:
         status, kind, content = answer
+        self._send_head(status, kind, len(content))
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def _send_head(self, status: HTTPStatus, kind: str, length: int | None = None) -> None:
+        """Without a length, the content ends where the connection does."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
+        if length is not None:
+            self.send_header("Content-Length", str(length))
         for name, value in _headers(self.server.page).items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what is no request, as the base class finds it, in the same form as all else."""
@@ -188,13 +227,34 @@ def _stop_reading(connection: socket.socket) -> None:
         return
 
 
+def _trace(solve: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A trace, or what is wrong with the problem."""
+    try:
+        return solve()
+    except ProblemError as error:
+        return {"error": str(error), "field": error.field, "at_field": error.text}
+    except (ValueError, MemoryError) as error:
+        return {"error": str(error) or "the problem is too large"}
+    except NumbaError:
+        return {"error": "the algorithm cannot be compiled"}
+
+
+def _mistake(error: Exception) -> str:
+    """What to say of an error that is not the user's; those who run it see all of it."""
+    traceback.print_exc()
+    return f"a mistake of the program, not yours ({type(error).__name__}): see where it runs"
+
+
 def _refusal(status: HTTPStatus, message: str) -> Answer:
     return _json(status, {"error": message})
 
 
 def _json(status: HTTPStatus, value: Any) -> Answer:
-    content = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-    return status, "application/json", content
+    return status, "application/json", _text(value)
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _headers(page: Page) -> dict[str, str]:

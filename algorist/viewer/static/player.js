@@ -29,26 +29,36 @@ export class Player {
       { "aria-label": "Speed", id: "speed" },
       Object.keys(SPEEDS).map((name) => element("option", { selected: name === "1×" }, name)),
     );
+    this.speed.addEventListener("change", () => this.timer && this.wind());
+    this.tries = element("span", { class: "tries" }); // what else readers can do at a step
     const controls = element(
       "div",
       { class: "controls" },
       icon("first", "First step (Home)", () => this.go(0)),
       icon("back", "Step back (←)", () => this.go(this.moment - 1)),
       this.button,
-      icon("next", "Step forward (→)", () => this.go(this.moment + 1)),
+      icon("next", "Step forward (→)", () => this.next()),
       icon("last", "Answer (End)", () => this.go(Infinity)),
       this.speed,
+      this.tries,
       this.label,
     );
     this.parts = [this.timeline.root, controls];
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
-  load(trace) {
+  // With another trace of the same problem, and its name, to be compared with.
+  load(trace, other = null) {
     this.pause();
     this.trace = trace;
-    this.timeline.show(trace);
+    this.timeline.show(trace, other);
     this.go(0, { keepPlaying: true });
+  }
+
+  // The next step, unless somebody wants to say something before it is shown.
+  next() {
+    if (this.beforeNext?.(this.moment)) return this.pause();
+    this.go(this.moment + 1);
   }
 
   go(moment, { keepPlaying = false } = {}) {
@@ -70,19 +80,28 @@ export class Player {
     if (this.moment === this.trace.answer) this.go(0);
     this.started();
     this.look("pause", "Pause (space)");
+    this.wind();
     this.beat();
   }
 
+  // Steps follow the clock from now on, however long each takes to draw.
+  wind() {
+    this.clock = { from: this.moment, at: performance.now() };
+  }
+
   beat() {
-    this.timer = setTimeout(() => {
-      const more = this.moment + 1 < this.trace.answer;
-      this.go(this.moment + 1, { keepPlaying: more });
+    this.timer = requestAnimationFrame(() => {
+      const { from, at } = this.clock;
+      const passed = ((performance.now() - at) * SPEEDS[this.speed.value]) / BEAT;
+      const due = Math.min(from + Math.floor(passed), this.trace.answer);
+      const more = due < this.trace.answer;
+      if (due > this.moment) this.go(due, { keepPlaying: more });
       if (more) this.beat();
-    }, BEAT / SPEEDS[this.speed.value]);
+    });
   }
 
   pause() {
-    clearTimeout(this.timer);
+    cancelAnimationFrame(this.timer);
     this.timer = null;
     this.look("play", "Play (space)");
   }
@@ -102,7 +121,7 @@ export class Player {
     const moves = {
       " ": () => this.toggle(),
       ArrowLeft: () => this.go(this.moment - far),
-      ArrowRight: () => this.go(this.moment + far),
+      ArrowRight: () => (far > 1 ? this.go(this.moment + far) : this.next()),
       Home: () => this.go(0),
       End: () => this.go(Infinity),
       m: () => this.trace.data.mistake && this.go(this.trace.data.mistake.step),

@@ -14,8 +14,10 @@ export class Timeline {
       preserveAspectRatio: "none",
       "aria-hidden": "true",
     });
+    this.otherName = element("span", { class: "green", hidden: true });
     const names = [
       element("span", { class: "blue" }, "hints right"),
+      this.otherName,
       element("span", { class: "purple" }, "confidence"),
     ];
     this.track = element(
@@ -48,10 +50,12 @@ export class Timeline {
     this.seek(Math.round(Math.min(1, Math.max(0, share)) * this.trace.answer));
   }
 
-  show(trace) {
+  // The curves of a net, a thinner one of another trace that has a name, and a mark where the net was
+  // given the truth.
+  show(trace, other = null) {
     this.trace = trace;
     this.track.setAttribute("aria-valuemax", trace.answer);
-    const right = this.line(trace.data.shares.map((share) => share ?? 1));
+    const right = this.line(rightness(trace));
     const end = (this.across(trace.steps - 1) * 1000).toFixed(1);
     this.svg.replaceChildren(
       ...[4, 50, 96].map((y) => shape("line", { class: "grid", x1: 0, x2: 1000, y1: y, y2: y })),
@@ -59,13 +63,24 @@ export class Timeline {
         ? [
             shape("path", { class: "area", d: `M0,100 L${right} L${end},100 Z` }),
             shape("path", { class: "curve sure", d: `M${this.line(confidences(trace))}` }),
+            ...(other
+              ? [shape("path", { class: "curve other", d: `M${this.line(rightness(other.trace))}` })]
+              : []),
             shape("path", { class: "curve", d: `M${right}` }),
           ]
         : []),
+      ...(trace.data.truth ?? []).map((step) => this.given(step)),
     );
+    this.otherName.textContent = other?.name ?? "";
+    this.otherName.hidden = !other;
     const mistake = trace.data.mistake;
     this.flag.hidden = !mistake;
     if (mistake) this.flag.style.left = `${this.across(mistake.step) * 100}%`;
+  }
+
+  given(step) {
+    const x = (this.across(step) * 1000).toFixed(1);
+    return shape("line", { class: "given", x1: x, x2: x, y1: 0, y2: 100 });
   }
 
   // A share for each step, as points of the curve.
@@ -83,6 +98,11 @@ export class Timeline {
     this.track.setAttribute("aria-valuenow", moment);
     this.track.setAttribute("aria-valuetext", text);
   }
+}
+
+// The share of hints that are right at each step.
+function rightness({ data }) {
+  return data.shares.map((share) => share ?? 1);
 }
 
 // How sure the net is at each step: the mean over the hints of which it says that.
