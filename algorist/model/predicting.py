@@ -73,9 +73,9 @@ def predict(
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica.
 
-    At the steps `forced`, or at all of them if that is True, the net reads the true hints instead of
-    its own (teacher forcing). `progress` is called with the number of steps of the current part that
-    are done, every `WATCHED_PIECE` steps; what it raises ends the computation.
+    At the steps `forced`, or at all of them if it is True, the net reads the true hints instead of
+    its own (teacher forcing). `progress` is called with the number of steps of the current part
+    that are done, every `WATCHED_PIECE` steps; what it raises ends the computation.
     """
     piece = PIECE if progress is None else WATCHED_PIECE
     parts = (

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.natural import compact
-from algorist.algorithms.own import own_problem
+from algorist.algorithms.format_answers import compact
+from algorist.algorithms.user_inputs import read_problem
 from algorist.model.solution import Comparison, Solution
 from algorist.viewer.traces import trace
 
@@ -49,7 +49,7 @@ def preview(algorithm: Algorithm, problem: Mapping[str, Any]) -> dict[str, Any]:
 
 def _true_solution(algorithm: Algorithm, problem: Mapping[str, Any]) -> Solution:
     """What a net that makes no mistake would answer."""
-    given = own_problem(algorithm, problem)
+    given = read_problem(algorithm, problem)
     truth = algorithm.trace_arrays(given.arrays)
     inputs, outputs = (
         {f.name: compact(f, arrays[f.name][0]) for f in features}
