@@ -1,13 +1,18 @@
-# A virtual environment is made on first use, and again whenever the requirements change.
+# A virtual environment is made on first use, and installed into again whenever the requirements change:
+# what running needs for `make run`, what developing needs on top of it for everything else.
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/ready
+RUN_READY := $(VENV)/run-ready
+DEV_READY := $(VENV)/dev-ready
+REQUIREMENTS := pyproject.toml constraints.txt constraints-dev.txt
+# Files are compiled when they are first imported: compiling all of them takes longer than unpacking them.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints-dev.txt
 
-.PHONY: run test docs lint format types bench clean
+.PHONY: run test docs lint format types coverage constraints wheel bench clean
 
 # The shipped generalist solves a problem, then takes the official tests (n = 64) of all thirty algorithms
 # beside the paper's nets: the first two samples of each, or with FULL=1 all, which takes hours without a GPU.
-run: $(READY)
+run: $(RUN_READY)
 	$(BIN)/algorist run heapsort 5 2 9 1
 	@echo
 	@echo "$(if $(FULL),All samples,The first two samples) of each official test (n = 64), all thirty algorithms:"
@@ -18,22 +23,37 @@ test: lint types
 	$(BIN)/pytest -q -n auto
 
 # The documentation, in site/: open site/index.html.
-docs: $(READY)
+docs: $(DEV_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-lint: $(READY)
+lint: $(DEV_READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(READY)
+types: $(DEV_READY)
 	$(BIN)/mypy
 
-format: $(READY)
+format: $(DEV_READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The tests once more, slower, with the share of lines that they run; it fails below the share in pyproject.toml.
+coverage: $(DEV_READY)
+	$(BIN)/pytest -q -n auto --cov --cov-report=term:skip-covered
+
+# constraints-dev.txt anew, with the newest versions that fit pyproject.toml and constraints.txt.
+constraints:
+	python3 .ci/constraints.py > constraints-dev.new
+	mv constraints-dev.new constraints-dev.txt
+
+# A wheel, tried in an environment of its own, away from the repository.
+wheel: $(DEV_READY)
+	rm -rf dist
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	$(BIN)/python .ci/try_wheel.py dist/*.whl
+
 # make bench PEER=python3 compares with the dm-clrs of that interpreter.
-bench: $(READY)
+bench: $(DEV_READY)
 	$(BIN)/python benchmarks/sampling.py $(if $(PEER),--peer $(PEER))
 	$(BIN)/python benchmarks/sampling.py --n 64 $(if $(PEER),--peer $(PEER))
 	$(BIN)/python benchmarks/sampling.py --first
@@ -42,9 +62,15 @@ bench: $(READY)
 # Machine code of older versions stays in __pycache__ until somebody sweeps it out.
 clean:
 	find algorist examples tests -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* build dist site
 
-$(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+$(BIN)/python:
+	python3 -m venv $(VENV)
+
+$(RUN_READY): $(REQUIREMENTS) | $(BIN)/python
+	$(INSTALL) -e .
 	touch $@
+
+$(DEV_READY): $(REQUIREMENTS) | $(BIN)/python
+	$(INSTALL) -e '.[dev]'
+	touch $(RUN_READY) $@

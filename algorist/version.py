@@ -1,3 +1,3 @@
-"""The version of this library: saved with everything it writes."""
+"""The version of this library: the build reads it here, and every file that it writes names it."""
 
 __version__ = "0.1.0"

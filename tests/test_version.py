@@ -1,0 +1,57 @@
+"""The version: one place says it, and what the library writes names it."""
+
+import json
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+import algorist
+from algorist.cli import main
+from algorist.report.machine import machine
+from algorist.training import checkpoint
+
+ROOT = Path(__file__).parent.parent
+MARK = f'<meta name="generator" content="algorist {algorist.__version__}">'
+
+pytestmark = pytest.mark.usefixtures("piped")
+
+
+def test_an_installed_package_has_the_version_of_its_source():
+    try:
+        installed = version("algorist")
+    except PackageNotFoundError:
+        pytest.skip("algorist is not installed")
+    assert installed == algorist.__version__, "install it again: rm .venv/*-ready"
+
+
+def test_the_changelog_and_the_citation_know_the_version():
+    released = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.M)[1]
+    assert released[0] == cited == algorist.__version__
+
+
+def test_a_run_says_which_version_trained_it(trained):
+    assert checkpoint.newest(trained / "checkpoints").state["version"] == algorist.__version__
+    sittings = (trained / "times.jsonl").read_text().splitlines()
+    assert [json.loads(line)["version"] for line in sittings] == [algorist.__version__]
+    with safe_open(str(trained / "best.safetensors"), "pt") as file:
+        assert json.loads(file.metadata()["algorist"])["version"] == algorist.__version__
+
+
+def test_pages_say_which_version_wrote_them(trained, tmp_path):
+    report, view = tmp_path / "report.html", tmp_path / "view.html"
+    assert main(["report", str(trained), "--samples", "1", "--out", str(report)]) == 0
+    assert main(["view", "minimum", "3", "1", "2", "--export", str(view)]) == 0
+    for page in (report, view):
+        assert page.read_text().count(MARK) == 1, page.name
+
+
+def test_arrays_and_measurements_say_which_version_made_them(tmp_path):
+    assert main(["sample", "bfs", "--n", "4", "--out", str(tmp_path / "bfs.npz")]) == 0
+    with np.load(tmp_path / "bfs.npz") as arrays:
+        assert str(arrays["version"]) == algorist.__version__
+    assert machine()["algorist"] == algorist.__version__
