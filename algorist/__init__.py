@@ -25,7 +25,7 @@ from algorist.registering import register
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 
 if TYPE_CHECKING:
-    from algorist.evaluation.evaluate import evaluate
+    from algorist.evaluation.scoring import evaluate, score
     from algorist.model.learner import Learner
     from algorist.model.net import Net
     from algorist.model.own_decoders import Decoder
@@ -75,6 +75,7 @@ __all__ = [
     "record",
     "register",
     "sampler",
+    "score",
     "uniform",
 ]
 
@@ -85,11 +86,12 @@ _WITH_TORCH = {
     "Processor": "algorist.model.processors",
     "Solution": "algorist.model.solution",
     "StepOutput": "algorist.model.processors",
-    "evaluate": "algorist.evaluation.evaluate",
+    "evaluate": "algorist.evaluation.scoring",
     "load": "algorist.training.loading",
     "loss": "algorist.model.predicted",
     "loss_terms": "algorist.model.predicted",
     "predict": "algorist.model.predicting",
+    "score": "algorist.evaluation.scoring",
 }
 
 if not TYPE_CHECKING:

@@ -9,5 +9,6 @@
 """
 
 from algorist.data import cache, chunks, official, stream, transforms
+from algorist.data.stream import Stream
 
-__all__ = ["cache", "chunks", "official", "stream", "transforms"]
+__all__ = ["Stream", "cache", "chunks", "official", "stream", "transforms"]

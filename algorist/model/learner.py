@@ -21,6 +21,8 @@ from algorist.model.task_encoding import TaskEncoding
 from algorist.spec import Feature, Kind, Location, Spec, Stage
 
 if TYPE_CHECKING:
+    from algorist.batch import Batch
+    from algorist.model.predicted import Prediction
     from algorist.model.solution import Solution
 
 _FORMAT = "algorist-1"
@@ -28,7 +30,7 @@ _LONGEST = 120
 """Letters of what PyTorch says."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Learner:
     """A net for some algorithms, with one replica for each seed."""
 
@@ -59,6 +61,13 @@ class Learner:
         """A learner whose weights are still to be drawn or loaded."""
         specs = {name: convention.spec(name) for name in algorithms}
         return cls(Net(specs, model, replicas, encoding=convention), convention, {})
+
+    def __call__(self, batch: Batch, algorithm: str | None = None) -> Prediction:
+        """What a learner of one seed predicts for a batch, as its net does."""
+        return self.net(batch, algorithm)
+
+    def __repr__(self) -> str:
+        return f"Learner({self.net!r})"
 
     @property
     def algorithms(self) -> tuple[str, ...]:

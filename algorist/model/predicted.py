@@ -51,7 +51,7 @@ def predicted(net: Net, batch: Batch, algorithm: str | None = None) -> Predictio
             "learner.replica(0).net, or the best with learner.best_replica().net"
         )
     algorithm = algorithm_of(net, batch, algorithm)
-    seen = net.encoding.batch(algorithm, batch)
+    seen = net.encoding.batch(algorithm, batch.numpy())
     window = whole([seen]).to(net.device)
     rollout = net.rollout(algorithm, window)
     steps = max(batch.steps - 1, 0)
