@@ -64,15 +64,15 @@ def test_further_state_goes_on_from_step_to_step_and_through_windows():
     net, window = counting(), whole([small.problems("bfs", n=5)])
     all_at_once = net.rollout("bfs", window).carry
     count = float(window.steps)
-    assert all_at_once.state["count"].tolist() == [[count] * 3]
-    assert all_at_once.state["seen"][0].unique().tolist() == [2.0**count]
+    assert all_at_once.state[0]["count"].tolist() == [[count] * 3]
+    assert all_at_once.state[0]["seen"][0].unique().tolist() == [2.0**count]
     carry = None
     for piece in pieces(window, 1):
         carry = net.rollout("bfs", piece, carry).carry.detach()
     torch.testing.assert_close(carry.hidden, all_at_once.hidden)
-    assert torch.equal(carry.state["count"], all_at_once.state["count"])
+    assert torch.equal(carry.state[0]["count"], all_at_once.state[0]["count"])
     back = net.saved_carry(carry.tensors())
-    assert torch.equal(back.state["seen"][0], carry.state["seen"][0])
+    assert torch.equal(back.state[0]["seen"][0], carry.state[0]["seen"][0])
 
 
 def test_further_state_starts_anew_where_a_trajectory_begins():
@@ -85,7 +85,7 @@ def test_further_state_starts_anew_where_a_trajectory_begins():
         carry, before = net.rollout("bfs", window, carry).carry.detach(), chunk
         since = window.steps - int(window.is_first[:, 0, 0].nonzero().max())
         if window.is_first.any():
-            assert carry.state["count"].item() == since
+            assert carry.state[0]["count"].item() == since
 
 
 def test_penalties_are_means_over_the_steps_that_count():

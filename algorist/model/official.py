@@ -52,6 +52,8 @@ def entries(net: Net) -> Iterator[Entry]:
                 ours = f"decoders.{algorithm}.{feature.name}.{name}"
                 yield from _linear(ours, _numbered(linear, number))
     yield from _processor_entries(net.processor)
+    if net.lstm is not None:
+        yield from _linear("lstm.gates", "net/processor_lstm/linear")
 
 
 def _linear(ours: str, *theirs: str, bias: bool = True) -> Iterator[Entry]:
