@@ -44,8 +44,6 @@ class ModelConfig:
     """The share of the new node states that is set to zero in training."""
     use_lstm: bool = False
     """Pass the new node states through an LSTM, whose state goes on from step to step."""
-    decode_differences: bool = False
-    """Predict for each hint whether it changes, and keep it where it does not."""
 
     def __post_init__(self) -> None:
         processors.get(self.processor)
