@@ -177,9 +177,35 @@ def test_that_all_is_forced_survives_packing():
     assert window.to("cpu").all_forced
 
 
+def test_dropout_is_for_training_alone():
+    net = small.lively(small.net("bfs", dropout=0.5, processor="mpnn"))
+    plain = small.lively(small.net("bfs", processor="mpnn"))
+    window = whole([small.problems("bfs", n=8, count=8)])
+    states = net.rollout("bfs", window).carry.hidden
+    assert (states == 0).float().mean().item() == pytest.approx(0.5, abs=0.1)
+    other = net.rollout("bfs", window).carry.hidden
+    assert not torch.equal(states, other)
+    expected = plain.eval().rollout("bfs", window).carry.hidden
+    torch.testing.assert_close(net.eval().rollout("bfs", window).carry.hidden, expected)
+
+
+def test_an_lstm_goes_on_through_windows_and_starts_anew_with_trajectories():
+    net = small.lively(small.net("bfs", use_lstm=True))
+    window = whole([small.problems("bfs", n=6, count=4)])
+    carry = None
+    for piece in pieces(window, 1):
+        carry = net.saved_carry(net.rollout("bfs", piece, carry).carry.detach().tensors())
+    small.assert_same(carry.tensors(), net.rollout("bfs", window).carry.detach().tensors())
+    packed_window = pack_trajectories(window.padded(12, 4), lambda needed: needed)
+    assert packed_window.follows.shape[-1] < 4
+    got, expected = (losses_and_gradients(net, "bfs", x)[0] for x in (packed_window, window))
+    small.assert_same(got, expected)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"use_lstm": True, "carry_state": False}, "use_lstm: got it without carry_state"),
         ({"message_passing_steps": 0}, "message_passing_steps: got 0, expected 1 or more"),
         ({"dropout": 1.0}, "dropout: got 1.0, expected at least 0 and less than 1"),
     ],

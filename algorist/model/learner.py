@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from algorist.model.predicted import Prediction
     from algorist.model.solution import Solution
 
+__all__ = ["Learner", "TaskEncoding", "load_weights", "plain_specs", "read"]
+
 _FORMAT = "algorist-1"
 _LONGEST = 120
 """Letters of what PyTorch says."""

@@ -172,14 +172,14 @@ class Scan:
 
     def _state(self, k: int, carry: Carry | None) -> tuple[Nest, Nest]:
         """The states of the processor and of the LSTM: the first ones where trajectories begin."""
-        if carry is not None and self.window.is_first is None:
+        first = self.window.is_first
+        if carry is not None and first is None:
             return carry.state
-        first = self.net.initial_state(*self.lanes, self.n)
-        if carry is None:
-            return first
-        is_first = self.window.is_first[k]
+        new = self.net.initial_state(*self.lanes, self.n)
+        if carry is None or first is None:
+            return new
         return map_nest(
-            lambda new, old: torch.where(expanded(is_first, old), new, old), first, carry.state
+            lambda new, old: torch.where(expanded(first[k], old), new, old), new, carry.state
         )
 
     def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
