@@ -16,6 +16,7 @@ from safetensors.torch import save
 from algorist.algorithms import get
 from algorist.atomic import replacing
 from algorist.errors import UnregisteredError
+from algorist.model.former_names import by_present_names
 from algorist.model.net import ModelConfig, Net
 from algorist.model.task_encoding import TaskEncoding
 from algorist.spec import Feature, Kind, Location, Spec, Stage
@@ -184,6 +185,7 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
         with safe_open(str(path), "pt") as file:
             description = json.loads((file.metadata() or {}).get("algorist", "{}"))
             tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+            tensors = by_present_names(tensors)
     except (SafetensorError, OSError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: not a readable safetensors file ({error})") from error
     if not isinstance(description, dict) or description.get("format") != _FORMAT:

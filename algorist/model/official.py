@@ -70,11 +70,11 @@ def _processor_entries(processor: Processor) -> Iterator[Entry]:
     match processor:
         case MessagePassing():
             module = "net/mpnn_aggr_clrs_processor"
-            names = ["receiver", "sender", "edge", "graph", "keep", "update"]
+            names = ["receiver", "sender", "edge", "graph", "self_projection", "update"]
             if processor.triplet_features:
                 names += [f"triplet_nodes.{i}" for i in range(3)]
                 names += [f"triplet_edges.{i}" for i in range(3)]
-                names += ["triplet_graph", "triplet_out"]
+                names += ["triplet_graph", "triplet_projection"]
             if processor.gated:
                 names += ["gate_state", "gate_message", "gate"]
             yield from _linear("processor.first", f"{module}/mlp/~/linear_0")
