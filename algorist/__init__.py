@@ -26,7 +26,7 @@ from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, nod
 from algorist.version import __version__
 
 if TYPE_CHECKING:
-    from algorist.evaluation.evaluate import evaluate
+    from algorist.evaluation.scoring import evaluate, score
     from algorist.model.learner import Learner
     from algorist.model.net import Net
     from algorist.model.own_decoders import Decoder
@@ -76,6 +76,7 @@ __all__ = [
     "record",
     "register",
     "sampler",
+    "score",
     "train",
     "uniform",
 ]
@@ -87,12 +88,13 @@ _WITH_TORCH = {
     "Processor": "algorist.model.processors",
     "Solution": "algorist.model.solution",
     "StepOutput": "algorist.model.processors",
-    "evaluate": "algorist.evaluation.evaluate",
+    "evaluate": "algorist.evaluation.scoring",
     "load": "algorist.training.loading",
     "loss": "algorist.model.predicted",
     "loss_terms": "algorist.model.predicted",
     "predict": "algorist.model.predicting",
     "train": "algorist.training.train",
+    "score": "algorist.evaluation.scoring",
 }
 
 if not TYPE_CHECKING:

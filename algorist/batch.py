@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from algorist.spec import Spec, Stage
 _LENGTHS = "lengths"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Batch:
     """Named arrays that fit a spec.
 
@@ -27,9 +28,38 @@ class Batch:
     outputs: Mapping[str, np.ndarray]
     lengths: np.ndarray
     """The number of steps of each run, at least 1."""
+    algorithm: str | None = None
+    """The name of the algorithm; None: it is not known."""
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def __repr__(self) -> str:
+        name = self.algorithm or f"outputs {', '.join(self.outputs)}"
+        return f"Batch({name}: {len(self)} samples, {self.n} nodes, {self.steps} steps)"
+
+    def _repr_html_(self) -> str:
+        from algorist.notebooks import batch_table
+
+        return batch_table(self)
+
+    def to(self, device: Any) -> Batch:
+        """The same batch with torch tensors, on a device; scalars in single precision."""
+        import torch
+
+        return self.single_precision().map(lambda array: torch.as_tensor(array).to(device))
+
+    def numpy(self) -> Batch:
+        """The same batch with NumPy arrays."""
+        return self.map(lambda x: x if isinstance(x, np.ndarray) else x.detach().cpu().numpy())
+
+    def map(self, function: Callable[[Any], Any]) -> Batch:
+        """The same batch with a function applied to each of its arrays."""
+        inputs, hints, outputs = (
+            {name: function(array) for name, array in arrays.items()}
+            for arrays in (self.inputs, self.hints, self.outputs)
+        )
+        return Batch(self.spec, inputs, hints, outputs, function(self.lengths), self.algorithm)
 
     @property
     def n(self) -> int:
@@ -69,6 +99,7 @@ class Batch:
             {name: array[:steps, indices] for name, array in self.hints.items()},
             {name: array[indices] for name, array in self.outputs.items()},
             lengths,
+            self.algorithm,
         )
 
     @classmethod
@@ -81,20 +112,13 @@ class Batch:
             {name: side_by_side([b.hints[name] for b in batches], 1) for name in first.hints},
             {name: np.concatenate([b.outputs[name] for b in batches]) for name in first.outputs},
             np.concatenate([b.lengths for b in batches]),
+            first.algorithm,
         )
 
     def single_precision(self) -> Batch:
         """The same batch with scalars in float32, as models read them."""
 
-        def narrow(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-            return {
-                name: array.astype(np.float32) if array.dtype == np.float64 else array
-                for name, array in arrays.items()
-            }
-
-        return Batch(
-            self.spec, narrow(self.inputs), narrow(self.hints), narrow(self.outputs), self.lengths
-        )
+        return self.map(lambda x: x.astype(np.float32) if x.dtype == np.float64 else x)
 
 
 def side_by_side(series: Sequence[np.ndarray], axis: int) -> np.ndarray:

@@ -24,7 +24,8 @@ class MeanMax(algorist.Processor):
         """(B, n, h), (B, n, n, h), (B, h), (B, n, n), (B, n, h) -> (B, n, h)."""
         z = torch.cat((nodes, hidden), -1)
         n = z.shape[1]
-        senders = z[:, :, None].expand(-1, -1, n, -1)
-        receivers = z[:, None].expand(-1, n, -1, -1)
-        messages = self.message(torch.cat((senders, receivers, edges), -1))  # from i to j
+        pairs = torch.cat(
+            (z[:, :, None].expand(-1, -1, n, -1), z[:, None].expand(-1, n, -1, -1), edges), -1
+        )  # from i to j
+        messages = self.message(pairs)
         return self.update(torch.cat((z, messages.amax(1), messages.mean(1)), -1))

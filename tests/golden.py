@@ -51,6 +51,8 @@ def net_of(meta: dict, arrays: dict[str, np.ndarray], spec: Spec) -> Net:
         heads=meta["heads"],
         triplet_features=meta["triplet_features"],
         layer_norm=meta["layer_norm"],
+        use_lstm=meta.get("use_lstm", False),
+        message_passing_steps=meta.get("nb_msg_passing_steps", 1),
     )
     net = Net({meta["algorithm"]: spec}, config)
     parameters = {

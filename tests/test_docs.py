@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,7 +14,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import small
 from test_readme import stripped, without_numbers
 
 import algorist
@@ -296,7 +294,6 @@ def test_command_lines_in_the_pages_are_understood(page, monkeypatch, tmp_path):
     ("example", "options"),
     [
         ("euclid", "euclid --hidden 16"),
-        ("neighbours", "bfs --hidden 16 --processor neighbours"),
         ("laptop", "bfs --recipe laptop"),
     ],
 )
@@ -314,17 +311,24 @@ def test_examples_of_extensions_can_be_trained_and_tested(
     assert np.isfinite(row["replicas"][0]["score"])
 
 
-@pytest.mark.usefixtures("own_tables")
-def test_the_processor_of_the_example_hears_neighbours_alone():
-    algorist.load_plugin(ROOT / "examples" / "neighbours.py")
-    net = small.lively(small.net("bfs", processor="neighbours"))
-    two_triangles = np.kron(np.eye(2), 1 - np.eye(3))
-    batch = small.CONVENTION.batch("bfs", algorist.get("bfs").trace(A=two_triangles, s=0))
-    moved = np.array(batch.inputs["pos"])
-    moved[0, 5] += 0.5
-    other = replace(batch, inputs={**batch.inputs, "pos": moved})
-    before, after = (small.rolled(net, "bfs", b)["reach_h"][0, 0, 0] for b in (batch, other))
-    assert (before != after).tolist() == [False, False, False, True, True, True]
+@pytest.mark.parametrize(
+    ("page", "example"),
+    [
+        ("processor", "mean_max"),
+        ("state", "lstm_cell"),
+        ("decoder", "edge_pointer_decoder"),
+        ("penalty", "gated_state"),
+    ],
+)
+def test_pages_about_extensions_show_the_whole_example(page, example):
+    text = (ROOT / "examples" / f"{example}.py").read_text()
+    assert f"```python\n{text}```" in PAGES[f"extending/{page}.md"]
+
+
+def test_the_loop_of_ones_own_runs_as_it_stands(capsys):
+    (script,) = [text for text in blocks("extending/loop.md", "python") if "import" in text[:7]]
+    exec(compile(script.replace("range(200)", "range(2)"), "loop.md", "exec"), {})
+    assert 0 <= float(capsys.readouterr().out) <= 1
 
 
 def outputs(cell):

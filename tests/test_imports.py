@@ -21,6 +21,7 @@ ORDER = [
     "machine_code",
     "registries",
     "spec",
+    "notebooks",
     "batch",
     "weights",
     "plugin_errors",

@@ -227,34 +227,6 @@ def test_a_run_whose_processor_has_changed_is_told_in_a_line(tmp_path, capsys, m
         assert told.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "relu(own + self.update(message_mask))), None",
-            "x)",
-            "NameError: name 'x' is not defined",
-        ),
-        ("heard))), None", "heard)))", "not enough values to unpack (expected 2, got 1)"),
-        (
-            "self.norm(relu(own + self.update(message_mask)))",
-            "own[..., 1:]",
-            "got states of shape (1, ",
-        ),
-    ],
-)
-def test_mistakes_in_processors_are_told_in_a_line(tmp_path, capsys, request, old, new, message):
-    text = (ROOT / "examples" / "neighbours.py").read_text()
-    assert old in text
-    (tmp_path / "mine.py").write_text(text.replace(old, new).replace('"neighbours"', '"mine"'))
-    request.addfinalizer(lambda: PROCESSORS.pop("mine", None))
-    words = ["--plugin", str(tmp_path / "mine.py"), "train", "minimum", "--processor", "mine"]
-    told = errors(capsys, *words, *TRAIN, str(tmp_path / "run"))
-    assert told.startswith("processor 'mine': ")
-    assert message in told
-    assert told.count("\n") == 1
-
-
 @pytest.mark.parametrize("table", ["model.processors", "training.recipes"])
 def test_plugins_add_to_tables_and_change_nothing_in_them(tmp_path, table):
     name = {"model.processors": "PROCESSORS", "training.recipes": "RECIPES"}[table]

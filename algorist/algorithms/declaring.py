@@ -224,6 +224,7 @@ class Algorithm:
             hint_layout.unpack(tape, valid),
             output_layout.unpack(outputs),
             lengths,
+            self.name,
         )
 
     def _told(self, function: Callable) -> AbstractContextManager[None]:

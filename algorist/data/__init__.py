@@ -14,9 +14,11 @@
 from algorist.data import cache, chunks, dm_clrs, official, pyg, stream, transforms
 from algorist.data.clrs_text import text
 from algorist.data.development_sets import DEVELOPMENT_SIZES, development
+from algorist.data.stream import Stream
 
 __all__ = [
     "DEVELOPMENT_SIZES",
+    "Stream",
     "cache",
     "chunks",
     "development",

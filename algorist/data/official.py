@@ -12,7 +12,7 @@ The names and defaults of options are the benchmark's.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def kept(algorithm: Algorithm, name: str, wanted: Split) -> Batch:
         return wanted.generate(algorithm)
     file = path(algorithm, name)
     try:
-        return cache.load(file, algorithm.spec)
+        return replace(cache.load(file, algorithm.spec), algorithm=algorithm.name)
     except FileNotFoundError:
         pass
     except cache.Damaged:

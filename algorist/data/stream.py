@@ -10,12 +10,14 @@ the same in any order, on any number of threads, and after a restart there is no
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from enum import IntEnum
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
+from itertools import count, islice
 from typing import Any, Generic, Protocol, TypeVar
 from zlib import crc32
 
@@ -132,6 +134,68 @@ class Fixed:
         seed = key(self.seed, self.algorithm.name, step, Purpose.PICKS)
         picks = np.random.RandomState(seed).randint(len(self._samples), size=self.batch_size)
         return self._samples.take(picks).single_precision()
+
+
+class Stream(Iterable[Batch]):
+    """Batches of one algorithm without end, for a loop of your own or a torch `DataLoader`.
+
+        >>> stream = Stream("bfs", batch_size=2, sizes=(4, 7), seed=0)
+        >>> [batch.n for _, batch in zip(range(3), stream)]
+        [4, 7, 4]
+        >>> stream[17]
+        Batch(bfs: 2 samples, 7 nodes, 4 steps)
+
+    The batch of a step is a pure function of the seed and the step: in which order they are asked
+    for does not matter. With the workers of a `DataLoader(stream, batch_size=None)` the batches
+    come in the same order.
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm,
+        *,
+        batch_size: int = BATCH_SIZE,
+        sizes: Iterable[int] = SIZES,
+        seed: int = 0,
+        varied: bool = True,
+    ):
+        """Draw problems of the given sizes in turns; `varied` is as for `Online`."""
+        self._settings: dict[str, Any] = {
+            "seed": seed, "sizes": tuple(sizes), "batch_size": batch_size, "varied": varied,
+        }  # fmt: skip
+        self._source = Online(algorithm, **self._settings)
+        if "torch" in sys.modules:  # or else nobody asks whether this is one
+            from torch.utils.data import IterableDataset
+
+            IterableDataset.register(Stream)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Stream, self._source.algorithm.name, **self._settings), ()
+
+    def __getitem__(self, step: int) -> Batch:
+        return self._source.batch(operator.index(step))
+
+    def __iter__(self) -> Iterator[Batch]:
+        first, stride = 0, 1
+        if "torch" in sys.modules:
+            from torch.utils.data import get_worker_info
+
+            if worker := get_worker_info():
+                first, stride = worker.id, worker.num_workers
+        return (self[step] for step in count(first, stride))
+
+    def __len__(self) -> int:
+        raise TypeError("a stream has no end: use zip(range(steps), stream)")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        source = self._source
+        return (
+            f"Stream({source.algorithm.name}: batches of {source.batch_size}, "
+            f"sizes {', '.join(map(str, source.sizes))}, seed {source.seed})"
+        )
 
 
 class OneSize:

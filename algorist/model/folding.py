@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def is_independent(net: Net, algorithm: str, window: Window) -> bool:
     """Whether no step of a window reads what another computes."""
     config = net.config
-    if window.steps == 1 or config.carry_state or config.use_lstm or config.decode_differences:
+    if window.steps == 1 or config.carry_state or config.use_lstm:
         return False
     reads_hints = config.hints == "encoded_decoded" and bool(net.spec(algorithm).hints)
     if reads_hints and not window.all_forced:

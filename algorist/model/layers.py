@@ -104,3 +104,17 @@ class LayerNorm(nn.Module):
         shape = (len(self.scale), *(1,) * (x.ndim - 2), x.shape[-1])
         normal = nn.functional.layer_norm(x, x.shape[-1:])
         return normal * self.scale.view(shape) + self.offset.view(shape)
+
+
+class LSTMCell(nn.Module):
+    """An LSTM cell for each replica; its forget gate starts open by 1 (Jozefowicz et al. 2015)."""
+
+    def __init__(self, replicas: int, size: int):
+        super().__init__()
+        self.gates = Linear(replicas, 2 * size, 4 * size)
+
+    def forward(self, x: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """New hidden and cell states, (S, ..., size) each."""
+        open_in, new, keep, show = self.gates(torch.cat((x, hidden), -1)).chunk(4, -1)
+        cell = (keep + 1).sigmoid() * cell + open_in.sigmoid() * new.tanh()
+        return show.sigmoid() * cell.tanh(), cell

@@ -16,19 +16,24 @@ from safetensors.torch import save
 from algorist.algorithms import get
 from algorist.atomic import replacing
 from algorist.errors import UnregisteredError
+from algorist.model.former_names import by_present_names
 from algorist.model.net import ModelConfig, Net
 from algorist.model.task_encoding import TaskEncoding
 from algorist.spec import Feature, Kind, Location, Spec, Stage
 
 if TYPE_CHECKING:
+    from algorist.batch import Batch
+    from algorist.model.predicted import Prediction
     from algorist.model.solution import Solution
+
+__all__ = ["Learner", "TaskEncoding", "load_weights", "plain_specs", "read"]
 
 _FORMAT = "algorist-1"
 _LONGEST = 120
 """Letters of what PyTorch says."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Learner:
     """A net for some algorithms, with one replica for each seed."""
 
@@ -59,6 +64,13 @@ class Learner:
         """A learner whose weights are still to be drawn or loaded."""
         specs = {name: convention.spec(name) for name in algorithms}
         return cls(Net(specs, model, replicas, encoding=convention), convention, {})
+
+    def __call__(self, batch: Batch, algorithm: str | None = None) -> Prediction:
+        """What a learner of one seed predicts for a batch, as its net does."""
+        return self.net(batch, algorithm)
+
+    def __repr__(self) -> str:
+        return f"Learner({self.net!r})"
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -177,6 +189,7 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
         with safe_open(str(path), "pt") as file:
             description = json.loads((file.metadata() or {}).get("algorist", "{}"))
             tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+            tensors = by_present_names(tensors)
     except (SafetensorError, OSError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: not a readable safetensors file ({error})") from error
     if not isinstance(description, dict) or description.get("format") != _FORMAT:

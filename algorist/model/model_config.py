@@ -44,8 +44,6 @@ class ModelConfig:
     """The share of the new node states that is set to zero in training."""
     use_lstm: bool = False
     """Pass the new node states through an LSTM, whose state goes on from step to step."""
-    decode_differences: bool = False
-    """Predict for each hint whether it changes, and keep it where it does not."""
 
     def __post_init__(self) -> None:
         processors.get(self.processor)
@@ -54,6 +52,8 @@ class ModelConfig:
                 raise ValueError(unknown(name, getattr(self, name), choices))
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout: got {self.dropout}, expected at least 0 and less than 1")
+        if self.use_lstm and not self.carry_state:
+            raise ValueError("use_lstm: got it without carry_state, expected a state to go on with")
         for name in ("hidden", "triplet_features", "heads", "message_passing_steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: got {getattr(self, name)}, expected 1 or more")

@@ -14,7 +14,12 @@ Nest = Any
 def leaves(nest: Nest) -> list[Tensor]:
     """All tensors of a nest, in order."""
     found: list[Tensor] = []
-    map_nest(lambda tensor: found.append(tensor) or tensor, nest)
+
+    def note(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    map_nest(note, nest)
     return found
 
 

@@ -25,9 +25,9 @@ from algorist.model.decoders import DecoderSizes, make_decoder
 from algorist.model.encoders import make_encoders
 from algorist.model.folding import folded, is_independent, unfolded
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
-from algorist.model.layers import LayerNorm, Linear, Named
+from algorist.model.layers import LayerNorm, Linear, LSTMCell, Named
 from algorist.model.model_config import ModelConfig
-from algorist.model.nests import from_leaves
+from algorist.model.nests import Nest, from_leaves
 from algorist.model.own_decoders import OWN_DECODERS, DecoderPerSeed, own_decoder
 from algorist.model.per_seed import PerSeed
 from algorist.model.processors import Sizes, make_processor
@@ -95,6 +95,7 @@ class Net(nn.Module):
             self.decoders[name] = Named(
                 {f.name: self._made_decoder(f, edge_states) for f in self.decoded(spec)}
             )
+        self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None
         self.fused_cache: dict[tuple[Any, ...], Any] = {}
         """What fused kernels look up, by algorithm, device and layout of windows."""
         if seed is not None or not isinstance(algorithms, Mapping):
@@ -161,6 +162,13 @@ class Net(nn.Module):
             return BoundPerSeed(self.processor)
         return BoundReplicated(self.processor)
 
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> tuple[Nest, Nest]:
+        """The further states with which trajectories begin: the processor's, and the LSTM's."""
+        first = self.bound_processor().initial_state(replicas, batch_size, n)
+        if self.lstm is None:
+            return first, None
+        return first, torch.zeros(replicas, batch_size, n, self.config.hidden, device=self.device)
+
     def draw(self, seeds: Sequence[int]) -> None:
         """Draw all weights, those of each replica by its seed."""
         for replica, seed in enumerate(seeds):
@@ -176,7 +184,7 @@ class Net(nn.Module):
             for name, value in tensors.items()
             if name.startswith("hint/")
         }
-        first = self.bound_processor().initial_state(1, 1, 1)
+        first = self.initial_state(1, 1, 1)
         state = from_leaves(first, (tensors[f"state/{i}"] for i in count()))
         return Carry(tensors["hidden"], hints, state)
 

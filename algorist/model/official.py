@@ -52,6 +52,8 @@ def entries(net: Net) -> Iterator[Entry]:
                 ours = f"decoders.{algorithm}.{feature.name}.{name}"
                 yield from _linear(ours, _numbered(linear, number))
     yield from _processor_entries(net.processor)
+    if net.lstm is not None:
+        yield from _linear("lstm.gates", "net/processor_lstm/linear")
 
 
 def _linear(ours: str, *theirs: str, bias: bool = True) -> Iterator[Entry]:
@@ -68,11 +70,11 @@ def _processor_entries(processor: Processor) -> Iterator[Entry]:
     match processor:
         case MessagePassing():
             module = "net/mpnn_aggr_clrs_processor"
-            names = ["receiver", "sender", "edge", "graph", "keep", "update"]
+            names = ["receiver", "sender", "edge", "graph", "self_projection", "update"]
             if processor.triplet_features:
                 names += [f"triplet_nodes.{i}" for i in range(3)]
                 names += [f"triplet_edges.{i}" for i in range(3)]
-                names += ["triplet_graph", "triplet_out"]
+                names += ["triplet_graph", "triplet_projection"]
             if processor.gated:
                 names += ["gate_state", "gate_message", "gate"]
             yield from _linear("processor.first", f"{module}/mlp/~/linear_0")

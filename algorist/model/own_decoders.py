@@ -69,6 +69,12 @@ class DecoderPerSeed(PerSeed):
     def __init__(self, cls: type[Decoder], feature: Feature, sizes: DecoderSizes, replicas: int):
         super().__init__(lambda: cls(sizes), cls, replicas)
         self.feature = feature
+        nodes, edges, graph = (
+            torch.zeros(replicas, 2, *axes, width)
+            for axes, width in zip(((3,), (3, 3), ()), sizes, strict=False)
+        )
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            self(nodes, edges, graph)  # a mistake is found before anything is trained
 
     def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
         """The predictions of all seeds, (S, B, ...)."""

@@ -33,7 +33,7 @@ class PerSeed(nn.Module):
             if name not in dict(self.module.named_parameters()):
                 raise ValueError(
                     f"{cls.__name__}: got the buffer {name!r}, expected parameters alone: runs "
-                    "keep nothing else (use LayerNorm, not BatchNorm; persistent=False for constants)"
+                    "keep nothing else; use LayerNorm, or persistent=False for constants"
                 )
         for owner in self.module.modules():
             for name, value in list(owner._parameters.items()):

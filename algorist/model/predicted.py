@@ -15,7 +15,6 @@ from algorist.model.scan import Rollout
 from algorist.model.window import Window, whole
 
 if TYPE_CHECKING:
-    from algorist.model.learner import Learner
     from algorist.model.net import Net
 
 
@@ -51,7 +50,7 @@ def predicted(net: Net, batch: Batch, algorithm: str | None = None) -> Predictio
             "learner.replica(0).net, or the best with learner.best_replica().net"
         )
     algorithm = algorithm_of(net, batch, algorithm)
-    seen = net.encoding.batch(algorithm, batch)
+    seen = net.encoding.batch(algorithm, batch.numpy())
     window = whole([seen]).to(net.device)
     rollout = net.rollout(algorithm, window)
     steps = max(batch.steps - 1, 0)
@@ -98,8 +97,3 @@ def _expect_same(predicted: Batch, batch: Batch) -> None:
     same = predicted.spec == batch.spec and len(predicted) == len(batch)
     if not same or predicted.n != batch.n:
         raise ValueError("batch: got another than the prediction was made for")
-
-
-def net_of(net_or_learner: Net | Learner) -> Net:
-    """The net of what may be a net or a learner."""
-    return getattr(net_or_learner, "net", net_or_learner)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import dropout
 
 from algorist.model.decoders import Decoders, States
 from algorist.model.encoders import Encoders, adjacency, dense_values, raw_numbers
@@ -28,7 +29,7 @@ class Carry:
 
     hidden: Tensor  # (S, B, n, h)
     hints: Mapping[str, Tensor]  # the predictions of the last step
-    state: Nest = None  # further state of the processor, (S, B, ...)
+    state: Nest = (None, None)  # further states of processor and LSTM, (S, B, ...)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
         """The same with a function applied to each tensor."""
@@ -108,14 +109,17 @@ class Scan:
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
         nodes, edges, graph = self.encode({**raw, **raw_numbers(self.read_hints, hints)})
         connected = self._adjacency(k, hints) if self.process.needs_adjacency else None
-        output = StepOutput(hidden, state=self._state(k, carry))
-        penalties = []
+        state, cell = self._state(k, carry)
+        output, penalties = StepOutput(hidden, state=state), []
         for _ in range(self.net.config.message_passing_steps):
             output = self.process(nodes, edges, graph, connected, output.hidden, output.state)
             penalties.append(output.losses)
-        output = replace(output, losses={n: x.mean(0) for n, x in _stacked(penalties).items()})
-        after = output.hidden
-        return States(nodes, edges, graph, hidden, after, output.edges, connected), output
+        after = dropout(output.hidden, self.net.config.dropout, self.net.training)
+        if self.net.lstm is not None:
+            after, cell = self.net.lstm(after, hidden, cell)
+        losses = {name: values.mean(0) for name, values in _stacked(penalties).items()}
+        states = States(nodes, edges, graph, hidden, after, output.edges, connected)
+        return states, StepOutput(after, state=(output.state, cell), losses=losses)
 
     def _allowed(self, states: States) -> Tensor | None:
         """Which pairs decoders may choose, where the processor restricts them."""
@@ -166,16 +170,16 @@ class Scan:
             return carry.hidden
         return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
-    def _state(self, k: int, carry: Carry | None) -> Nest:
-        """The further state of the processor: its first one where trajectories begin."""
-        if carry is not None and self.window.is_first is None:
+    def _state(self, k: int, carry: Carry | None) -> tuple[Nest, Nest]:
+        """The states of the processor and of the LSTM: the first ones where trajectories begin."""
+        first = self.window.is_first
+        if carry is not None and first is None:
             return carry.state
-        first = self.process.initial_state(*self.lanes, self.n)
+        new = self.net.initial_state(*self.lanes, self.n)
         if carry is None or first is None:
-            return first
-        is_first = self.window.is_first[k]
+            return new
         return map_nest(
-            lambda new, old: torch.where(expanded(is_first, old), new, old), first, carry.state
+            lambda new, old: torch.where(expanded(first[k], old), new, old), new, carry.state
         )
 
     def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:

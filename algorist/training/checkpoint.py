@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from safetensors.torch import load, save
 from torch import Tensor
 
+from algorist.model.former_names import by_present_names
+
 _STATE = "state.json"
 _FILE_SIZE = 15_500_000
 """The most bytes of tensors in one file, unless there is a tensor that is larger."""
@@ -122,7 +124,9 @@ def read(path: Path) -> Checkpoint:
             raise DamagedError(f"the checkpoint {path} has a damaged {name}")
         # In memory of their own, aligned as all are: the last bit of products depends on that.
         tensors |= {name: tensor.clone() for name, tensor in load(content).items()}
-    return Checkpoint(state.pop("step"), tensors, state)
+    if "updates" in state:
+        state["updates"] = by_present_names(state["updates"])
+    return Checkpoint(state.pop("step"), by_present_names(tensors), state)
 
 
 def _shards(tensors: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:

@@ -30,7 +30,7 @@ class Folded(NamedTuple):
 
 
 def _outputs(processor: MessagePassing, *, triplets: bool) -> list[FusedOutput]:
-    """Receiver, triplets, sender, keep and gate: the order that kernels know."""
+    """Receiver, triplets, sender, self-projection and gate: the order that kernels know."""
     p, h, f = processor, processor.second.weight.shape[-1], processor.triplet_features
     of_triplets = []
     if triplets and f:
@@ -41,7 +41,7 @@ def _outputs(processor: MessagePassing, *, triplets: bool) -> list[FusedOutput]:
         FusedOutput(h, p.receiver, p.edge, p.graph),
         *of_triplets,
         FusedOutput(h, p.sender),
-        FusedOutput(h, p.keep, message=p.update),
+        FusedOutput(h, p.self_projection, message=p.update),
         *([FusedOutput(h, p.gate_state, message=p.gate_message)] if p.gated else []),
     ]
 
@@ -120,6 +120,6 @@ class Composed:
         composed = iter([found[place] for place in self._places])
         folded, hints, outputs = changed(self._maps, lambda _: next(composed))
         processor = self._processor
-        widen = processor.triplet_out.affine if processor.triplet_features else None
+        widen = processor.triplet_projection.affine if processor.triplet_features else None
         process = _process_maps(processor, folded)
         return process, hints._replace(widen=widen), outputs._replace(widen=widen)

@@ -36,7 +36,6 @@ _DEFAULTS = {
     "message_passing_steps": 1,
     "dropout": 0.0,
     "use_lstm": False,
-    "decode_differences": False,
 }
 """Settings that fused kernels know no other value of."""
 

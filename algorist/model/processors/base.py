@@ -110,7 +110,7 @@ class ReplicatedProcessor(Processor):
     has_edge_states = False
     """Whether its steps have states of edges."""
 
-    def forward(  # type: ignore[override]
+    def forward(
         self,
         nodes: Tensor | Factored,
         edges: Tensor | Factored,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from algorist.model.processors.base import (
     StepOutput,
 )
 
-Encoded = Tensor | Factored
+Encoded: TypeAlias = Tensor | Factored
 
 
 class Bound(Protocol):
@@ -102,7 +102,9 @@ class BoundPerSeed:
         """The first state of all seeds, (S, B, ...)."""
         if not self._has_state:
             return None
-        with self._processor.explained("initial_state"):
+        device = next(self._processor.parameters()).device
+        # There from the start: a captured step must not copy it there.
+        with self._processor.explained("initial_state"), device:
             first = self._processor.module.initial_state(batch_size, n)
             for leaf in leaves(first):
                 if not leaf.ndim or len(leaf) != batch_size:
@@ -110,7 +112,6 @@ class BoundPerSeed:
                         f"got an initial state of shape {tuple(leaf.shape)}, expected the batch "
                         f"size {batch_size} as its first axis"
                     )
-        device = next(self._processor.parameters()).device
         return map_nest(lambda x: x.to(device).expand(replicas, *x.shape), first)
 
     def __call__(

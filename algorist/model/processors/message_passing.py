@@ -40,14 +40,14 @@ class MessagePassing(ReplicatedProcessor):
         self.receiver, self.sender = linear(2 * h, h), linear(2 * h, h)
         self.edge, self.graph = linear(h, h), linear(h, h)
         self.first, self.second = linear(h, h), linear(h, h)
-        self.keep, self.update = linear(2 * h, h), linear(h, h)
+        self.self_projection, self.update = linear(2 * h, h), linear(h, h)
         self.has_edge_states = triplets
         self.triplet_features = f if triplets else 0
         if triplets:
             self.triplet_nodes = nn.ModuleList(linear(2 * h, f) for _ in range(3))
             self.triplet_edges = nn.ModuleList(linear(h, f) for _ in range(3))
             self.triplet_graph = linear(h, f)
-            self.triplet_out = linear(f, h)
+            self.triplet_projection = linear(f, h)
         self.norm = LayerNorm(sizes.replicas, h) if sizes.layer_norm else None
         self.gated = gated
         if gated:
@@ -64,7 +64,12 @@ class MessagePassing(ReplicatedProcessor):
     ) -> StepOutput:
         """Messages between all pairs of nodes, their maxima, and new states made of these."""
         z = side_by_side(nodes, hidden)
-        of_z = (self.receiver, self.sender, self.keep, *([self.gate_state] if self.gated else []))
+        of_z = (
+            self.receiver,
+            self.sender,
+            self.self_projection,
+            *([self.gate_state] if self.gated else []),
+        )
         receiver, sender, own, *gate = project(z, *of_z)
         receiver = receiver + self.graph(graph).unsqueeze(2)
         messages = self._largest(receiver, sender, edges, self._message_mask(adjacency, hidden))
@@ -108,4 +113,4 @@ class MessagePassing(ReplicatedProcessor):
             nodes = torch.cat((i, j, k), -1) + bias[:, None, None]
             return ops.triplet_maxima(nodes, raw, weight)
 
-        return EdgeStates(maxima, lambda kept: relu(self.triplet_out(kept)))
+        return EdgeStates(maxima, lambda kept: relu(self.triplet_projection(kept)))

@@ -1,0 +1,130 @@
+"""Scores in one call: of a net or a learner, or of predictions from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from algorist.algorithms import get
+from algorist.algorithms.correct import right_answers
+from algorist.batch import Batch
+from algorist.data import official
+from algorist.errors import unknown
+from algorist.evaluation.evaluate import Evaluation
+from algorist.evaluation.evaluate import evaluate as evaluate_replicas
+from algorist.evaluation.scores import score as score_feature
+from algorist.model.learner import Learner
+from algorist.model.net import Net
+from algorist.model.predicted import algorithm_of
+from algorist.spec import Feature, Kind
+
+
+def evaluate(
+    net: Net | Learner,
+    algorithm: str | Batch | None = None,
+    batch: Batch | None = None,
+    *,
+    n: int | None = None,
+    count: int | None = None,
+    seed: int | None = None,
+    split: str | None = None,
+    hints: bool = False,
+) -> Evaluation:
+    """How good a net or a learner of one seed is.
+
+    The problems are a batch, or `count` ones of size `n` drawn from a seed, or one of the
+    benchmark's sets: `split` may be "train", "val" or "test".
+
+        >>> import algorist
+        >>> net = algorist.Net(["bfs"], hidden=16)
+        >>> 0 <= algorist.evaluate(net, "bfs", n=8, count=4, seed=1).score <= 1
+        True
+    """
+    learner = net if isinstance(net, Learner) else Learner(net, net.encoding, {})
+    if learner.net.replicas != 1:
+        raise ValueError(
+            f"net: got one of {learner.net.replicas} seeds, expected one seed: take one with "
+            "learner.replica(0), or the best with learner.best_replica()"
+        )
+    if isinstance(algorithm, Batch):
+        algorithm, batch = None, algorithm
+    batch = _problems(learner.net, algorithm, batch, (n, count, seed), split)
+    name = algorithm_of(learner.net, batch, algorithm)
+    (evaluation,) = evaluate_replicas(learner, name, batch.numpy(), hints=hints)
+    return evaluation
+
+
+def _problems(
+    net: Net,
+    algorithm: str | None,
+    batch: Batch | None,
+    drawn: tuple[int | None, ...],
+    split: str | None,
+) -> Batch:
+    given = [batch is not None, split is not None, any(x is not None for x in drawn)]
+    if sum(given) != 1:
+        raise ValueError("expected one of: a batch, split=..., or n=, count= and seed=")
+    if batch is not None:
+        return batch
+    if algorithm is None:
+        raise ValueError("algorithm: got none, expected the name of the one to be evaluated")
+    net.spec(algorithm)
+    if split is not None:
+        return official.split(algorithm, split)
+    n, count, seed = drawn
+    if n is None or count is None:
+        raise ValueError("n, count: expected both the size and the number of problems")
+    return official.generate(algorithm, n=n, count=count, seed=0 if seed is None else seed)
+
+
+def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = None) -> Evaluation:
+    """How good predictions from anywhere are: the outputs by name, in the form of the batch.
+
+    Choices among nodes or classes may be given as indices.
+
+        >>> import algorist
+        >>> batch = algorist.get("bfs").sample(n=4, count=3, seed=0)
+        >>> algorist.score({"pi": batch.outputs["pi"]}, batch).correct
+        1.0
+    """
+    batch, name = batch.numpy(), algorithm or batch.algorithm
+    if name is None:
+        raise ValueError("batch: got one that does not say its algorithm: pass algorithm=...")
+    for given in predictions:
+        if given not in batch.outputs:
+            raise ValueError(unknown("output", given, batch.outputs))
+    found, scores, signed = {}, {}, []
+    for feature in batch.spec.outputs:
+        truth = batch.outputs[feature.name]
+        found[feature.name] = _value(feature, predictions, truth)
+        kind = Kind.POINTER if feature.kind == Kind.SHOULD_BE_PERMUTATION else feature.kind
+        result = score_feature(kind, found[feature.name], truth)
+        scores[feature.name] = result
+        signed.append(-result if kind == Kind.SCALAR else result)
+    right = right_answers(get(name), batch.inputs, found, batch.outputs)
+    return Evaluation(scores, float(right.mean()), float(np.mean(signed)))
+
+
+def _value(feature: Feature, predictions: Mapping[str, Any], truth: np.ndarray) -> np.ndarray:
+    """A prediction in the form of the truth."""
+    name = feature.name
+    if name not in predictions:
+        raise ValueError(f"{name}: got no prediction of this output, expected all outputs")
+    given = predictions[name]
+    value = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    one_hot = feature.kind in (Kind.MASK_ONE, Kind.CATEGORICAL)
+    if one_hot and value.shape == truth.shape[:-1]:
+        value = np.eye(truth.shape[-1], dtype=truth.dtype)[_indices(name, value, truth.shape[-1])]
+    if value.shape != truth.shape:
+        raise ValueError(f"{name}: got shape {value.shape}, expected {truth.shape}")
+    if feature.kind in (Kind.POINTER, Kind.SHOULD_BE_PERMUTATION):
+        value = _indices(name, value, truth.shape[-1]).astype(truth.dtype)
+    return value
+
+
+def _indices(name: str, value: np.ndarray, size: int) -> np.ndarray:
+    if (value != np.floor(value)).any() or (value < 0).any() or (value >= size).any():
+        raise ValueError(f"{name}: got other numbers, expected whole ones from 0 to {size - 1}")
+    return value.astype(np.int64)
