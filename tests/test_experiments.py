@@ -58,7 +58,7 @@ def packed_batches(monkeypatch):
     learn, learnt = Trainer._learn, []
 
     def counted(trainer, packed_batch):
-        learnt.append(packed_batch.place.algorithm)
+        learnt.append(packed_batch.key.algorithm)
         learn(trainer, packed_batch)
 
     monkeypatch.setattr(Trainer, "_learn", counted)
@@ -135,7 +135,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkey
 
     def interrupted(trainer, packed_batch):
         learn(trainer, packed_batch)
-        learnt.append(packed_batch.place.algorithm)
+        learnt.append(packed_batch.key.algorithm)
         if len(learnt) == 2:
             os.kill(os.getpid(), signal.SIGINT)
             assert heard.wait(PATIENCE)

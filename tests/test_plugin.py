@@ -230,9 +230,17 @@ def test_a_run_whose_processor_has_changed_is_told_in_a_line(tmp_path, capsys, m
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("relu(own + self.update(message_mask))), None", "x)", "NameError: name 'x' is not defined"),
-        ("heard))), None", "heard)))", "not enough values to unpack (expected 2, got 1)"),
-        ("self.norm(relu(own + self.update(message_mask)))", "own[..., 1:]", "got states of shape (1, "),
+        (
+            "relu(own + self.update(message_mask))), None",
+            "x)",
+            "NameError: name 'x' is not defined",
+        ),
+        ("message_mask))), None", "message_mask)))", "not enough values to unpack (expected 2, got 1)"),
+        (
+            "self.norm(relu(own + self.update(message_mask)))",
+            "own[..., 1:]",
+            "got states of shape (1, ",
+        ),
     ],
 )
 def test_mistakes_in_processors_are_told_in_a_line(tmp_path, capsys, request, old, new, message):
