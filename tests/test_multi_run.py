@@ -19,7 +19,7 @@ from processes import PATIENCE, running, wait_until
 from small import needs_gpu
 
 from algorist.cli import main
-from algorist.commands import conduct
+from algorist.experiments import run_control
 from algorist.model.computing import Computing
 from algorist.plugins import shell
 from algorist.training import checkpoint
@@ -132,7 +132,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
 
     monkeypatch.setattr(Trainer, "_learn", counted)
     clock = SimpleNamespace(monotonic=lambda: len(packed_batches))
-    monkeypatch.setattr(conduct, "time", clock)
+    monkeypatch.setattr(run_control, "time", clock)
     assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
     out = capsys.readouterr().out
     assert "0 of 3 runs done" in out
@@ -145,7 +145,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     packed_batches.clear()
     assert resume(tmp_path, "--stop-after", f"{6 - steps[0]}s") == 0  # the first is done then
     assert "1 of 3 runs done" in capsys.readouterr().out
-    monkeypatch.setattr(conduct, "time", time)
+    monkeypatch.setattr(run_control, "time", time)
     packed_batches.clear()
     assert resume(tmp_path, "--at-once", "3") == 0
     assert "bfs             done, best validation" in capsys.readouterr().out

@@ -235,7 +235,11 @@ def test_a_run_whose_processor_has_changed_is_told_in_a_line(tmp_path, capsys, m
             "x)",
             "NameError: name 'x' is not defined",
         ),
-        ("message_mask))), None", "message_mask)))", "not enough values to unpack (expected 2, got 1)"),
+        (
+            "message_mask))), None",
+            "message_mask)))",
+            "not enough values to unpack (expected 2, got 1)",
+        ),
         (
             "self.norm(relu(own + self.update(message_mask)))",
             "own[..., 1:]",
