@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
-    closing,
     contextmanager,
     nullcontext,
     suppress,
@@ -140,9 +139,13 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
-        with closing(self.steps(logs=logs, should_stop=should_stop)) as steps:
+        steps = self.steps(logs=logs, should_stop=should_stop)
+        try:
             for report in steps:
                 observe(self.trainer, report)
+        except BaseException as error:
+            steps.throw(error)  # as if a step had failed: nothing is saved
+            raise
         return self.trainer.step == self.trainer.config.schedule.steps
 
     def steps(
@@ -153,18 +156,20 @@ class Run:
         What is left when the iterator is closed is saved, and can be resumed. A run whose very
         first step fails leaves no folder.
         """
-        logs = list(logs)
+        logs, failed_at_once = list(logs), False
         try:
             with _claimed(self.folder, self.trainer.peers):
                 self._expect_no_other()
-                yield from self._steps(logs, should_stop)
-        except Exception:
-            if self._is_new and self.trainer.step == 0:
-                self._discard()
-            raise
+                try:
+                    yield from self._steps(logs, should_stop)
+                except Exception:
+                    failed_at_once = self._is_new and self.trainer.step == 0
+                    raise
         finally:
             for log in logs:
                 log.close()
+            if failed_at_once:
+                self._discard()
 
     def _discard(self) -> None:
         """Remove all that a run has written, and its folder unless it holds something else."""
@@ -172,7 +177,7 @@ class Run:
             return
         for name in (CHECKPOINTS, _EVENTS):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        for name in (BEST, CONFIG, METRICS, TIMES, _CLAIM):
+        for name in (BEST, CONFIG, METRICS, TIMES):
             (self.folder / name).unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
