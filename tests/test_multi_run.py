@@ -200,8 +200,8 @@ import time
 from pathlib import Path
 from algorist.training.trainer import Trainer
 
-def learn(trainer, packed batch):
-    usual(trainer, packed batch)
+def learn(trainer, packed_batch):
+    usual(trainer, packed_batch)
     if trainer.step >= 2:
         Path(__file__).with_name(f"stuck-{packed_batch.key.algorithm}").touch()
         time.sleep(10**6)

@@ -41,7 +41,7 @@ from algorist.training.trainer import Report, Trainer
 
 _EVENTS = "events"
 """The folder of TensorBoard's files."""
-_CLAIM = ".training"
+_LOCK = ".training"
 """Held by the process that trains a run."""
 
 
@@ -82,7 +82,7 @@ class Run:
         with _prepared(config, context, peers):
             run = cls(folder, Trainer(config, computing, context=context, peers=peers))
         folder.mkdir(parents=True, exist_ok=True)
-        with _claimed(folder, peers):
+        with _locked(folder, peers):
             if peers.is_first:
                 expect_no_run(folder)  # which another process may have begun in the meantime
             run._is_new = True
@@ -117,7 +117,7 @@ class Run:
             "learning_rate": learning_rate,
             "schedule": schedule,
         }
-        with _claimed(folder, peers):
+        with _locked(folder, peers):
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
             _expect_unchanged(folder / CONFIG, config)
@@ -158,7 +158,7 @@ class Run:
         """
         logs, failed_at_once = list(logs), False
         try:
-            with _claimed(self.folder, self.trainer.peers):
+            with _locked(self.folder, self.trainer.peers):
                 self._expect_no_other()
                 try:
                     yield from self._steps(logs, should_stop)
@@ -289,12 +289,12 @@ class Run:
 
 
 @contextmanager
-def _claimed(folder: Path, peers: Peers) -> Iterator[None]:
-    """Let no other process train the run in a folder; the first of several peers claims it."""
+def _locked(folder: Path, peers: Peers) -> Iterator[None]:
+    """Let no other process train the run in a folder; the first of several peers locks it."""
     with ExitStack() as stack:
         try:
             if peers.is_first:
-                stack.enter_context(held(folder / _CLAIM))
+                stack.enter_context(held(folder / _LOCK))
         except BlockingIOError:
             raise ValueError(f"{folder}: another process trains this run; wait for it") from None
         yield
