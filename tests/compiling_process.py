@@ -46,7 +46,7 @@ def learn(algorithm, processor):
     config = recipes.ibarz2022([algorithm])
     config = replace(config, model=replace(config.model, processor=processor))
     trainer = Trainer(config, Computing(kernels="fused"))
-    trainer.engine.learn(trainer.engine.packed_batch(trainer.task_streams[algorithm].task_batch(0)))
+    trainer.engine.learn(trainer.task_streams[algorithm].packed_batch(0, trainer.engine.fit))
     predict(trainer.learner, algorithm, official.beginning(algorithm, "test", 1))
 
 

@@ -68,7 +68,7 @@ def test_a_measured_step_changes_the_weights_also_where_gradients_accumulate():
     for accumulate in (False, True):
         config = small.training("bfs", optimizer={"accumulate": accumulate})
         trainer = Trainer(config)
-        packed_batch = trainer.engine.packed_batch(trainer.task_streams["bfs"].task_batch(0))
+        packed_batch = trainer.task_streams["bfs"].packed_batch(0, trainer.engine.fit)
         before = [p.detach().clone() for p in trainer.net.parameters()]
         measuring._step(trainer, packed_batch)()
         after = trainer.net.parameters()

@@ -17,11 +17,10 @@ from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
-from algorist.training.bucketing import bucket_window, rounded_up
 from algorist.training.engine import CapturedEngine, Engine
-from algorist.training.packing import packed
+from algorist.training.loader import TaskStream
+from algorist.training.packing import Layout, bucket_window, rounded_up
 from algorist.training.run import Run
-from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import DivergedError, Trainer
 
 GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)
@@ -41,7 +40,7 @@ def windows(config):
     for algorithm in config.algorithms:
         task_stream = TaskStream(config, algorithm)
         for step in range(4):
-            yield algorithm, task_stream.task_batch(step).window
+            yield algorithm, task_stream.window(step)
 
 
 # Packing
@@ -50,15 +49,16 @@ def windows(config):
 @by_config
 def test_a_packed_window_holds_the_same_in_one_run_of_bytes(config):
     for _, window in windows(config):
-        got = packed(window)
-        start, size = got.content.data_ptr(), got.content.nbytes
-        assert len(small.tensors(got.window)) == len(small.tensors(window)) > 5
-        for copy, tensor in zip(small.tensors(got.window), small.tensors(window), strict=True):
+        layout = Layout(window)
+        content = layout.pack(window)
+        start, size, got = content.data_ptr(), content.nbytes, layout.window(content)
+        assert len(small.tensors(got)) == len(small.tensors(window)) > 5
+        for copy, tensor in zip(small.tensors(got), small.tensors(window), strict=True):
             assert copy.dtype == tensor.dtype
             assert torch.equal(copy, tensor)
             assert (copy.data_ptr() - start) % 256 == 0
             assert start <= copy.data_ptr() <= start + size - copy.nbytes
-        assert got.window.hints.keys() == window.hints.keys()
+        assert got.hints.keys() == window.hints.keys()
 
 
 # Padding
@@ -150,7 +150,7 @@ def taught(made, config, *, cycles=6):
     task_streams = [TaskStream(config, algorithm) for algorithm in config.algorithms]
     for step in range(cycles):
         for task_stream in task_streams:
-            made.learn(made.packed_batch(task_stream.task_batch(step)))
+            made.learn(task_stream.packed_batch(step, made.fit))
         if config.optimizer.accumulate:
             made.update()
     return made
@@ -321,10 +321,10 @@ def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
     def spoilt(self, step):
         if step == 3:
             raise ValueError(f"no data at step {step}")
-        return task_batch(self, step)
+        return window(self, step)
 
-    task_batch = TaskStream.task_batch
-    monkeypatch.setattr(TaskStream, "task_batch", spoilt)
+    window = TaskStream.window
+    monkeypatch.setattr(TaskStream, "window", spoilt)
     trainer = Trainer(small.training("bfs", steps=9), Computing(workers=2))
     with pytest.raises(ValueError, match="no data at step 3"):
         list(trainer.run())
@@ -332,7 +332,7 @@ def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
 
 
 def test_a_worker_that_ends_too_early_is_noticed(monkeypatch):
-    monkeypatch.setattr(TaskStream, "task_batch", lambda *_: os._exit(3))
+    monkeypatch.setattr(TaskStream, "window", lambda *_: os._exit(3))
     trainer = Trainer(small.training("bfs"), Computing(workers=2))
     with pytest.raises(RuntimeError, match="a process that prepares data has ended"):
         list(trainer.run())

@@ -13,15 +13,14 @@ from processes import PATIENCE
 
 import algorist
 from algorist.cli import main
-from algorist.commands import conduct
-from algorist.commands.conduct import Interrupt
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
-from algorist.experiments import examining
+from algorist.experiments import examining, run_control
 from algorist.experiments.examining import Examiner
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results, read, sample_count
+from algorist.experiments.run_control import Interrupt
 from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
 from algorist.training import run as runs_of
@@ -58,11 +57,11 @@ def packed_batches(monkeypatch):
     learn, learnt = Trainer._learn, []
 
     def counted(trainer, packed_batch):
-        learnt.append(packed_batch.place.algorithm)
+        learnt.append(packed_batch.key.algorithm)
         learn(trainer, packed_batch)
 
     monkeypatch.setattr(Trainer, "_learn", counted)
-    monkeypatch.setattr(conduct, "time", SimpleNamespace(monotonic=lambda: len(learnt)))
+    monkeypatch.setattr(run_control, "time", SimpleNamespace(monotonic=lambda: len(learnt)))
     return learnt
 
 
@@ -135,7 +134,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkey
 
     def interrupted(trainer, packed_batch):
         learn(trainer, packed_batch)
-        learnt.append(packed_batch.place.algorithm)
+        learnt.append(packed_batch.key.algorithm)
         if len(learnt) == 2:
             os.kill(os.getpid(), signal.SIGINT)
             assert heard.wait(PATIENCE)
@@ -169,7 +168,7 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
     (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
     run = job.run(Computing())
     run.train()
-    examiner = Examiner(results, 2, "1")
+    examiner = Examiner(results, 2)
     assert not examiner.examine(job, run.trainer, lambda: bool(results.rows))
     assert [row.algorithm for row in read(results.file)] == ["activity_selector"]
     assert examiner.examine(job, run.trainer)

@@ -20,7 +20,7 @@ def test_the_usual_number_at_once_depends_on_the_device():
         job_count(9, Computing("cuda"))
 
 
-def test_tasks_in_slots_are_done_at_the_same_time():
+def test_tasks_in_contexts_are_done_at_the_same_time():
     meeting = threading.Barrier(2)
     with JobPool(2, Computing()) as pool:
         tasks = [lambda context: meeting.wait(timeout=60)] * 4
@@ -29,7 +29,7 @@ def test_tasks_in_slots_are_done_at_the_same_time():
     assert not any(outcome.error for outcome in outcomes)
 
 
-def test_slots_can_be_used_again():
+def test_contexts_can_be_used_again():
     with JobPool(2, Computing()) as pool:
         for _ in range(2):
             outcomes = list(pool.outcomes([lambda context: context.check()] * 3))
@@ -137,9 +137,9 @@ def test_a_failed_task_keeps_nothing_alive():
 
 
 @needs_gpu
-def test_no_two_slots_share_a_stream():
+def test_no_two_contexts_share_a_stream():
     with JobPool(8, Computing("cuda")) as pool:
-        for context in pool._slots:
+        for context in pool._contexts:
             context.graphs()  # for another training
-        streams = [stream.cuda_stream for context in pool._slots for stream in context.streams]
+        streams = [stream.cuda_stream for context in pool._contexts for stream in context.streams]
     assert len(set(streams)) == len(streams) == 40

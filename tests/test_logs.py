@@ -187,8 +187,9 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_tested(
 ):
     run = Run.start(tmp_path / "run", config())
     monkeypatch.setattr("algorist.report.scores.measured", None)
-    assert main(["report", str(run.folder), "--out", str(tmp_path / "no" / "p")]) == 2
-    assert f"--out: there is no folder {tmp_path / 'no'}" in capsys.readouterr().err
+    file = run.folder / "config.json"
+    assert main(["report", str(run.folder), "--out", str(file / "p")]) == 2
+    assert f"--out: got {file}, which is a file, expected a folder" in capsys.readouterr().err
     assert main(["report", str(run.folder), "--out", str(tmp_path)]) == 2
     assert f"--out: got {tmp_path}, which is a folder, expected a file" in capsys.readouterr().err
 

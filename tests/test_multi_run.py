@@ -19,15 +19,15 @@ from processes import PATIENCE, running, wait_until
 from small import needs_gpu
 
 from algorist.cli import main
-from algorist.commands import conduct
+from algorist.experiments import run_control
 from algorist.model.computing import Computing
 from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.job_pool import JobPool
+from algorist.training.loader import TaskStream
 from algorist.training.loading import members
 from algorist.training.multi_run import MultiRun
 from algorist.training.run import Run
-from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent
@@ -124,7 +124,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     learn, packed_batches, both = Trainer._learn, [], threading.Barrier(2)
 
     def counted(trainer, packed_batch):
-        algorithm = packed_batch.place.algorithm
+        algorithm = packed_batch.key.algorithm
         if trainer.step == 0 and algorithm in NAMES[:2]:
             both.wait(timeout=60)
         packed_batches.append(algorithm)
@@ -132,7 +132,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
 
     monkeypatch.setattr(Trainer, "_learn", counted)
     clock = SimpleNamespace(monotonic=lambda: len(packed_batches))
-    monkeypatch.setattr(conduct, "time", clock)
+    monkeypatch.setattr(run_control, "time", clock)
     assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
     out = capsys.readouterr().out
     assert "0 of 3 runs done" in out
@@ -145,7 +145,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     packed_batches.clear()
     assert resume(tmp_path, "--stop-after", f"{6 - steps[0]}s") == 0  # the first is done then
     assert "1 of 3 runs done" in capsys.readouterr().out
-    monkeypatch.setattr(conduct, "time", time)
+    monkeypatch.setattr(run_control, "time", time)
     packed_batches.clear()
     assert resume(tmp_path, "--at-once", "3") == 0
     assert "bfs             done, best validation" in capsys.readouterr().out
@@ -200,10 +200,10 @@ import time
 from pathlib import Path
 from algorist.training.trainer import Trainer
 
-def learn(trainer, packed batch):
-    usual(trainer, packed batch)
+def learn(trainer, packed_batch):
+    usual(trainer, packed_batch)
     if trainer.step >= 2:
-        Path(__file__).with_name(f"stuck-{packed_batch.place.algorithm}").touch()
+        Path(__file__).with_name(f"stuck-{packed_batch.key.algorithm}").touch()
         time.sleep(10**6)
 
 usual, Trainer._learn = Trainer._learn, learn
@@ -228,15 +228,15 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
 
 
 def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path, alone):
-    task_batch = TaskStream.task_batch
+    window = TaskStream.window
 
     def spoilt(task_stream, step):
         if task_stream.algorithm == "minimum" and step == 3:
             raise ValueError(f"no data at step {step}")
-        return task_batch(task_stream, step)
+        return window(task_stream, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(TaskStream, "task_batch", spoilt)
+        patch.setattr(TaskStream, "window", spoilt)
         assert train_each(tmp_path, "--at-once", "2", "--workers", "2") == 1
     captured = capsys.readouterr()
     assert captured.err == "algorist: error: minimum: no data at step 3\n"
@@ -252,7 +252,7 @@ def test_a_run_that_diverges_is_named_at_the_end(capsys, monkeypatch, tmp_path):
 
     def diverging(trainer, packed_batch):
         learn(trainer, packed_batch)
-        if packed_batch.place.algorithm == "bfs":
+        if packed_batch.key.algorithm == "bfs":
             trainer.net.processor.requires_grad_(False)
             next(trainer.net.processor.parameters()).fill_(float("nan"))
 
@@ -265,14 +265,14 @@ def test_a_run_that_diverges_is_named_at_the_end(capsys, monkeypatch, tmp_path):
 
 
 def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, tmp_path):
-    task_batch = TaskStream.task_batch
+    window = TaskStream.window
 
     def deadly(task_stream, step):
         if task_stream.algorithm == "bfs":
             os._exit(3)
-        return task_batch(task_stream, step)
+        return window(task_stream, step)
 
-    monkeypatch.setattr(TaskStream, "task_batch", deadly)
+    monkeypatch.setattr(TaskStream, "window", deadly)
     assert train_each(tmp_path / "two", "--at-once", "2", "--workers", "2") == 1
     assert "bfs: a process that prepares data has ended" in capsys.readouterr().err
     assert (

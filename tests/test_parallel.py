@@ -14,8 +14,8 @@ import algorist
 from algorist.cli import main
 from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
+from algorist.training.loader import TaskStream
 from algorist.training.parallel import Peers, Share
-from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent
@@ -60,7 +60,7 @@ def test_shares_add_up_to_the_losses_and_gradients_of_the_batch(algorithm):
         algorithm, seeds=(0, 1), batch_size=5, sizes=sizes, chunk=chunk, optimizer=forcing
     )
     net = small.lively(small.net(algorithm, seeds=(0, 1))).double()
-    window = TaskStream(config, algorithm).task_batch(2).window
+    window = TaskStream(config, algorithm).window(2)
     shares = [Share(number, 3).taken(net.specs[algorithm], window) for number in range(3)]
     parts = [learnt(net, algorithm, share) for share in shares]
     expected = learnt(net, algorithm, window)
@@ -73,7 +73,7 @@ def test_shares_add_up_to_the_losses_and_gradients_of_the_batch(algorithm):
 def test_fused_kernels_know_of_shares():
     pytest.importorskip("triton")
     config = small.training("bfs", batch_size=2, sizes=(4,), chunk=2)
-    window = TaskStream(config, "bfs").task_batch(3).window
+    window = TaskStream(config, "bfs").window(3)
     net = small.lively(small.net("bfs")).to(DEVICE)
     net.kernels = "fused"
     shares = [Share(number, 2).taken(net.specs["bfs"], window) for number in range(2)]
@@ -96,13 +96,13 @@ def test_every_lane_is_in_one_share_whatever_their_number():
 
 
 def test_the_only_share_is_the_window_itself():
-    window = TaskStream(small.training("bfs"), "bfs").task_batch(0).window
+    window = TaskStream(small.training("bfs"), "bfs").window(0)
     assert Share().taken(small.CONVENTION.spec("bfs"), window) is window
 
 
 def test_lanes_without_an_end_have_one_that_weighs_nothing():
     config = small.training("dfs", batch_size=4, chunk=2)
-    window = TaskStream(config, "dfs").task_batch(0).window
+    window = TaskStream(config, "dfs").window(0)
     share = window.lanes(1, 3)
     assert share.end_weights.shape == (1, 1)
     assert share.end_weights.sum() == 0

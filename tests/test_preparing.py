@@ -13,7 +13,7 @@ from algorist.data import official, preparing
 from algorist.data.chunks import origin
 from algorist.data.stream import Online
 from algorist.training.config import Config, DataConfig
-from algorist.training.task_stream import TaskStream
+from algorist.training.loader import TaskStream
 
 NAMES = ("minimum", "insertion_sort")
 ROOT = Path(__file__).parent.parent

@@ -14,9 +14,9 @@ from processes import running, wait_until
 from algorist.atomic import held
 from algorist.spec import Kind
 from algorist.training import checkpoint
+from algorist.training.loader import TaskStream
 from algorist.training.loading import load
 from algorist.training.run import Run, trained_seconds
-from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
 
 SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}

@@ -174,7 +174,7 @@ def learn(trainer, packed_batch):
         while (folder / "hold").exists():
             time.sleep(0.01)
 
-if "algorist.commands.worker" in sys.orig_argv:
+if "algorist.experiments.worker" in sys.orig_argv:
     usual, Trainer._learn = Trainer._learn, learn
 """
 

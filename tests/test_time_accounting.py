@@ -124,7 +124,7 @@ def test_the_command_says_it_at_the_end_on_a_gpu(tmp_path, capsys, monkeypatch, 
     class Elsewhere(Computing):
         on_gpu = False
 
-    monkeypatch.setattr("algorist.commands.conduct.computing", lambda _: Elsewhere())
+    monkeypatch.setattr("algorist.commands.train_one.computing", lambda _: Elsewhere())
     begun = Run.train
 
     def train(self, **options):

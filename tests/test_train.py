@@ -103,4 +103,4 @@ def test_a_training_that_fails_later_keeps_its_folder(tmp_path):
 
     with pytest.raises(RuntimeError, match="no"):
         run.train(observe=fail)
-    assert Run.resume(tmp_path).trainer.step == 0
+    assert Run.resume(tmp_path).trainer.step == 0  # as if it had been killed

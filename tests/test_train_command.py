@@ -11,7 +11,7 @@ from processes import PATIENCE, running
 
 import algorist
 from algorist.cli import main
-from algorist.commands.conduct import Interrupt
+from algorist.experiments.run_control import Interrupt
 from algorist.plugins import shell
 from algorist.training.config import Config
 

@@ -17,9 +17,9 @@ from algorist.experiments.identity import recipe_of
 from algorist.model import objective
 from algorist.training import loss_terms, optimizer, schedules
 from algorist.training.engine import CapturedEngine, Engine
+from algorist.training.loader import TaskStream
 from algorist.training.optimizer import Optimizer
 from algorist.training.run import Run, read_metrics
-from algorist.training.task_stream import TaskStream
 from algorist.training.trainer import Trainer
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -111,8 +111,8 @@ def test_penalties_are_part_of_captured_steps_too(monkeypatch):
     for engine in engines:
         for step in range(3):
             for name in ("bfs", "dfs"):
-                task_batch = TaskStream(config(), name).task_batch(step)
-                engine.learn(engine.packed_batch(task_batch))
+                stream = TaskStream(config(), name)
+                engine.learn(stream.packed_batch(step, engine.fit))
     small.assert_same(small.weights(captured.net), small.weights(direct.net), 1e-4)
     first, second = (engine.losses()["dfs"]["penalty"] for engine in engines)
     assert first == pytest.approx(second, rel=1e-3)
@@ -226,8 +226,8 @@ def test_captured_steps_follow_a_schedule(monkeypatch):
         place = engine.optimizer.learning_rate.data_ptr()
         for step, rate in enumerate((1e-3, 1e-4, 0.0, 1e-2)):
             engine.optimizer.set_learning_rate(rate)
-            task_batch = TaskStream(config(), "bfs").task_batch(step)
-            engine.learn(engine.packed_batch(task_batch))
+            stream = TaskStream(config(), "bfs")
+            engine.learn(stream.packed_batch(step, engine.fit))
         assert engine.optimizer.learning_rate.data_ptr() == place
         nets.append(small.weights(net))
     small.assert_same(nets[1], nets[0], 1e-4)
@@ -319,8 +319,8 @@ def test_an_optimizer_of_ones_own_steps_outside_of_captured_graphs(accumulate, m
         engine = kind(net, chosen, *([RecordedGraphs()] if kind is CapturedEngine else []))
         for step in range(3):
             for name in ("bfs", "dfs"):
-                task_batch = TaskStream(chosen, name).task_batch(step)
-                engine.learn(engine.packed_batch(task_batch))
+                stream = TaskStream(chosen, name)
+                engine.learn(stream.packed_batch(step, engine.fit))
             if accumulate:
                 engine.update()
         nets.append(small.weights(net))

@@ -4,11 +4,9 @@ import pytest
 import small
 import torch
 
-from algorist.training.bucketing import bucket_window
 from algorist.training.engine import Engine
-from algorist.training.loader import LoaderSpec, StreamKey
-from algorist.training.packing import Layout, packed
-from algorist.training.task_stream import TaskStream
+from algorist.training.loader import LoaderSpec, StreamKey, TaskStream
+from algorist.training.packing import Layout, bucket_window
 from algorist.training.trainer import Trainer
 from algorist.training.workers import _AHEAD, Loader, WorkerPool
 
@@ -20,56 +18,54 @@ def loader_spec(config=CONFIG, step=0):
     return LoaderSpec(config, step, cursors, bucket_window)
 
 
-def lessons_made_here(plan):
-    return [plan.packed_batch(turn) for _, turn in plan.work_items(plan.task_streams(), 1)]
+def batches_made_here(plan):
+    return [plan.packed_batch(item) for item in plan.order()]
 
 
-def test_lessons_of_workers_are_those_that_are_made_here():
-    expected = lessons_made_here(loader_spec())
+def test_batches_of_workers_are_those_that_are_made_here():
+    expected = batches_made_here(loader_spec())
     assert len(expected) == 18 > 2 * _AHEAD
     with Loader(WorkerPool(2), loader_spec()) as packed_batches:
         for wanted, got in zip(expected, packed_batches, strict=True):
-            assert got.place == wanted.place
+            assert got.key == wanted.key
             assert got.cursors == wanted.cursors
-            assert torch.equal(got.packed.window.follows, wanted.packed.window.follows)
-            for name, hint in wanted.packed.window.hints.items():
-                assert torch.equal(got.packed.window.hints[name], hint), name
+            assert torch.equal(got.window().follows, wanted.window().follows)
+            for name, hint in wanted.window().hints.items():
+                assert torch.equal(got.window().hints[name], hint), name
 
 
-def test_a_lesson_stays_until_the_next_is_taken():
-    expected = lessons_made_here(loader_spec())
+def test_a_batch_stays_until_the_next_is_taken():
+    expected = batches_made_here(loader_spec())
     with Loader(WorkerPool(1), loader_spec()) as packed_batches:
-        first = next(packed_batches).packed
+        first = next(packed_batches)
         before = first.content.clone()
         worker = packed_batches._workers[0]
         for _ in range(_AHEAD - 1):  # all that it may prepare meanwhile
             assert worker._poll.poll(20_000)
             worker.received()
         assert torch.equal(first.content, before)
-        assert torch.equal(first.window.follows, expected[0].packed.window.follows)
+        assert torch.equal(first.window().follows, expected[0].window().follows)
         assert not worker.is_ready()  # nobody has asked for more
 
 
-def test_a_layout_is_sent_once_for_all_lessons_of_its_shape():
+def test_a_layout_is_sent_once_for_all_batches_of_its_shape():
     with Loader(WorkerPool(1), loader_spec()) as packed_batches:
         layouts = {}
         for packed_batch in packed_batches:
-            own = packed_batch.packed.layout
-            shape = (packed_batch.place, own.shape)
+            own = packed_batch.layout
+            shape = (packed_batch.key, own.shape)
             assert layouts.setdefault(shape, own) is own
         assert len(layouts) < 18
 
 
-def test_a_crew_can_leave_a_syllabus_and_begin_another():
-    worker_pool, expected = WorkerPool(2), lessons_made_here(loader_spec())
+def test_a_pool_can_leave_a_loader_and_begin_another():
+    worker_pool, expected = WorkerPool(2), batches_made_here(loader_spec())
     try:
         for taken in (0, 1, 5, 18):
             packed_batches = Loader(worker_pool, loader_spec(), alone=False)
             for place in range(taken):
                 got = next(packed_batches)
-                assert torch.equal(
-                    got.packed.window.end_weights, expected[place].packed.window.end_weights
-                )
+                assert torch.equal(got.window().end_weights, expected[place].window().end_weights)
             packed_batches.close()
         assert worker_pool.is_whole
     finally:
@@ -87,7 +83,7 @@ def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
     def fail(task_stream, step):
         raise OddError("this", "that")
 
-    monkeypatch.setattr(TaskStream, "task_batch", fail)
+    monkeypatch.setattr(TaskStream, "window", fail)
     worker_pool = WorkerPool(2)
     try:
         with pytest.raises(RuntimeError, match="OddError: this and that"):
@@ -98,7 +94,7 @@ def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
 
 
 def test_a_window_can_be_put_into_bytes_and_cut_out_again():
-    window = TaskStream(CONFIG, "insertion_sort").task_batch(0).window
+    window = TaskStream(CONFIG, "insertion_sort").window(0)
     layout, found = Layout(window), []
     content = torch.full((layout.size,), 7, dtype=torch.uint8)
     layout.write(window, content)
@@ -114,10 +110,10 @@ def test_what_is_learnt_does_not_depend_on_bytes_that_are_overwritten_later():
         engine, task_stream = trainer.engine, TaskStream(CONFIG, "bfs")
         assert isinstance(engine, Engine)
         for step in range(4):
-            packed_batch = engine.packed_batch(task_stream.task_batch(step))
+            packed_batch = task_stream.packed_batch(step, engine.fit)
             engine.learn(packed_batch)
             if spoil:
-                packed_batch.packed.content.fill_(85)
+                packed_batch.content.fill_(85)
     for one, other in zip(*(t.net.parameters() for t in trainers), strict=True):
         assert torch.equal(one, other)
     hidden = [trainer.engine.carries[StreamKey("bfs", 4)].hidden for trainer in trainers]
@@ -139,7 +135,7 @@ def test_the_best_weights_of_a_seed_are_kept_by_themselves():
 
 
 def test_packed_windows_go_to_other_devices_by_one_copy():
-    got = packed(TaskStream(CONFIG, "bfs").task_batch(0).window)
-    moved = got.to(torch.device("meta"))
-    assert moved.content.device.type == moved.window.follows.device.type == "meta"
-    assert moved.window.follows.shape == got.window.follows.shape
+    got = TaskStream(CONFIG, "bfs").packed_batch(0, bucket_window)
+    moved = got.window("meta")
+    assert moved.follows.device.type == moved.hints["pi_h"].device.type == "meta"
+    assert moved.follows.shape == got.window().follows.shape

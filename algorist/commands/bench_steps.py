@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from algorist.commands.arguments import add_tasks, computing, tasks
+from algorist.commands.arguments import add_tasks, computing, tasks, whole_numbers
 from algorist.commands.bench_rows import Table, one_by_one
 from algorist.data import official
 from algorist.errors import positive
@@ -22,7 +22,7 @@ _HELP = {"size": "sizes of the problems", "replicas": "nets that are trained at 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    from algorist.commands.settings import add_recipe, add_settings, whole_numbers
+    from algorist.commands.settings import add_recipe, add_settings
 
     add_tasks(parser, f"one after the other (default: {' '.join(USUAL)})")
     for name, default in (("size", 16), ("replicas", 1)):

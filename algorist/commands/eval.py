@@ -164,7 +164,7 @@ def _keep_scores(
         name = _names(model, learners)[row.algorithm]
         tested = (row.algorithm, row.samples, row.evaluations)
         learner = learners[row.algorithm]
-        keep_scores(arguments.results, name, learner, *tested, algorist.__version__)
+        keep_scores(arguments.results, name, learner, *tested)
 
 
 def _written(

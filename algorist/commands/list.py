@@ -38,11 +38,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of the algorithms, or JSON."""
-    chosen = [name for name in _OTHERS if getattr(arguments, name)]
-    if chosen:
-        _expect_no_others(chosen, arguments)
+    others = [name for name in _OTHERS if getattr(arguments, name)]
+    if others:
+        _expect_no_others(others, arguments)
         {"models": _list_models, "processors": _list_processors, "recipes": _list_recipes}[
-            chosen[0]
+            others[0]
         ](arguments, terminal)
         return
     family = arguments.family

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
@@ -11,7 +13,14 @@ from algorist.errors import counted, positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
+    from algorist.commands.train_each import Work
+    from algorist.experiments.executors import ShouldStop
+    from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Plan
+    from algorist.experiments.results import Results
+    from algorist.experiments.work import Job
+    from algorist.report.progress import ProgressOfEach
+    from algorist.training.job_pool import GpuContext
 
 _SEEDS = 3
 _RUNS, _RESULTS = "runs/reproduce", "results"
@@ -31,8 +40,8 @@ _DECIDED = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    from algorist.commands.conduct import add_stop
     from algorist.commands.settings import add_settings
+    from algorist.commands.train_one import add_stop
 
     parser.usage = "algorist reproduce [NAME] [OPTION ...]"
     parser.add_argument(
@@ -69,7 +78,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """List the experiments, or do what is left of one."""
-    from algorist.commands.conduct_experiment import conduct_experiment, pack_experiment
     from algorist.commands.settings import check_sizes
 
     for option in ("out", "runs", "pack"):
@@ -82,8 +90,99 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         return _list(plan, arguments, terminal)
     check_sizes(arguments, (part.config for part in plan.of(arguments.name)))
     if arguments.pack is not None:
-        return pack_experiment(plan, arguments, terminal)
-    return conduct_experiment(plan, arguments, terminal)
+        left = _remaining(plan, arguments.name, arguments).jobs
+        return show_packed(left, arguments.pack, ["reproduce", arguments.name], terminal)
+    return _reproduce(plan, arguments, terminal)
+
+
+def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
+    """Train and test all that is left of an experiment; returns the exit code."""
+    from algorist.commands.train_each import run_in_threads
+    from algorist.experiments.overview import shared_parts
+    from algorist.experiments.work import data_prepared
+    from algorist.training.parallel import expect_alone
+
+    expect_alone()
+    name = arguments.name
+    left = _remaining(plan, name, arguments)
+    left.results.expect_recipes_of(plan.trained_for(name))
+    for other, count in shared_parts(plan, name).items():
+        terminal.print(f"shared with {other}: {count} (algorist reproduce {other})")
+    if not plan.trained_for(name):
+        terminal.print(f"{name}: nothing is trained for it alone")
+        return 0
+    if not left.jobs:
+        terminal.print(f"{name}: all is done, see {left.results.file}")
+        return 0
+    titles = [job.title for job in left.jobs]
+    work = _work(left, arguments, terminal)
+    ending = run_in_threads(titles, {}, data_prepared(left.jobs), work, arguments, terminal)
+    done = f"{len(ending.summary.done)} of {counted(len(titles), 'run')} done"
+    terminal.print(f"{done}, see {left.results.file}" if ending.summary.done else done)
+    if ending.summary.can_go_on:
+        terminal.print("to go on: the same command again")
+    return ending.tell()
+
+
+def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
+    """Trains and tests a run, and shows how it gets on."""
+    from algorist.commands.arguments import computing
+    from algorist.experiments.assignments import DONE, STOPPED, Reply
+    from algorist.experiments.examining import Examiner
+
+    examiner, how = Examiner(left.results, arguments.samples), computing(arguments)
+    by_title = {job.title: job for job in left.jobs}
+
+    def work(
+        title: str, context: GpuContext, progress: ProgressOfEach, should_stop: ShouldStop
+    ) -> Reply:
+        job = by_title[title]
+        run = job.run(how, context)
+        with progress.watching(title, run.trainer) as observe:
+            trained = job.train(run, should_stop, observe)
+        if not trained:
+            progress.end(title, f"saved at step {run.trainer.step}")
+        elif not examiner.examine(job, run.trainer, should_stop):
+            progress.end(title, "trained, to be tested")
+        else:
+            progress.end(title, scores_text(left.results, job, terminal))
+            return Reply(DONE)
+        return Reply(STOPPED)
+
+    return work
+
+
+def scores_text(results: Results, job: Job, terminal: Terminal) -> str:
+    """What a run scored in the test, over all its algorithms."""
+    from algorist.experiments.overview import mean_scores
+    from algorist.report.numbers import scored
+
+    error = job.part.config.scored_by_error
+    return f"done, test {scored(mean_scores(results, job), terminal.plus_minus, error=error)}"
+
+
+def show_packed(jobs: Iterable[Job], folder: str, words: Sequence[str], terminal: Terminal) -> int:
+    """Pack runs, and say how the command of these words goes on with them elsewhere."""
+    from algorist.experiments.overview import pack_jobs
+    from algorist.plugins import shell
+
+    count = 0
+    for job, target in pack_jobs(jobs, Path(folder)):
+        terminal.print(f"{job.title}: written to {target}")
+        count += 1
+    if count:
+        go_on = shell(*words, "--runs", folder)
+        terminal.print(f"to go on elsewhere: {go_on}, with the same settings")
+    else:
+        terminal.print("there is nothing to pack: no run has begun that is not done")
+    return 0
+
+
+def _remaining(plan: Plan, name: str, arguments: Namespace) -> Remaining:
+    from algorist.experiments.overview import remaining
+
+    seeds, samples = range(arguments.seeds), arguments.samples
+    return remaining(plan, name, seeds, samples, arguments.out, arguments.runs)
 
 
 def _plan(arguments: Namespace) -> Plan:
@@ -95,15 +194,17 @@ def _plan(arguments: Namespace) -> Plan:
 
 
 def _list(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
-    from algorist.commands.conduct_experiment import standing
+    from algorist.experiments.overview import experiment_progress
     from algorist.experiments.plan import EXPERIMENTS
     from algorist.report.experiments import experiment_table
 
     if arguments.pack is not None:
         raise ValueError("--pack: which experiment? expected its name before it")
-    standings = [standing(plan, name, arguments) for name in EXPERIMENTS]
-    terminal.print(experiment_table(standings))
-    if any(each.others for each in standings):
+    experiments = [
+        experiment_progress(plan, name, _remaining(plan, name, arguments)) for name in EXPERIMENTS
+    ]
+    terminal.print(experiment_table(experiments))
+    if any(each.others for each in experiments):
         terminal.print("\nothers: results of other settings, which are kept apart")
     terminal.print(f"\ndone: parts with all results of {counted(arguments.seeds, 'seed')}")
     terminal.print(f"to go on with one: algorist reproduce NAME --seeds {arguments.seeds}")

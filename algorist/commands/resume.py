@@ -12,7 +12,7 @@ from algorist.report.terminal import Terminal
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    from algorist.commands.conduct import add_logs, add_stop
+    from algorist.commands.train_one import add_logs, add_stop
 
     parser.add_argument("folder", metavar="FOLDER", help="the folder of the run, or of --each")
     parser.add_argument("--steps", type=int, metavar="N", help="end at this step instead")
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Go on where the newest checkpoint stands."""
-    from algorist.commands.conduct import check_logs, company, conduct
+    from algorist.commands.train_one import check_logs, joined_processes, train_run
     from algorist.training.loading import is_multi_run
     from algorist.training.run import Run
 
@@ -47,7 +47,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         return run_each(arguments, terminal)
     if arguments.at_once is not None:
         raise ValueError(f"--at-once: it is for several runs, but {arguments.folder} has only one")
-    with company(arguments, terminal) as (how, peers):
+    with joined_processes(arguments, terminal) as (how, peers):
         resumed = Run.resume(
             arguments.folder,
             how,
@@ -59,16 +59,16 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         )
         for change in resumed.trainer.config.changes:
             terminal.print(f"changed at {change}")
-        return conduct(resumed, arguments, terminal)
+        return train_run(resumed, arguments, terminal)
 
 
 def run_each(arguments: Namespace, terminal: Terminal) -> int:
     """Go on with all runs of a folder that are not done."""
-    from algorist.commands.conduct_each import check_at_once, conduct_each
+    from algorist.commands.train_each import check_at_once, train_each
     from algorist.training.multi_run import MultiRun
 
     check_at_once(arguments)
-    return conduct_each(MultiRun.resume(arguments.folder, arguments.steps), arguments, terminal)
+    return train_each(MultiRun.resume(arguments.folder, arguments.steps), arguments, terminal)
 
 
 command = Command(

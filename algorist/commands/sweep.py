@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algorist.commands import Command
+from algorist.commands import FAILURE, Command
 from algorist.commands.arguments import (
     add_at_once,
     add_computing,
@@ -15,11 +17,15 @@ from algorist.commands.arguments import (
     names,
     whole_numbers,
 )
-from algorist.errors import each_once, positive
-from algorist.report.terminal import Terminal
+from algorist.errors import counted, each_once, positive
+from algorist.report.terminal import Terminal, complain
 
 if TYPE_CHECKING:
+    from algorist.experiments.executors import Summary
+    from algorist.experiments.failures import Failures
+    from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Change, Part
+    from algorist.experiments.workforce import Workforce
 
 _RETRIES = 2
 _TOGETHER = "together"
@@ -27,8 +33,8 @@ _TOGETHER = "together"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
-    from algorist.commands.conduct import add_stop
     from algorist.commands.settings import add_settings
+    from algorist.commands.train_one import add_stop
 
     parser.usage = "algorist sweep ALGORITHM ... --out FOLDER [OPTION ...]"
     add_tasks(parser, "a net is trained for each")
@@ -120,7 +126,7 @@ def _add_places(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Do what is left of the sweep."""
-    from algorist.commands.conduct_sweep import conduct_sweep, pack_sweep
+    from algorist.commands.reproduce import show_packed
     from algorist.training.parallel import expect_alone
 
     expect_alone()
@@ -133,9 +139,134 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         raise ValueError(f"--retries: got {arguments.retries}, expected 0 or more")
     each_once("--seeds", [str(seed) for seed in arguments.seeds])
     parts = sweep_parts(arguments)
+    left = _remaining(parts, arguments)
     if arguments.pack is not None:
-        return pack_sweep(parts, arguments, terminal)
-    return conduct_sweep(parts, arguments, terminal)
+        return show_packed(left.jobs, arguments.pack, ["sweep"], terminal)
+    return _sweep(parts, left, arguments, terminal)
+
+
+def _remaining(parts: Sequence[Part], arguments: Namespace) -> Remaining:
+    """The results of a sweep, and what is left to do."""
+    from algorist.experiments.grid import SWEEP
+    from algorist.experiments.overview import Remaining
+    from algorist.experiments.results import Results
+    from algorist.experiments.work import jobs
+
+    results = Results(arguments.out, SWEEP)
+    left = jobs(
+        [part for part in parts if not part.is_repeated],
+        arguments.seeds,
+        arguments.samples,
+        results,
+        _runs(arguments),
+        apart=not arguments.lockstep,
+    )
+    return Remaining(results, list(left))
+
+
+def _runs(arguments: Namespace) -> Path:
+    return Path(arguments.runs or Path(arguments.out) / "runs")
+
+
+def _sweep(parts: Sequence[Part], left: Remaining, arguments: Namespace, terminal: Terminal) -> int:
+    """Train and test all that is left of a sweep; returns the exit code."""
+    from algorist.experiments.failures import Failures
+    from algorist.experiments.overview import repeat_rows
+    from algorist.experiments.run_control import Interrupt
+    from algorist.report.sweep_progress import sweep_table
+
+    results = left.results
+    results.expect_recipes_of(parts)
+    for part in parts:
+        if part.is_repeated:
+            terminal.print(
+                f"{part.name.part}: trained in the same way as {part.source.part}, and only there"
+            )
+    if not left.jobs:
+        repeat_rows(parts, results)
+        terminal.print(sweep_table(results, parts, terminal.plus_minus))
+        terminal.print(f"all is done, see {results.file}")
+        return 0
+    failures = Failures(Path(arguments.out))
+    # Before signals are handled, since Ray handles some, too.
+    workforce = _workforce(arguments, len(left.jobs))
+    with Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt:
+        summary = _run(left, workforce, failures, interrupt.is_due, arguments, terminal)
+    repeat_rows(parts, results)
+    if len(summary.done) == len(left.jobs):
+        terminal.print(sweep_table(results, parts, terminal.plus_minus))
+    done = f"{len(summary.done)} of {counted(len(left.jobs), 'run')} done"
+    terminal.print(f"{done}, see {results.file}")
+    if len(summary.done) < len(left.jobs):
+        terminal.print("to go on: the same command again")
+    for title, reply in summary.failed.items():
+        complain(f"{title}: {reply.message}")
+    if summary.failed:
+        complain(f"{len(summary.failed)} failed, see {failures.file}")
+        return FAILURE
+    return interrupt.exit_code if interrupt.came() else 0
+
+
+def _workforce(arguments: Namespace, count: int) -> Workforce:
+    from algorist.commands.arguments import computing
+    from algorist.experiments.workforce import find_workforce
+
+    here = computing(Namespace(**{**vars(arguments), "device": "cpu"}))
+    return find_workforce(
+        here,
+        arguments.device,
+        count,
+        ray=arguments.ray,
+        cores=arguments.cores,
+        per_gpu=arguments.per_gpu,
+        at_once=arguments.at_once,
+    )
+
+
+def _run(
+    left: Remaining,
+    workforce: Workforce,
+    failures: Failures,
+    should_stop: Callable[[], bool],
+    arguments: Namespace,
+    terminal: Terminal,
+) -> Summary:
+    """Do all runs, and write down at once what becomes of each."""
+    from algorist.commands.reproduce import scores_text
+    from algorist.experiments.assignments import DONE, FAILED, Reply
+    from algorist.experiments.executors import RemoteExecutor, Task, run_all
+    from algorist.experiments.work import data_prepared
+    from algorist.report.sweep_progress import ProgressOfSweep
+
+    by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
+    terminal.print(f"{counted(len(by_title), 'run')} to go, {workforce.workplace.places} at once")
+    runs.mkdir(parents=True, exist_ok=True)
+    if arguments.ray is None:
+        with data_prepared(left.jobs):
+            pass
+    tasks = {
+        title: Task(assignment=workforce.assignment(job, runs, arguments.samples))
+        for title, job in by_title.items()
+    }
+
+    def on_end(title: str, reply: Reply) -> None:
+        job, text = by_title[title], reply.message
+        if reply.state == DONE:
+            left.results.add(reply.results())
+            text = scores_text(left.results, job, terminal)
+        elif reply.state == FAILED:
+            text = f"failed: {reply.message}"
+        failures.note(job, reply)
+        progress.end(job, text)
+
+    def watch(running: Sequence[str]) -> None:
+        progress.watch([by_title[title] for title in running])
+
+    with (
+        RemoteExecutor(workforce.workplace, arguments.retries) as executor,
+        ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
+    ):
+        return run_all(executor, tasks, should_stop, on_end, watch)
 
 
 def sweep_parts(arguments: Namespace) -> list[Part]:

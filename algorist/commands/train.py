@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given: every setting of a configuration is an option."""
-    from algorist.commands.conduct import add_logs, add_stop
     from algorist.commands.settings import add_settings
+    from algorist.commands.train_one import add_logs, add_stop
 
     parser.usage = "algorist train [ALGORITHM ...] --out FOLDER [OPTION ...]"
     add_tasks(parser)
@@ -73,7 +73,7 @@ def named_tasks(arguments: Namespace) -> list[str]:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Start a run and see it through."""
-    from algorist.commands.conduct import check_logs, company, conduct
+    from algorist.commands.train_one import check_logs, joined_processes, train_run
     from algorist.training.run import Run
 
     expect_place_of_folder("--out", arguments.out)
@@ -82,24 +82,24 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         return run_each(arguments, terminal)
     if arguments.at_once is not None:
         raise ValueError("--at-once: it is for several runs, expected --each too")
-    with company(arguments, terminal) as (how, peers):
+    with joined_processes(arguments, terminal) as (how, peers):
         started = Run.start(arguments.out, configuration(arguments), how, peers=peers)
-        return conduct(started, arguments, terminal)
+        return train_run(started, arguments, terminal)
 
 
 def run_each(arguments: Namespace, terminal: Terminal) -> int:
     """Start a run for each task and see them all through."""
     from dataclasses import replace
 
-    from algorist.commands.conduct_each import check_at_once, conduct_each
     from algorist.commands.settings import configured
+    from algorist.commands.train_each import check_at_once, train_each
     from algorist.training.multi_run import MultiRun
 
     check_at_once(arguments)
     (first, *others) = named_tasks(arguments)
     config = configured(arguments, [first], arguments.seeds)  # which knows of no others
     each = MultiRun.start(arguments.out, replace(config, algorithms=(first, *others)))
-    return conduct_each(each, arguments, terminal)
+    return train_each(each, arguments, terminal)
 
 
 command = Command(

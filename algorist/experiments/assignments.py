@@ -78,6 +78,8 @@ class Reply:
     trace: str = ""
     """Where it went wrong."""
     rows: list[dict[str, Any]] = field(default_factory=list)
+    permanent: bool = False
+    """Whether it would go wrong in the same way again."""
 
     def to_json(self) -> str:
         """This reply in one line."""
@@ -102,7 +104,7 @@ def do(assignment: Assignment, should_stop: Callable[[], bool] = lambda: False) 
     run = job.run(computing)
     if not job.train(run, should_stop):
         return Reply(STOPPED, f"saved at step {run.trainer.step}")
-    examiner = Examiner(results, assignment.samples, assignment.version)
+    examiner = Examiner(results, assignment.samples)
     if not examiner.examine(job, run.trainer, should_stop):
         return Reply(STOPPED, "trained, to be tested")
     return Reply(DONE, rows=[asdict(row) for row in results.rows])

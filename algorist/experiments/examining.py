@@ -20,6 +20,7 @@ from algorist.model.learner import Learner
 from algorist.training.config import Config
 from algorist.training.run import trained_seconds
 from algorist.training.trainer import Trainer
+from algorist.version import __version__
 
 
 def rows_of(
@@ -28,7 +29,6 @@ def rows_of(
     algorithm: str,
     samples: int,
     evaluations: Iterable[Evaluation],
-    version: str,
     seconds: float = math.nan,
 ) -> Iterator[Row]:
     """A result for each replica of a learner, which was trained for so long, if that is known."""
@@ -48,7 +48,7 @@ def rows_of(
             weights=learner.net.size,
             samples=samples,
             recipe=recipe,
-            version=version,
+            version=__version__,
             device=device_name(learner.net.device),
             date=time.strftime("%Y-%m-%d"),
             seconds=seconds,
@@ -61,8 +61,6 @@ class Examiner:
 
     results: Results
     samples: int | None
-    version: str
-    """Of this library."""
 
     def examine(
         self, job: Job, trainer: Trainer, should_stop: Callable[[], bool] = lambda: False
@@ -89,7 +87,6 @@ class Examiner:
                     algorithm,
                     len(batch),
                     evaluations,
-                    self.version,
                     trained_seconds(job.folder),
                 )
             )

@@ -49,7 +49,7 @@ class Process:
         self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (kept open)
         self._process = subprocess.Popen(
             # The folder is there for people who look at a list of processes.
-            [sys.executable, "-m", "algorist.commands.worker", assignment.folder],
+            [sys.executable, "-m", "algorist.experiments.worker", assignment.folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._printed,

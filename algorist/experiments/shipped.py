@@ -19,11 +19,10 @@ def keep_scores(
     algorithm: str,
     samples: int,
     evaluations: Iterable[Evaluation],
-    version: str,
 ) -> Path:
     """Put scores with the results in a folder; those of older weights of that name are dropped."""
     results = Results(folder, SHIPPED)
-    rows = list(rows_of(Name(SHIPPED, name), learner, algorithm, samples, evaluations, version))
+    rows = list(rows_of(Name(SHIPPED, name), learner, algorithm, samples, evaluations))
     nets = {_net(row) for row in rows}
     results.remove(row for row in results.rows if row.part == name and _net(row) not in nets)
     results.add(rows)

@@ -16,13 +16,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from algorist.errors import counted
+from algorist.experiments.run_control import STOPPING
 from algorist.report.numbers import averaged, duration, scored
 from algorist.report.terminal import Terminal
 from algorist.training.trainer import Report, Trainer
 
 Observer = Callable[[Trainer, Report | None], None]
 
-STOPPING = "finishing this step, then saving; once more stops at once"
 _REFRESH = 0.25
 """Seconds between two looks at the losses: on a GPU each look waits for it."""
 

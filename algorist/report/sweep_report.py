@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from algorist.algorithms import get
 from algorist.errors import UnregisteredError, counted
+from algorist.experiments.failures import Failures
 from algorist.experiments.grid import SWEEP, settings_of
 from algorist.experiments.results import Row, by_net, file_of, read
-from algorist.experiments.sweep import Failures
 from algorist.report.collection import Collection
 from algorist.report.means import Scores, Value, over_algorithms, over_seeds
 from algorist.report.pictures import INTERVAL, Picture, draw_means

@@ -21,14 +21,12 @@ from algorist.model.losses import feature_losses
 from algorist.model.net import Net
 from algorist.model.scan import Carry
 from algorist.model.window import Window
-from algorist.training.bucketing import bucket_window, pack_window
 from algorist.training.config import Config
-from algorist.training.loader import PackedBatch, StreamKey, pack_batch
+from algorist.training.loader import PackedBatch, StreamKey
 from algorist.training.loss_terms import WeightedTerms
 from algorist.training.optimizer import Optimizer
-from algorist.training.packing import Shape
+from algorist.training.packing import Shape, bucket_window, pack_window
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.task_stream import TaskBatch
 from algorist.training.time_accounting import TimeAccount
 
 PerSeed = list[float]
@@ -60,17 +58,13 @@ class Engine:
         }
         self._losses = {name: _LossSums(own, net) for name, own in self._features.items()}
 
-    def packed_batch(self, task_batch: TaskBatch) -> PackedBatch:
-        """The packed batch that this engine can learn from."""
-        return pack_batch(task_batch, self.fit)
-
     def learn(self, packed_batch: PackedBatch) -> None:
         """Learn from a window: unless gradients accumulate, the weights change.
 
         When this returns the packed batch's bytes are no longer needed.
         """
         with on(self.net.device):
-            self._learn(packed_batch.place, packed_batch.packed.to(self.net.device).window)
+            self._learn(packed_batch.key, packed_batch.window(self.net.device))
 
     def update(self) -> None:
         """Change the weights by accumulated gradients."""
@@ -212,7 +206,7 @@ class CapturedEngine(Engine):
             with self._capturing():
                 step = self._steps[packed_batch.shape] = self._captured(packed_batch)
         pinned, current = next(self._pinned_buffers), torch.cuda.current_stream(self.net.device)
-        content = pinned.taken(packed_batch.packed.content)
+        content = pinned.taken(packed_batch.content)
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(step.done)
             step.content.copy_(content, non_blocking=True)
@@ -220,7 +214,7 @@ class CapturedEngine(Engine):
         current.wait_event(pinned.left)
         step.graph.replay()
         if not (self._updates_at_once or self._accumulates):
-            names = self._learning[packed_batch.place]
+            names = self._learning[packed_batch.key]
             self._apply_gradients({name: self._gradients[name] for name in names})
         step.done.record(current)
 
@@ -248,11 +242,8 @@ class CapturedEngine(Engine):
 
     def _captured(self, packed_batch: PackedBatch) -> _Step:
         """The step of a packed batch, ready for a replay. The state of training is not touched."""
-        place, content = (
-            packed_batch.place,
-            packed_batch.packed.content.to(self.net.device, copy=True),
-        )
-        window = packed_batch.packed.layout.window(content)
+        place, content = packed_batch.key, packed_batch.content.to(self.net.device, copy=True)
+        window = packed_batch.layout.window(content)
         if packed_batch.shape not in self._loaded:
             self._load(place, window)
             self._loaded.add(packed_batch.shape)

@@ -121,17 +121,18 @@ class Taken(NamedTuple):
 
 
 class Waiting:
-    """Tasks that some pool take, one after the other."""
+    """Tasks that some contexts take, one after the other."""
 
-    def __init__(self, tasks: Sequence[Callable[[GpuContext], Any]], pool: int):
-        self._tasks, self._slots, self._lock = deque(enumerate(tasks)), pool, threading.Lock()
+    def __init__(self, tasks: Sequence[Callable[[GpuContext], Any]], contexts: int):
+        self._tasks, self._contexts = deque(enumerate(tasks)), contexts
+        self._lock = threading.Lock()
 
     def take(self, *, able: bool) -> Taken | None:
         """The next one, for a context that is able to do it; one that gets none is to end."""
         with self._lock:
             if able and self._tasks:
-                return Taken(*self._tasks.popleft(), alone=self._slots == 1)
-            self._slots -= 1
+                return Taken(*self._tasks.popleft(), alone=self._contexts == 1)
+            self._contexts -= 1
             return None
 
     def put_back(self, taken: Taken) -> bool:
@@ -141,9 +142,9 @@ class Waiting:
         """
         with self._lock:
             self._tasks.append((taken.place, taken.task))
-            if self._slots == 1:
+            if self._contexts == 1:
                 return False
-            self._slots -= 1
+            self._contexts -= 1
             return True
 
     def clear(self) -> None:
@@ -158,12 +159,11 @@ class JobPool:
     def __init__(self, count: int, computing: Computing):
         self._device, self._abandoned = torch.device(computing.device), threading.Event()
         self._cores = torch.get_num_threads()
-        crews = [
-            self._worker_pool(computing, count) for _ in range(count)
-        ]  # before there are threads
-        self._slots = [GpuContext(worker_pool, self._abandoned) for worker_pool in crews]
+        # Before there are threads.
+        pools = [self._worker_pool(computing, count) for _ in range(count)]
+        self._contexts = [GpuContext(pool, self._abandoned) for pool in pools]
         if computing.on_gpu:
-            for context in self._slots:
+            for context in self._contexts:
                 context.take_streams(self._device)
 
     @staticmethod
@@ -179,13 +179,13 @@ class JobPool:
 
         A context in which the GPU's memory did not suffice leaves its task to the others, which are
         fewer then. One whose processes have died takes no further task. If that happens to all
-        pool, there are tasks without an outcome.
+        contexts, there are tasks without an outcome.
         """
         self._abandoned.clear()
-        waiting, ended = Waiting(tasks, len(self._slots)), queue.SimpleQueue[Outcome | None]()
+        waiting, ended = Waiting(tasks, len(self._contexts)), queue.SimpleQueue[Outcome | None]()
         threads = [
             threading.Thread(target=self._work, args=(context, waiting, ended), daemon=True)
-            for context in self._slots
+            for context in self._contexts
         ]
         with _quick_turns():
             for thread in threads:
@@ -245,7 +245,7 @@ class JobPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for context in self._slots:
+        for context in self._contexts:
             if context.worker_pool:
                 context.worker_pool.close()
 

@@ -1,104 +1,223 @@
-"""Lessons, and those to come: what must be known to prepare them, here or in another process."""
+"""From training data to batches that a device can read: streams, packed batches, and their order.
+
+Everything random is drawn from keys of (seed, algorithm, step), so the window of a step is always
+the same, in any order and by any number of workers (`workers.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import MappingProxyType
 from typing import NamedTuple
 
-from algorist.data.chunks import Cursor
-from algorist.model.window import Window
-from algorist.training.config import Config
-from algorist.training.packing import Packed, Shape, packed
+import numpy as np
+import torch
+from torch import Tensor
+
+from algorist.data.chunks import Chunk, Chunker, Cursor, origin
+from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
+from algorist.data.transforms import RandomPositions, Transform, Transformed
+from algorist.model.window import Window, continuing, whole
+from algorist.spec import Kind, Spec
+from algorist.training.config import Config, DataConfig
+from algorist.training.packing import Layout, Shape
 from algorist.training.parallel import ALL, Share
-from algorist.training.task_stream import TaskBatch, TaskStream
+
+Draw = Callable[[np.random.RandomState], np.ndarray]
+Fit = Callable[[Window], Window]
+"""How windows are put into shape (`packing.py`)."""
 
 
 class StreamKey(NamedTuple):
-    """Whose turn it is: an algorithm at one size. MultiRun has chunks of its own."""
+    """An algorithm at one size, which has carries and chunks of its own."""
 
     algorithm: str
     size: int
 
 
 class PackedBatch(NamedTuple):
-    """A window, ready to be learnt from."""
+    """A window as one run of bytes, which a single copy moves to a device."""
 
-    place: StreamKey
-    packed: Packed
+    key: StreamKey
+    layout: Layout
+    content: Tensor
     cursors: Sequence[Cursor] = ()
+    """Where the chunks of each seed stand after it."""
 
     @property
     def shape(self) -> tuple[StreamKey, Shape]:
-        """What a captured step serves: a place, and windows of one shape."""
-        return self.place, self.packed.layout.shape
+        """What a captured step serves: a key, and windows of one shape."""
+        return self.key, self.layout.shape
+
+    def window(self, device: torch.device | str = "cpu") -> Window:
+        """The window, cut out of its bytes on a device."""
+        return self.layout.window(self.content.to(device, non_blocking=True))
 
 
-def pack_batch(task_batch: TaskBatch, fit: Callable[[Window], Window]) -> PackedBatch:
-    """All that can be done before a task batch's turn comes, on any thread."""
-    place = StreamKey(task_batch.algorithm, task_batch.size)
-    return PackedBatch(place, packed(fit(task_batch.window)), task_batch.cursors)
+class TaskStream:
+    """The windows of one algorithm, by step, with one replica for each seed."""
+
+    def __init__(self, config: Config, algorithm: str):
+        self.config, self.algorithm = config, algorithm
+        self.sources = [self._source(seed) for seed in config.seeds]
+        self.spec: Spec = self.sources[0].spec
+        self.sizes = self.sources[0].sizes
+        self._permutes = any(f.kind == Kind.PERMUTATION_POINTER for f in self.spec.outputs)
+        self._chunks = {
+            size: [_Chunks(source, size, config.data) for source in self.sources]
+            for size in (self.sizes if config.data.chunk else ())
+        }
+
+    def _source(self, seed: int) -> Source:
+        data = self.config.data
+        source: Source
+        if data.online:
+            source = Online(
+                self.algorithm,
+                seed=seed,
+                sizes=data.sizes,
+                batch_size=data.batch_size,
+                varied=data.varied,
+            )
+        else:
+            source = Fixed(self.algorithm, seed=seed, batch_size=data.batch_size)
+        transforms: list[Transform] = [*self.config.convention.transforms(self.algorithm)]
+        if data.random_positions:
+            transforms.append(RandomPositions(seed, self.algorithm))
+        return Transformed(source, transforms)
+
+    def key(self, step: int) -> StreamKey:
+        """Whose carries and cursors a step goes on from."""
+        return StreamKey(self.algorithm, self.sizes[step % len(self.sizes)])
+
+    def window(self, step: int) -> Window:
+        """What is read at one step: a pure function of it."""
+        size = self.key(step).size
+        if self.config.data.chunk:
+            turn = self._turns(size, step)
+            window = continuing([own.pair(turn) for own in self._chunks[size]])
+        else:
+            window = whole([source.batch(step) for source in self.sources])
+        return self._with_randomness(window, step)
+
+    def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
+        """The window of a step, fitted into shape and ready to be moved, on any thread."""
+        window = fit(share.taken(self.spec, self.window(step)))
+        layout = Layout(window)
+        return PackedBatch(self.key(step), layout, layout.pack(window), self.cursors_after(step))
+
+    def cursors_after(self, step: int) -> list[Cursor]:
+        """Where the chunks of each seed stand after a step; empty for whole trajectories."""
+        size = self.key(step).size
+        turn = self._turns(size, step)
+        return [own.cursor(turn + 1) for own in self._chunks.get(size, ())]
+
+    def _with_randomness(self, window: Window, step: int) -> Window:
+        """Add what training draws: which samples are forced, and noise for permutations."""
+        forcing = self.config.optimizer.teacher_forcing
+        if forcing:
+            steps, _, lanes = window.follows.shape
+            drawn = self._drawn(step, Purpose.FORCING, lambda rng: rng.uniform(size=(steps, lanes)))
+            window = window.with_forced(np.stack(drawn, 1) < forcing, always=forcing >= 1)
+        if self._permutes:
+            ends, n = window.end_weights.shape[1], window.nodes
+            drawn = self._drawn(step, Purpose.NOISE, lambda rng: rng.gumbel(size=(ends, n, n)))
+            window = window.with_noise(np.stack(drawn).astype(np.float32))
+        return window
+
+    def _drawn(self, step: int, purpose: Purpose, draw: Draw) -> list[np.ndarray]:
+        keys = (key(seed, self.algorithm, step, purpose) for seed in self.config.seeds)
+        return [draw(np.random.RandomState(one)) for one in keys]
+
+    def cursors(
+        self, step: int, known: Mapping[int, Sequence[Cursor]] = MappingProxyType({})
+    ) -> dict[str, Sequence[Cursor]]:
+        """Where all chunks stand before a step, for a checkpoint.
+
+        Those of some sizes may be known, from batches that were made elsewhere.
+        """
+        return {
+            str(size): known.get(size)
+            or [chunks.cursor(self._turns(size, step)) for chunks in of_seeds]
+            for size, of_seeds in self._chunks.items()
+        }
+
+    def seek(self, cursors: Mapping[str, Sequence[Cursor]]) -> None:
+        """Go on from saved cursors, without a replay of what lies before them."""
+        for size, of_seeds in self._chunks.items():
+            for chunks, cursor in zip(of_seeds, cursors[str(size)], strict=True):
+                chunks.seek(cursor)
+
+    def _turns(self, size: int, step: int) -> int:
+        """How many steps before `step` had the given size."""
+        rounds, rest = divmod(step, len(self.sizes))
+        return rounds * self.sizes.count(size) + self.sizes[:rest].count(size)
 
 
-class WorkItem(NamedTuple):
-    """Whose turn it is, and at which step."""
+class _Chunks:
+    """The chunks of one size for one seed, each with the one before."""
 
-    task_stream: TaskStream
-    step: int
+    def __init__(self, source: Source, size: int, data: DataConfig):
+        self._batch, self._length = OneSize(source, size).batch, data.chunk
+        self._latest: dict[int, Chunk] = {}
+        self.seek(origin(data.batch_size))  # which is known without a look at any batch
+
+    def pair(self, turn: int) -> tuple[Chunk | None, Chunk]:
+        """A chunk with the one before it, if there is one. In turn, each is made once."""
+        before = self._chunk(turn - 1) if turn else None
+        chunk = self._chunk(turn)
+        self._latest = {turn: chunk}
+        return before, chunk
+
+    def _chunk(self, turn: int) -> Chunk:
+        return self._latest[turn] if turn in self._latest else self._chunker.chunk(turn)
+
+    def cursor(self, turn: int) -> Cursor:
+        """Where the lanes stand one chunk before a turn, since each is read with the one before."""
+        return self._chunker.cursor(max(turn - 1, 0))
+
+    def seek(self, cursor: Cursor) -> None:
+        """Go on from a saved cursor."""
+        self._chunker = Chunker(self._batch, length=self._length, cursor=cursor)
+        self._latest = {}
 
 
 @dataclass(frozen=True)
 class LoaderSpec:
-    """All packed batches of a training from one step on. It holds little, and can be sent."""
+    """All batches of a training from one step on. It holds little, and can be sent."""
 
     config: Config
     step: int
     cursors: Mapping[str, Mapping[str, Sequence[Cursor]]]
     """Where the chunks of each task stand."""
-    fit: Callable[[Window], Window]
-    """How windows are put into shape."""
+    fit: Fit
     share: Share = ALL
     """The lanes that are learnt from here."""
 
-    def task_streams(self) -> list[TaskStream]:
-        """The task streams of all tasks, where they stand at the first step."""
-        task_streams = [TaskStream(self.config, name) for name in self.config.algorithms]
-        for task_stream in task_streams:
-            task_stream.seek(self.cursors[task_stream.algorithm])
-        return task_streams
+    def streams(self) -> list[TaskStream]:
+        """The streams of all tasks, where they stand at the first step."""
+        streams = [TaskStream(self.config, name) for name in self.config.algorithms]
+        for stream in streams:
+            stream.seek(self.cursors[stream.algorithm])
+        return streams
 
-    def work_items(
-        self, task_streams: Sequence[TaskStream], workers: int
-    ) -> Iterator[tuple[int, WorkItem]]:
-        """All work_items, in order, each with the number of the worker that prepares it.
+    def order(self, workers: int = 1) -> Iterator[tuple[int, TaskStream, int]]:
+        """All batches in order: the number of the worker that prepares it, its stream and step.
 
         Chunks go on where others stopped, so those of one size have one worker.
         """
-        place = count()
+        streams, place = self.streams(), count()
         for step in range(self.step, self.config.schedule.steps):
-            for task, task_stream in enumerate(task_streams):
+            for task, stream in enumerate(streams):
                 if self.config.data.chunk:
-                    number = task + task_stream.sizes.index(
-                        task_stream.sizes[step % len(task_stream.sizes)]
-                    )
+                    number = task + stream.sizes.index(stream.key(step).size)
                 else:
                     number = next(place)
-                yield number % workers, WorkItem(task_stream, step)
+                yield number % workers, stream, step
 
-    def packed_batch(self, item: WorkItem) -> PackedBatch:
-        """The packed batch of a work item."""
-        return pack_batch(self._task_batch(item), self.fit)
-
-    def of_worker(self, number: int, workers: int) -> Iterator[TaskBatch]:
-        """What one of several workers prepares, with windows that are in shape already."""
-        for owner, turn in self.work_items(self.task_streams(), workers):
-            if owner == number:
-                task_batch = self._task_batch(turn)
-                yield task_batch._replace(window=self.fit(task_batch.window))
-
-    def _task_batch(self, turn: WorkItem) -> TaskBatch:
-        task_batch = turn.task_stream.task_batch(turn.step)
-        return task_batch._replace(
-            window=self.share.taken(turn.task_stream.spec, task_batch.window)
-        )
+    def packed_batch(self, item: tuple[int, TaskStream, int]) -> PackedBatch:
+        """The batch of an entry of `order`."""
+        _, stream, step = item
+        return stream.packed_batch(step, self.fit, self.share)

@@ -23,9 +23,8 @@ from algorist.training import clocks
 from algorist.training.clocks import Pace, Work
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
-from algorist.training.loader import PackedBatch, StreamKey
+from algorist.training.loader import PackedBatch, StreamKey, TaskStream
 from algorist.training.packing import Shape
-from algorist.training.task_stream import TaskBatch, TaskStream
 from algorist.training.trainer import Report, Trainer
 
 _LOOKED_AT = 9
@@ -79,8 +78,10 @@ def step_cost(
     (algorithm,) = config.algorithms
     device = torch.device(computing.device)
     trainer = _fresh(config, computing)
-    task_batch = _typical(trainer.task_streams[algorithm])
-    packed_batch = trainer.engine.pack_batch(task_batch)
+    stream = trainer.task_streams[algorithm]
+    at = _typical_step(stream)
+    algorithm_steps = stream.window(at).steps
+    packed_batch = stream.packed_batch(at, trainer.engine.fit)
     first = clocks.seconds(_step(trainer, packed_batch), device)
     del trainer
     trainer = _fresh(config, computing)
@@ -88,14 +89,14 @@ def step_cost(
     again = clocks.seconds(step, device)
     rounds = clocks.rounds(step, device, pace)
     seconds, replicas = statistics.median(rounds), len(config.seeds)
-    per_step = 1000 * seconds / task_batch.window.steps
+    per_step = 1000 * seconds / algorithm_steps
     return StepCost(
         algorithm=algorithm,
-        n=task_batch.size,
+        n=packed_batch.key.size,
         replicas=replicas,
         batch_size=config.data.batch_size,
-        steps=task_batch.window.steps,
-        padded_steps=packed_batch.packed.layout.shape.steps,
+        steps=algorithm_steps,
+        padded_steps=packed_batch.layout.shape.steps,
         ms=1000 * seconds,
         fastest_ms=1000 * min(rounds),
         ms_per_algorithm_step=per_step,
@@ -113,13 +114,11 @@ def _fresh(config: Config, computing: Computing) -> Trainer:
     return Trainer(config, computing)
 
 
-def _typical(task_stream: TaskStream) -> TaskBatch:
+def _typical_step(stream: TaskStream) -> int:
     """The one in the middle of a few by length. The first of all chunks is not like the others."""
-    task_batches = [task_stream.task_batch(step) for step in range(1, 1 + _LOOKED_AT)]
-    task_batches.sort(
-        key=lambda task_batch: (task_batch.window.steps, task_batch.window.end_weights.shape[1])
-    )
-    return task_batches[_LOOKED_AT // 2]
+    windows = {step: stream.window(step) for step in range(1, 1 + _LOOKED_AT)}
+    longer = sorted(windows, key=lambda s: (windows[s].steps, windows[s].end_weights.shape[1]))
+    return longer[_LOOKED_AT // 2]
 
 
 def _step(trainer: Trainer, packed_batch: PackedBatch) -> Work:
@@ -277,7 +276,7 @@ class _Watched(Trainer):
 
     def _shape(self, packed_batch: PackedBatch) -> _Captured:
         """Without graphs only kernels are compiled, and those serve all shapes."""
-        return packed_batch.shape if self._graphs else (packed_batch.place, None)
+        return packed_batch.shape if self._graphs else (packed_batch.key, None)
 
     def _report(self) -> Report:
         clocks.synchronise(self.device)

@@ -11,12 +11,12 @@ from algorist.atomic import replace_text
 from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
+from algorist.training.loader import TaskStream
 from algorist.training.loading import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 from algorist.training.run import Run
-from algorist.training.task_stream import TaskStream
 
 
-class Standing(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run has come."""
 
     step: int
@@ -62,13 +62,13 @@ class MultiRun:
         """Where all runs end."""
         return self.config.schedule.steps
 
-    def standing(self, algorithm: str) -> Standing | None:
+    def progress(self, algorithm: str) -> RunProgress | None:
         """How far a run has come; None: it has not begun."""
         folder = self.folder / algorithm
         if not is_run(folder):
             return None
         checkpoint = newest(folder)
-        return Standing(checkpoint.step, checkpoint.state["best_scores"])
+        return RunProgress(checkpoint.step, checkpoint.state["best_scores"])
 
     def run(
         self, algorithm: str, computing: Computing = ON_CPU, context: GpuContext | None = None
@@ -83,10 +83,10 @@ class MultiRun:
 
     def _extend(self, steps: int) -> None:
         for name in self.algorithms:
-            standing = self.standing(name)
-            if standing and standing.step > steps:
+            progress = self.progress(name)
+            if progress and progress.step > steps:
                 raise ValueError(
-                    f"steps: got {steps}, expected at least the {standing.step} "
+                    f"steps: got {steps}, expected at least the {progress.step} "
                     f"that {name} has done"
                 )
         schedule = replace(self.config.schedule, steps=steps)

@@ -1,4 +1,7 @@
-"""Packing: all tensors of a window side by side in one, so that a single copy moves them."""
+"""Windows are put into few shapes with little padding, and their tensors into one run of bytes.
+
+Few shapes mean few CUDA graphs, and a single copy moves all tensors of a window to a GPU.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from algorist.model.window import Window
+from algorist.model.window import Window, pack_trajectories
 
 _ALIGNMENT = 256
 """Bytes: tensors begin where an allocation of their own might."""
@@ -46,35 +49,17 @@ class Layout:
 
         return self._shapes.map(slice_like)
 
+    def pack(self, window: Window) -> Tensor:
+        """A copy of a window in one run of bytes."""
+        content = torch.empty(self.size, dtype=torch.uint8)
+        self.write(window, content)
+        return content
+
     def write(self, window: Window, content: Tensor) -> None:
         """Put a window into the given bytes."""
         places = _tensors(self.window(content))
         for place, tensor in zip(places, _tensors(window), strict=True):
             place.copy_(tensor)
-
-
-class Packed(NamedTuple):
-    """A window in one run of bytes."""
-
-    layout: Layout
-    content: Tensor
-
-    @property
-    def window(self) -> Window:
-        """The window, cut out of the bytes anew."""
-        return self.layout.window(self.content)
-
-    def to(self, device: torch.device) -> Packed:
-        """The same on another device, moved by one copy."""
-        return Packed(self.layout, self.content.to(device, non_blocking=True))
-
-
-def packed(window: Window) -> Packed:
-    """A copy of a window in one run of bytes."""
-    layout = Layout(window)
-    content = torch.empty(layout.size, dtype=torch.uint8)
-    layout.write(window, content)
-    return Packed(layout, content)
 
 
 def _tensors(window: Window) -> list[Tensor]:
@@ -91,3 +76,34 @@ def _tensors(window: Window) -> list[Tensor]:
 
 def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def pack_window(window: Window) -> Window:
+    """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
+    if window.is_first is not None:  # chunks have no room to spare
+        return window
+    return pack_trajectories(window, lambda needed: rounded_up(needed, 3))
+
+
+def bucket_window(window: Window) -> Window:
+    """A window in one of few shapes, so that few graphs serve all windows.
+
+    Whole trajectories are given up to an eighth more steps, and as few lanes as they fit into: 1,
+    2, 3, 4, 6, ... Chunks all have the same number of steps and lanes; their ends become once,
+    twice, three, four, six, ... times as many as there are lanes.
+    """
+    lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
+    if window.is_first is None:
+        longer = window.padded(rounded_up(window.steps, 4), ends)
+        return pack_trajectories(longer, lambda needed: rounded_up(needed, 2))
+    return window.padded(window.steps, lanes * rounded_up(-(-ends // lanes), 2))
+
+
+def rounded_up(number: int, digits: int) -> int:
+    """The next number that has only so many binary digits before zeros.
+
+    >>> [rounded_up(number, 2) for number in (1, 3, 5, 7, 13, 100)]
+    [1, 3, 6, 8, 16, 128]
+    """
+    unit = 1 << max(number.bit_length() - digits, 0)
+    return -(-number // unit) * unit

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
-    closing,
     contextmanager,
     nullcontext,
     suppress,
@@ -42,7 +41,7 @@ from algorist.training.trainer import Report, Trainer
 
 _EVENTS = "events"
 """The folder of TensorBoard's files."""
-_CLAIM = ".training"
+_LOCK = ".training"
 """Held by the process that trains a run."""
 
 
@@ -83,7 +82,7 @@ class Run:
         with _prepared(config, context, peers):
             run = cls(folder, Trainer(config, computing, context=context, peers=peers))
         folder.mkdir(parents=True, exist_ok=True)
-        with _claimed(folder, peers):
+        with _locked(folder, peers):
             if peers.is_first:
                 expect_no_run(folder)  # which another process may have begun in the meantime
             run._is_new = True
@@ -118,7 +117,7 @@ class Run:
             "learning_rate": learning_rate,
             "schedule": schedule,
         }
-        with _claimed(folder, peers):
+        with _locked(folder, peers):
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
             _expect_unchanged(folder / CONFIG, config)
@@ -140,9 +139,13 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step or until told to stop; whether the last step was reached."""
-        with closing(self.steps(logs=logs, should_stop=should_stop)) as steps:
+        steps = self.steps(logs=logs, should_stop=should_stop)
+        try:
             for report in steps:
                 observe(self.trainer, report)
+        except BaseException as error:
+            steps.throw(error)  # as if a step had failed: nothing is saved
+            raise
         return self.trainer.step == self.trainer.config.schedule.steps
 
     def steps(
@@ -153,18 +156,20 @@ class Run:
         What is left when the iterator is closed is saved, and can be resumed. A run whose very
         first step fails leaves no folder.
         """
-        logs = list(logs)
+        logs, failed_at_once = list(logs), False
         try:
-            with _claimed(self.folder, self.trainer.peers):
+            with _locked(self.folder, self.trainer.peers):
                 self._expect_no_other()
-                yield from self._steps(logs, should_stop)
-        except Exception:
-            if self._is_new and self.trainer.step == 0:
-                self._discard()
-            raise
+                try:
+                    yield from self._steps(logs, should_stop)
+                except Exception:
+                    failed_at_once = self._is_new and self.trainer.step == 0
+                    raise
         finally:
             for log in logs:
                 log.close()
+            if failed_at_once:
+                self._discard()
 
     def _discard(self) -> None:
         """Remove all that a run has written, and its folder unless it holds something else."""
@@ -172,7 +177,7 @@ class Run:
             return
         for name in (CHECKPOINTS, _EVENTS):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        for name in (BEST, CONFIG, METRICS, TIMES, _CLAIM):
+        for name in (BEST, CONFIG, METRICS, TIMES):
             (self.folder / name).unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
@@ -284,12 +289,12 @@ class Run:
 
 
 @contextmanager
-def _claimed(folder: Path, peers: Peers) -> Iterator[None]:
-    """Let no other process train the run in a folder; the first of several peers claims it."""
+def _locked(folder: Path, peers: Peers) -> Iterator[None]:
+    """Let no other process train the run in a folder; the first of several peers locks it."""
     with ExitStack() as stack:
         try:
             if peers.is_first:
-                stack.enter_context(held(folder / _CLAIM))
+                stack.enter_context(held(folder / _LOCK))
         except BlockingIOError:
             raise ValueError(f"{folder}: another process trains this run; wait for it") from None
         yield

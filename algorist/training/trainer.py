@@ -27,11 +27,10 @@ from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
 from algorist.training.job_pool import GpuContext
-from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
+from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey, TaskStream
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
-from algorist.training.task_stream import TaskStream
 from algorist.training.time_accounting import TimeAccount
 from algorist.training.validation import Validation
 from algorist.training.workers import Loader, WorkerPool
@@ -200,10 +199,7 @@ class Trainer:
             return Loader(self._context.worker_pool, loader_spec, alone=False)
         if workers > 1:
             return Loader(WorkerPool(workers), loader_spec)
-        work_items = (
-            turn for _, turn in loader_spec.work_items(loader_spec.task_streams(), workers)
-        )
-        return Prefetch(loader_spec.packed_batch, work_items, workers=1)
+        return Prefetch(loader_spec.packed_batch, loader_spec.order(), workers=1)
 
     def _chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """Where the chunks of a task stand."""
@@ -211,7 +207,7 @@ class Trainer:
         return self.task_streams[name].cursors(self.step, known)
 
     def _awaited(self, packed_batches: Prefetch[Any, PackedBatch] | Loader) -> PackedBatch:
-        """The next packed_batch. While the device has nothing to do, waiting for it is counted."""
+        """The next packed batch. While the device has nothing to do, waiting for it is counted."""
         if self._context:
             self._context.check()
         seen_at_work, late = time.perf_counter(), not packed_batches.is_ready()
@@ -225,9 +221,9 @@ class Trainer:
         return packed_batch
 
     def _learn(self, packed_batch: PackedBatch) -> None:
-        """Learn from a packed_batch. Those who measure time it here."""
+        """Learn from a packed batch. Those who measure time it here."""
         self.engine.learn(packed_batch)
-        self._cursors[packed_batch.place] = packed_batch.cursors
+        self._cursors[packed_batch.key] = packed_batch.cursors
 
     def _check_losses(self) -> None:
         """No step waits for its losses: they are looked at before anything is made of them."""

@@ -1,11 +1,11 @@
-"""Loader: processes that prepare packed batches ahead of their turn.
+"""Worker processes that prepare packed batches ahead of their turn.
 
-Lessons are made by much Python, of which one thread runs at a time, so threads would not do. The
+Batches are made by much Python, of which one thread runs at a time, so threads would not do. The
 processes are forked, so they know all that this one knows, and put their results into memory that
 they share with it. They end with it, however it ends.
 
 A process that has threads should not fork: a lock that another thread holds stays locked in the
-child for ever. So where several trainings run in threads, their crews are there before them.
+child for ever. So where several trainings run in threads, their workers are forked before them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor
 
 from algorist.data.chunks import Cursor
 from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
-from algorist.training.packing import Layout, Packed, shape_of
+from algorist.training.packing import Layout, shape_of
 
 Message = tuple[int, tuple[StreamKey, Layout] | None, Sequence[Cursor]]
 """The number of a packed batch's layout, the layout itself where it is new, and the cursors."""
@@ -34,7 +34,7 @@ Message = tuple[int, tuple[StreamKey, Layout] | None, Sequence[Cursor]]
 _AHEAD = 4
 """How many packed batches of one worker may wait."""
 _ROOM = 1 << 28
-"""The most bytes of a packed_batch. They are not taken up before they are written."""
+"""The most bytes of a packed batch. They are not taken up before they are written."""
 
 
 class WorkerPool:
@@ -58,7 +58,7 @@ class WorkerPool:
 
 
 class Loader(Iterator[PackedBatch]):
-    """The packed batches of a loader spec, in order, prepared by a worker_pool.
+    """The packed batches of a loader spec, in order, prepared by a worker pool.
 
     The bytes of a packed batch lie in its worker's memory and are valid until the next one.
     `close` frees the worker pool for another training, and ends a pool made for this one alone.
@@ -66,8 +66,7 @@ class Loader(Iterator[PackedBatch]):
 
     def __init__(self, worker_pool: WorkerPool, loader_spec: LoaderSpec, *, alone: bool = True):
         self._worker_pool, self._workers, self._alone = worker_pool, worker_pool.workers, alone
-        work_items = loader_spec.work_items(loader_spec.task_streams(), len(self._workers))
-        self._owners = (owner for owner, _ in work_items)
+        self._owners = (owner for owner, _, _ in loader_spec.order(len(self._workers)))
         self._next: int | None = next(self._owners, None)
         self._latest: _Worker | None = None
         for worker in self._workers:
@@ -93,7 +92,7 @@ class Loader(Iterator[PackedBatch]):
         return packed_batch
 
     def close(self) -> None:
-        """End the work for this loader_spec."""
+        """End the work for this loader spec."""
         if self._alone:
             self._worker_pool.close()
         else:
@@ -138,7 +137,7 @@ class _Worker:
         return bool(self._poll.poll(1000 * patience))
 
     def begin(self, loader_spec: LoaderSpec) -> None:
-        """Prepare the first packed batches of a loader_spec."""
+        """Prepare the first packed batches of a loader spec."""
         self._layouts, self._taken, self._asked = [], 0, 0
         self._send(loader_spec)
         for _ in range(_AHEAD):
@@ -165,13 +164,13 @@ class _Worker:
         number, new, cursors = message
         if new is not None:
             self._layouts.append(new)
-        place, layout = self._layouts[number]
+        key, layout = self._layouts[number]
         content = self._content(layout.size)
         self._taken += 1
-        return PackedBatch(place, Packed(layout, content), cursors)
+        return PackedBatch(key, layout, content, cursors)
 
     def _content(self, size: int) -> Tensor:
-        """The bytes of the next packed_batch."""
+        """The bytes of the next packed batch."""
         room = self._room[self._taken % _AHEAD]
         return torch.frombuffer(room, dtype=torch.uint8, count=size)
 
@@ -218,19 +217,22 @@ class _Worker:
         self._taken = 0
         numbers: dict[tuple, int] = {}
         layouts: list[Layout] = []
-        for task_batch in loader_spec.of_worker(self._number, self._of):
-            window, place = task_batch.window, StreamKey(task_batch.algorithm, task_batch.size)
-            shape, new = (place, shape_of(window)), None
+        for owner, stream, step in loader_spec.order(self._of):
+            if owner != self._number:
+                continue
+            key = stream.key(step)
+            window = loader_spec.fit(loader_spec.share.taken(stream.spec, stream.window(step)))
+            shape, new = (key, shape_of(window)), None
             if shape not in numbers:
                 numbers[shape] = len(layouts)
                 layouts.append(Layout(window))
-                new = (place, layouts[-1])
+                new = (key, layouts[-1])
             layout = layouts[numbers[shape]]
             if layout.size > _ROOM:
                 raise ValueError(f"batch_size: a window has {layout.size:,} bytes, expected less")
             layout.write(window, self._content(layout.size))
             self._taken += 1
-            yield numbers[shape], new, task_batch.cursors
+            yield numbers[shape], new, stream.cursors_after(step)
 
 
 def _sendable(error: Exception) -> Exception:

@@ -18,8 +18,8 @@ from algorist.batch import Batch
 from algorist.data import official
 from algorist.model.learner import TaskEncoding
 from algorist.spec import Feature, Kind, Spec
+from algorist.training.loader import TaskStream
 from algorist.training.recipes import recipe
-from algorist.training.task_stream import TaskStream
 
 Values = dict[str, Tensor]
 """Tensors by the names of their features."""

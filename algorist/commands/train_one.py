@@ -1,23 +1,18 @@
-"""A run at the command line, from its first step here to its end: progress, logs, interrupts."""
+"""One run in the terminal, from its first step here to its end: progress, logs, interrupts."""
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any
 
 from algorist.commands import FAILURE
 from algorist.commands.arguments import computing
 from algorist.errors import counted
+from algorist.experiments.run_control import Interrupt
 from algorist.model.computing import Computing
 from algorist.plugins import shell
-from algorist.report.progress import STOPPING, Progress
+from algorist.report.progress import Progress
 from algorist.report.terminal import Terminal, complain
 from algorist.training.loading import BEST
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
@@ -71,8 +66,8 @@ def check_logs(arguments: Namespace) -> None:
 
 
 @contextmanager
-def company(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computing, Peers]]:
-    """How a run is computed, and who else trains it (torchrun); only the first of them prints."""
+def joined_processes(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computing, Peers]]:
+    """How a run is computed, and the processes that train it (torchrun); only the first prints."""
     how = computing(arguments)
     with together(how.device) as peers:
         terminal.quiet = not peers.is_first
@@ -91,7 +86,7 @@ def open_logs(run: Run, arguments: Namespace) -> list[Log]:
     return logs
 
 
-def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
+def train_run(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     """Train to the last step, to an interrupt or to the end of the time; returns the exit code."""
     trainer, folder = run.trainer, run.folder
     if trainer.step >= trainer.config.schedule.steps:
@@ -120,44 +115,3 @@ def conduct(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     terminal.print(f"the best net is in {folder / BEST}")
     terminal.print(f"to test it: {shell('eval', folder)}")
     return 0
-
-
-class Interrupt:
-    """Ctrl-C, SIGTERM or the end of the time let the step be finished; a second signal does not."""
-
-    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-    def __init__(self, *, after: float | None = None, quiet: bool = False):
-        """Be due after so many seconds, if they are given."""
-        self._end = time.monotonic() + (after or float("inf"))
-        self._quiet, self._signal = quiet, 0
-        self._before: dict[int, Any] = {}
-
-    def came(self) -> bool:
-        """Whether there was a signal."""
-        return self._signal > 0
-
-    def is_due(self) -> bool:
-        """Whether it is time to stop: there was a signal, or the time is up."""
-        return self.came() or time.monotonic() >= self._end
-
-    @property
-    def exit_code(self) -> int:
-        """As shells report processes that a signal ended."""
-        return 128 + self._signal
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.came():
-            raise KeyboardInterrupt
-        self._signal = number
-        if not self._quiet:
-            os.write(2, f"{STOPPING}\n".encode())  # a print could interrupt another
-
-    def __enter__(self) -> Interrupt:
-        if threading.current_thread() is threading.main_thread():  # others get no signals
-            self._before = {each: signal.signal(each, self._handle) for each in self._SIGNALS}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)

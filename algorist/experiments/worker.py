@@ -16,9 +16,10 @@ from typing import TextIO
 
 import torch
 
-import algorist
 from algorist.experiments.assignments import FAILED, Assignment, Reply, do
+from algorist.plugins import load_plugin
 from algorist.training.job_pool import attempted
+from algorist.version import __version__
 
 
 def main() -> None:
@@ -48,7 +49,7 @@ def _reply(assignment: Assignment, should_stop: Callable[[], bool]) -> Reply:
     def work() -> Reply:
         _expect_version(assignment.version)
         for file in assignment.plugins:
-            algorist.load_plugin(file)
+            load_plugin(file)
         return do(assignment, should_stop)
 
     outcome = attempted(0, work)
@@ -60,10 +61,9 @@ def _reply(assignment: Assignment, should_stop: Callable[[], bool]) -> Reply:
 
 def _expect_version(version: str) -> None:
     """Complain about a machine that has another version of this library."""
-    if version != algorist.__version__:
+    if version != __version__:
         raise ValueError(
-            f"algorist: got version {algorist.__version__} on {os.uname().nodename}, "
-            f"expected {version}"
+            f"algorist: got version {__version__} on {os.uname().nodename}, expected {version}"
         )
 
 

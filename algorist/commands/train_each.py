@@ -1,0 +1,144 @@
+"""`train --each` and `reproduce` in the terminal: several runs in threads, until all are done."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import NamedTuple
+
+import torch
+
+import algorist
+from algorist.commands import FAILURE
+from algorist.commands.arguments import computing
+from algorist.commands.train_one import open_logs
+from algorist.data.preparing import prepared
+from algorist.errors import counted
+from algorist.experiments.assignments import DONE, FAILED, STOPPED, Reply
+from algorist.experiments.executors import ShouldStop, Summary, Task, ThreadExecutor, run_all
+from algorist.experiments.run_control import Interrupt
+from algorist.plugins import shell
+from algorist.report.numbers import scored
+from algorist.report.progress import ProgressOfEach
+from algorist.report.terminal import Terminal, complain
+from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, job_count
+from algorist.training.multi_run import MultiRun
+from algorist.training.parallel import expect_alone
+
+Work = Callable[[str, GpuContext, ProgressOfEach, ShouldStop], Reply]
+"""Goes on with the run of that name in a context, until it is to stop, and shows its end."""
+
+
+def check_at_once(arguments: Namespace) -> None:
+    """Complain about what cannot be done at once before a run begins."""
+    expect_alone()
+    count = job_count(arguments.at_once, computing(arguments))
+    if arguments.wandb and count > 1:
+        raise ValueError(
+            f"--wandb: it follows one run at a time, got {count}, expected --at-once 1"
+        )
+
+
+def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
+    """Train all runs that are not done; returns the exit code."""
+    how = computing(arguments)
+    progress_of = {name: each.progress(name) for name in each.algorithms}
+    done = {name: p for name, p in progress_of.items() if p and p.step >= each.steps}
+    if len(done) == len(each.algorithms):
+        terminal.print(
+            f"all is done, {counted(len(done), 'run')}: "
+            f"{shell('resume', each.folder, '--steps', 'N')} goes on to N"
+        )
+        return 0
+
+    def work(
+        name: str, context: GpuContext, progress: ProgressOfEach, should_stop: ShouldStop
+    ) -> Reply:
+        run = each.run(name, how, context)
+        with progress.watching(name, run.trainer) as observe:
+            reached = run.train(
+                logs=open_logs(run, arguments), observe=observe, should_stop=should_stop
+            )
+        best, step = run.trainer.best_scores, run.trainer.step
+        progress.end(name, _best(name, best, terminal) if reached else f"saved at step {step}")
+        return Reply(DONE if reached else STOPPED)
+
+    ended = {name: _best(name, own.best, terminal) for name, own in done.items()}
+    left = [name for name in each.algorithms if name not in done]
+    preparation = prepared(left, each.config.data.splits)
+    ending = run_in_threads(each.algorithms, ended, preparation, work, arguments, terminal)
+    count = len(done) + len(ending.summary.done)
+    terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
+    if ending.summary.can_go_on:
+        terminal.print(f"to go on: {shell('resume', each.folder)}")
+    else:
+        terminal.print(f"to test them: {shell('eval', each.folder)}")
+    return ending.tell()
+
+
+class Ending(NamedTuple):
+    """How several runs have ended."""
+
+    summary: Summary
+    interrupt: Interrupt
+
+    def tell(self) -> int:
+        """Say what has failed; returns the exit code."""
+        failed = self.summary.failed
+        not_begun = [name for name, reply in failed.items() if reply.message == NOT_TAKEN_UP]
+        for name, reply in failed.items():
+            if reply.trace:
+                print(reply.trace, file=sys.stderr)
+            if name not in not_begun:
+                complain(f"{name}: {reply.message}")
+        if not_begun:
+            complain(f"{NOT_TAKEN_UP}: {', '.join(not_begun)}")
+        if failed:
+            return FAILURE
+        return self.interrupt.exit_code if self.interrupt.came() else 0
+
+
+def run_in_threads(
+    names: Sequence[str],
+    ended: Mapping[str, str],
+    preparation: AbstractContextManager,
+    work: Work,
+    arguments: Namespace,
+    terminal: Terminal,
+) -> Ending:
+    """Do the work of all runs but those that have ended, some at once, until told to stop."""
+    how = computing(arguments)
+    left = [name for name in names if name not in ended]
+    count = min(job_count(arguments.at_once, how), len(left))
+    terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")
+    with preparation:
+        pass
+    with (
+        Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt,
+        ThreadExecutor(count, how) as executor,
+        ProgressOfEach(terminal, names, stopping=interrupt.came) as progress,
+    ):
+        for name, text in ended.items():
+            progress.end(name, text)
+
+        def in_thread(name: str, context: GpuContext, should_stop: ShouldStop) -> Reply:
+            try:
+                return work(name, context, progress, should_stop)
+            except torch.OutOfMemoryError:
+                progress.end(name, "the GPU's memory is full")
+                raise
+
+        def on_end(name: str, reply: Reply) -> None:
+            if reply.state == FAILED:
+                progress.end(name, "failed")
+
+        tasks = {name: Task(in_thread=partial(in_thread, name)) for name in left}
+        return Ending(run_all(executor, tasks, interrupt.is_due, on_end), interrupt)
+
+
+def _best(name: str, best: Sequence[float], terminal: Terminal) -> str:
+    error = algorist.get(name).spec.scored_by_error
+    return f"done, best validation {scored(best, terminal.plus_minus, error=error)}"

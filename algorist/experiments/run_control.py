@@ -1,0 +1,54 @@
+"""When a training ends for now: Ctrl-C, SIGTERM, or the end of the time that it was given."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+STOPPING = "finishing this step, then saving; once more stops at once"
+"""What is said when a signal came."""
+
+
+class Interrupt:
+    """Ctrl-C, SIGTERM or the end of the time let the step be finished; a second signal does not."""
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, *, after: float | None = None, quiet: bool = False):
+        """Be due after so many seconds, if they are given."""
+        self._end = time.monotonic() + (after or float("inf"))
+        self._quiet, self._signal = quiet, 0
+        self._before: dict[int, Any] = {}
+
+    def came(self) -> bool:
+        """Whether there was a signal."""
+        return self._signal > 0
+
+    def is_due(self) -> bool:
+        """Whether it is time to stop: there was a signal, or the time is up."""
+        return self.came() or time.monotonic() >= self._end
+
+    @property
+    def exit_code(self) -> int:
+        """As shells report processes that a signal ended."""
+        return 128 + self._signal
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.came():
+            raise KeyboardInterrupt
+        self._signal = number
+        if not self._quiet:
+            os.write(2, f"{STOPPING}\n".encode())  # a print could interrupt another
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():  # others get no signals
+            self._before = {each: signal.signal(each, self._handle) for each in self._SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
