@@ -107,7 +107,7 @@ def test_eval_shows_hints_and_how_they_change(capsys, trained):
         (["--official", "--n", "4"], "--official: only fixed sets have it, expected no --n"),
         (["--html", "x.html", "--n", "4"], "--html: only the official test is kept"),
         (["--results", "x", "--split", "val"], "--results: only the official test is kept"),
-        (["--html", "/nowhere/x.html"], "--html: there is no folder /nowhere"),
+        (["--html", "/dev/null/x.html"], "--html: got /dev/null, which is a file, expected"),
         (["--html", "/"], "--html: got /, which is a folder, expected a file"),
         (["--html", ""], "--html: got '', expected a file"),
         (["--results", __file__], f"--results: got {__file__}, which is a file, expected a folder"),

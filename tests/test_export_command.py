@@ -28,9 +28,9 @@ def test_export_writes_one_seed_in_half_precision(capsys, trained, tmp_path):
 
 
 def test_export_to_nowhere_is_an_error_of_one_line(capsys, trained):
-    assert main(["export", str(trained), "/nowhere/net.safetensors"]) == 2
+    assert main(["export", str(trained), "/dev/null/net.safetensors"]) == 2
     error = capsys.readouterr().err
-    assert error == "algorist: error: FILE: there is no folder /nowhere\n"
+    assert error == "algorist: error: FILE: got /dev/null, which is a file, expected a folder\n"
 
 
 @pytest.mark.parametrize(

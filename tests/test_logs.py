@@ -179,8 +179,11 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_tested(
 ):
     run = Run.start(tmp_path / "run", config())
     monkeypatch.setattr("algorist.report.scores.measured", None)
-    assert main(["report", str(run.folder), "--out", str(tmp_path / "no" / "p")]) == 2
-    assert f"--out: there is no folder {tmp_path / 'no'}" in capsys.readouterr().err
+    assert main(["report", str(run.folder), "--out", str(run.folder / "config.json" / "p")]) == 2
+    assert (
+        f"--out: got {run.folder / 'config.json'}, which is a file, expected a folder"
+        in capsys.readouterr().err
+    )
     assert main(["report", str(run.folder), "--out", str(tmp_path)]) == 2
     assert f"--out: got {tmp_path}, which is a folder, expected a file" in capsys.readouterr().err
 

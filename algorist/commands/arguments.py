@@ -212,16 +212,18 @@ def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:
 
 
 def expect_place_of_file(option: str, file: str | None) -> None:
-    """Complain about a file that cannot be written, at once, not after an hour of testing."""
+    """Make the folder of a file, and complain about a file that cannot be written.
+
+    At once, that is, not after an hour of testing.
+    """
     if file is None:
         return
     if not file:
         raise ValueError(f"{option}: got '', expected a file")
     if Path(file).is_dir():
         raise ValueError(f"{option}: got {file}, which is a folder, expected a file")
-    if not Path(file).parent.is_dir():
-        raise ValueError(f"{option}: there is no folder {Path(file).parent}")
-    _expect_writable(option, Path(file).parent)
+    expect_place_of_folder(option, str(Path(file).parent))
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
 
 
 def expect_place_of_learner(option: str, file: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,6 +29,19 @@ PIECE = 64
 """The longest stretch of steps that is computed at once: it bounds the memory."""
 BATCH_SIZE, LARGE = 32, 64
 """The most samples of large problems that are computed at once, and how many nodes these have."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a prediction is cut into pieces, and who is told how far it is."""
+
+    steps: int = PIECE
+    """The most steps that are computed at once."""
+    watch: Callable[[int, int], None] | None = None
+    """Called after each piece with the number of steps that are done, and of all steps."""
+
+
+_USUAL = Pace()
 
 
 @dataclass(frozen=True)
@@ -62,9 +75,10 @@ def predict(
     *,
     hints: bool = False,
     confidence: bool = False,
+    pace: Pace = _USUAL,
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica."""
-    parts = (Part(learner, algorithm, few) for few in split(learner, batch))
+    parts = (Part(learner, algorithm, few, pace=pace) for few in split(learner, batch))
     answers = [part.answers(hints=hints, confidence=confidence) for part in parts]
     return by_replica(learner.net, algorithm, answers)
 
@@ -84,7 +98,12 @@ class Part:
     """A few problems, as many as are computed at once, on the device."""
 
     def __init__(
-        self, learner: Learner, algorithm: str, batch: Batch, graphs: Graphs | None = None
+        self,
+        learner: Learner,
+        algorithm: str,
+        batch: Batch,
+        graphs: Graphs | None = None,
+        pace: Pace = _USUAL,
     ):
         self._net, self._algorithm, self._moments = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
@@ -95,7 +114,8 @@ class Part:
                 "load the plug-in as it was then"
             )
         window = whole([seen] * self._net.replicas).to(self._net.device)
-        self._pieces = list(pieces(window, min(PIECE, window.steps)))
+        self._pieces = list(pieces(window, min(pace.steps, window.steps)))
+        self._watch = pace.watch
         self._graphs = graphs
         self._graph: torch.cuda.CUDAGraph | None = None
         self._answers = Answers({}, {}, {}, {})
@@ -125,7 +145,7 @@ class Part:
         sure: list[Mapping[str, Tensor]] = []
         carry = None
         with _in_use(net):
-            for piece in self._pieces:
+            for number, piece in enumerate(self._pieces, 1):
                 rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
                 carry = rollout.carry
                 for name, value in rollout.outputs.items():
@@ -134,6 +154,8 @@ class Part:
                 watched.append({n: decided(spec[n], x).cpu() for n, x in rollout.hints.items()})
                 if confidence:
                     sure.append({n: x.cpu() for n, x in confidences(spec, rollout.hints).items()})
+                if self._watch is not None:
+                    self._watch(min(number * piece.steps, self._moments), self._moments)
         return Answers(
             {name: decided(spec[name], value) for name, value in outputs.items()},
             self._over_time(watched),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from algorist.batch import Batch
 from algorist.errors import shortened
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
-from algorist.model.predicting import PIECE, Predictions, predict
+from algorist.model.predicting import PIECE, Pace, Predictions, predict
 from algorist.model.solution import (
     Arrays,
     Comparison,
@@ -29,6 +30,7 @@ from algorist.model.solution import (
     right_shares,
     wrong_values,
 )
+from algorist.model.window import pieces, whole
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -36,16 +38,65 @@ if TYPE_CHECKING:
 
 _COPIES = 8
 """How many numbers a step needs at once for each channel of each pair of nodes, at most."""
+_TIMED_NODES, _LARGE_NODES = (16, 48), 64
+_NOT_LONG = 5_000
+"""Nodes times steps below which nobody has to wait."""
 _UNSCALED = Scaled(Scale(()))
 
 
+class Watch(Protocol):
+    """Is told about work that takes long."""
+
+    def begin(self, nodes: int, steps: int, seconds: float) -> None:
+        """Called beforehand, with a measured estimate of how long it takes."""
+
+    def __call__(self, done: int, steps: int) -> None:
+        """Called now and then, with how many steps are done."""
+
+
 def solve(
-    learner: Learner, algorithm: str, inputs: Mapping[str, Any], *, compare: bool
+    learner: Learner,
+    algorithm: str,
+    inputs: Mapping[str, Any],
+    *,
+    compare: bool,
+    watch: Watch | None = None,
 ) -> Solution:
     """The solution of one problem, by the best of the replicas."""
     learner = learner.best_replica()
     task = _trace(learner.net, algorithm, inputs)
-    return _solve_batch(learner, algorithm, [task], compare)[0]
+    if watch is not None:
+        n, steps = task.truth.n, int(task.truth.lengths[0])
+        watch.begin(n, steps, estimate_seconds(learner, algorithm, n, steps))
+    return _solve_batch(learner, algorithm, [task], compare, watch)[0]
+
+
+def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> float:
+    """About how long a problem takes, from the times of a step on two small ones; 0 if not long.
+
+    A step takes a time of its own and one for each triple of nodes, in nets that look at triples,
+    or for each pair.
+    """
+    if n * steps < _NOT_LONG:
+        return 0.0
+    power = 3 if learner.net.processor.triplet_features else 2
+    (few, short), (many, long) = ((k, _time_step(learner, algorithm, k)) for k in _TIMED_NODES)
+    growth = max(long - short, 0.0) / (many**power - few**power)
+    return steps * (short + growth * n**power)
+
+
+def _time_step(learner: Learner, algorithm: str, n: int) -> float:
+    """Seconds that a step takes on `n` nodes, the least of three times."""
+    batch = learner.convention.batch(algorithm, get(algorithm).sample(n, 1, seed=0))
+    step = next(pieces(whole([batch]).to(learner.net.device), 1))
+    times = []
+    with torch.no_grad():
+        for _ in range(3):
+            start = time.perf_counter()
+            outputs = learner.net.rollout(algorithm, step).outputs
+            next(iter(outputs.values())).cpu()  # waits for a GPU
+            times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def solve_many(
@@ -124,7 +175,12 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     of_pairs = [f for f in net.encoded(spec) if row(f).form.lands == Location.EDGE]
     kept = sum(map(raw_width, of_pairs)) + net.processor.triplet_features
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
-    return 4 * n * n * (step + 2 * PIECE * kept)  # twice: outputs are read off all at once
+    return 4 * n * n * (step + 2 * _steps_at_once(n) * kept)  # twice: outputs are read all at once
+
+
+def _steps_at_once(n: int) -> int:
+    """How many steps are computed at once: fewer where nodes are many, so that memory stays."""
+    return max(1, min(PIECE, PIECE * _LARGE_NODES**2 // n**2))
 
 
 def _room(net: Net) -> float:
@@ -157,12 +213,17 @@ def _group_tasks(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[l
 
 
 def _solve_batch(
-    learner: Learner, name: str, tasks: Sequence[_Task], compare: bool
+    learner: Learner,
+    name: str,
+    tasks: Sequence[_Task],
+    compare: bool,
+    watch: Watch | None = None,
 ) -> list[Solution]:
     """The solutions of problems of one size."""
     batch = Batch.joined([task.seen for task in tasks])
     hints = learner.net.config.hints != "none"
-    (predictions,) = predict(learner, name, batch, hints=hints, confidence=True)
+    pace = Pace(_steps_at_once(batch.n), watch)
+    (predictions,) = predict(learner, name, batch, hints=hints, confidence=True, pace=pace)
     return [
         _make_solution(learner.net, name, task, _select(predictions, i, task), compare)
         for i, task in enumerate(tasks)
