@@ -99,7 +99,7 @@ class UserGraph:
         """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
         undirected = np.array_equal(matrix, matrix.T)
         loops = int(np.count_nonzero(matrix.diagonal()))
-        count = np.count_nonzero(matrix) - loops
+        count = int(np.count_nonzero(matrix)) - loops
         kind = "undirected" if undirected else "directed"
         edges = counted(count // 2 if undirected else count, f"{kind} edge")
         parts = [counted(self.n, "node"), edges]
