@@ -277,7 +277,7 @@ BAD_GRAPHS = [
     ("a,b,far", "line 1: got 'far', expected a finite number"),
     ("a,b,nan", "line 1: got 'nan', expected a finite number"),
     ("a,b,1\nb,c", "line 2: got 2 values, expected 3"),
-    ("a,b,1\na,b,2", "line 2: got a second edge, of weight 2 from 'a' to 'b'"),
+    ("a,b,1\na,b,2", "line 2: got a second edge, of weight 2, from 'a' to 'b'"),
     ("a,b,1,2", "line 1: got ['a', 'b', '1', '2'], expected from, to"),
     ("a,,1", "line 1: got the node '', expected a name or a number"),
     ("a\nb", "got no edges"),

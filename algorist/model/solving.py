@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ from algorist.model.solution import (
     right_shares,
     wrong_values,
 )
-from algorist.model.window import pieces, whole
+from algorist.model.solving_time import Watch, estimate_seconds
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -38,20 +37,9 @@ if TYPE_CHECKING:
 
 _COPIES = 8
 """How many numbers a step needs at once for each channel of each pair of nodes, at most."""
-_TIMED_NODES, _LARGE_NODES = (16, 48), 64
-_NOT_LONG = 5_000
-"""Nodes times steps below which nobody has to wait."""
+_LARGE_NODES = 64
+"""From how many nodes on fewer than `PIECE` steps are computed at once."""
 _UNSCALED = Scaled(Scale(()))
-
-
-class Watch(Protocol):
-    """Is told about work that takes long."""
-
-    def begin(self, nodes: int, steps: int, seconds: float) -> None:
-        """Called beforehand, with a measured estimate of how long it takes."""
-
-    def __call__(self, done: int, steps: int) -> None:
-        """Called now and then, with how many steps are done."""
 
 
 def solve(
@@ -69,34 +57,6 @@ def solve(
         n, steps = task.truth.n, int(task.truth.lengths[0])
         watch.begin(n, steps, estimate_seconds(learner, algorithm, n, steps))
     return _solve_batch(learner, algorithm, [task], compare, watch)[0]
-
-
-def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> float:
-    """About how long a problem takes, from the times of a step on two small ones; 0 if not long.
-
-    A step takes a time of its own and one for each triple of nodes, in nets that look at triples,
-    or for each pair.
-    """
-    if n * steps < _NOT_LONG:
-        return 0.0
-    power = 3 if learner.net.processor.triplet_features else 2
-    (few, short), (many, long) = ((k, _time_step(learner, algorithm, k)) for k in _TIMED_NODES)
-    growth = max(long - short, 0.0) / (many**power - few**power)
-    return steps * (short + growth * n**power)
-
-
-def _time_step(learner: Learner, algorithm: str, n: int) -> float:
-    """Seconds that a step takes on `n` nodes, the least of three times."""
-    batch = learner.convention.batch(algorithm, get(algorithm).sample(n, 1, seed=0))
-    step = next(pieces(whole([batch]).to(learner.net.device), 1))
-    times = []
-    with torch.no_grad():
-        for _ in range(3):
-            start = time.perf_counter()
-            outputs = learner.net.rollout(algorithm, step).outputs
-            next(iter(outputs.values())).cpu()  # waits for a GPU
-            times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def solve_many(
