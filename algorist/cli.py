@@ -30,6 +30,7 @@ from algorist.commands.sweep import command as sweep_command
 from algorist.commands.text import command as text_command
 from algorist.commands.train import command as train_command
 from algorist.commands.view import command as view_command
+from algorist.errors import nearest
 from algorist.plugin_errors import reason
 from algorist.report.terminal import Terminal, complain, silence
 
@@ -123,6 +124,9 @@ def _run(argv: list[str]) -> int:
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors go the way of all others: one line, no usage."""
 
+    refuses_unknown = False
+    """Whether it refuses what it does not know itself, so that its own help is named."""
+
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)")
 
@@ -133,7 +137,16 @@ class _Parser(argparse.ArgumentParser):
         if lists and all(map(self._is_word, rest)):
             setattr(found, lists[-1].dest, [*getattr(found, lists[-1].dest), *rest])
             rest = []
+        if rest and self.refuses_unknown:
+            self._refuse(rest)
         return found, rest
+
+    def _refuse(self, words: Sequence[str]) -> NoReturn:
+        """Raise an error that names the words and, for a mistyped option, the one that is meant."""
+        option = next((word.split("=")[0] for word in words if word.startswith("--")), None)
+        near = nearest(option, self._option_string_actions) if option else None
+        hint = f": did you mean {near}?" if near else ""
+        self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
 
     def _is_word(self, text: str) -> bool:
         return not text.startswith("-") or bool(self._negative_number_matcher.match(text))
@@ -181,6 +194,7 @@ def _parser(argv: Sequence[str]) -> _Parser:
         )
         if name in argv:
             command.add_arguments(sub)
+            sub.refuses_unknown = True
     return parser
 
 

@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Iterable
 from typing import Any
 
-_NEAR = 0.7
+_NEAR = 0.6
 """How alike two names are, from 0 to 1, where one may be meant for the other."""
 
 

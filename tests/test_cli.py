@@ -160,6 +160,23 @@ def test_out_writes_every_array(capsys, tmp_path):
         assert np.array_equal(arrays["output/pi"], batch.outputs["pi"])
 
 
+def test_sample_runs_the_algorithm_on_an_own_problem(capsys, tmp_path):
+    text = printed(capsys, "sample", "heapsort", "5", "2", "9", "1")
+    assert text.splitlines()[1] == "4 keys; 14 steps"
+    assert text.splitlines()[-1].split() == ["answer", "1", "2", "5", "9"]
+    roads = tmp_path / "roads.csv"
+    roads.write_text("city1,city2,length,lanes\nhome,shop,1,2\nshop,sea,4.5,2\nx,y,1,1\n")
+    words = ("--graph", str(roads), "--source", "home", "--weight", "length")
+    out = tmp_path / "some" / "new" / "trace.npz"
+    text = printed(capsys, "sample", "dijkstra", *words, "--out", str(out))
+    assert "5 nodes, 3 undirected edges, weights from 'length'; 4 steps" in text
+    assert "nodes: 0 home  1 shop  2 sea  3 x  4 y" in text
+    assert "sea   5.5: home > shop > sea" in text
+    assert "x     not reached" in text
+    with np.load(out, allow_pickle=False) as arrays:
+        assert arrays["hint/d"][-1, 0].tolist() == [0, 1, 5.5, 0, 0]
+
+
 def test_list_has_a_row_for_every_algorithm_with_its_steps(capsys):
     text = printed(capsys, "list", "--family", "sorting")
     rows = {line.split()[0]: line.split() for line in text.splitlines()}
@@ -233,7 +250,13 @@ def test_list_as_json_tells_everything(capsys):
         ("--plug mine.py list", "invalid choice: 'mine.py'"),
         ("--plug=mine.py list", "unrecognized arguments: --plug=mine.py"),
         ("--vers", "the following arguments are required: COMMAND"),
-        ("list --frobnicate", "arguments: --frobnicate (see algorist list --help)"),
+        ("list --frobnicate", "unrecognized arguments: --frobnicate (see algorist list --help)"),
+        ("sample bfs --sed 3", "--sed 3: did you mean --seed? (see algorist sample --help)"),
+        ("sample heapsort 5 2 --n 4", "--n: got it with a problem of your own"),
+        ("sample heapsort 5 2 --option low=1", "--option: got it with a problem of your own"),
+        ("sample heapsort 5 x", "VALUE: got 'x', expected a finite number"),
+        ("sample binary_search 1 2", "expected for example: algorist sample binary_search"),
+        ("sample qwerty", "unknown algorithm 'qwerty': known: activity_selector, "),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):

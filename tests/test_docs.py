@@ -276,7 +276,11 @@ def command_lines(text):
 )
 def test_command_lines_in_the_pages_are_understood(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for name, text in (("roads", "home,sea,3"), ("steps", "wash,eat"), ("points", "0,0\n1,2")):
+    for name, text in (
+        ("roads", "from,to,length\nhome,sea,3"),
+        ("steps", "wash,eat"),
+        ("points", "0,0\n1,2"),
+    ):
         Path(f"{name}.csv").write_text(text)
     for words in command_lines(PAGES[page]):
         if words[0] == "--plugin":

@@ -161,7 +161,7 @@ def test_development_sets_and_forced_hints_are_shown(capsys, trained):
         (["--official", "--n", "4"], "--official: only fixed sets have it, expected no --n"),
         (["--html", "x.html", "--n", "4"], "--html: only the official test is kept"),
         (["--results", "x", "--split", "val"], "--results: only the official test is kept"),
-        (["--html", "/dev/null/x.html"], "--html: got /dev/null, which is a file"),
+        (["--html", "/dev/null/x.html"], "--html: got /dev/null, which is a file, expected"),
         (["--html", "/"], "--html: got /, which is a folder, expected a file"),
         (["--html", ""], "--html: got '', expected a file"),
         (["--results", __file__], f"--results: got {__file__}, which is a file, expected a folder"),

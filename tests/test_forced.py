@@ -50,7 +50,8 @@ def test_steps_that_there_are_not_are_refused(learner):
 
 def test_progress_counts_up_to_the_last_step_and_changes_nothing(learner):
     seen = []
-    watched, free = solved(learner, progress=seen.append), solved(learner)
+    watched = solved(learner, watch=lambda done, _: seen.append(done))
+    free = solved(learner)
     assert seen == [*range(WATCHED_PIECE, watched.steps - 1, WATCHED_PIECE), watched.steps - 1]
     for name, array in watched.hints.items():
         np.testing.assert_allclose(array, free.hints[name], rtol=1e-4, atol=1e-6)
@@ -60,11 +61,11 @@ def test_what_progress_raises_ends_the_computation(learner):
     class EnoughError(Exception):
         pass
 
-    def stop(done):
+    def stop(done, steps):
         seen.append(done)
         raise EnoughError
 
     seen = []
     with pytest.raises(EnoughError):
-        solved(learner, progress=stop)
+        solved(learner, watch=stop)
     assert len(seen) == 1

@@ -11,9 +11,11 @@ import small
 
 import algorist
 from algorist.cli import main
-from algorist.commands import files
+from algorist.commands import files, inputs
+from algorist.model import solving
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.report.solutions import plain, show_solution
+from algorist.report.solving_progress import SolvingProgress
 from algorist.report.terminal import Terminal
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -275,7 +277,7 @@ BAD_GRAPHS = [
     ("a,b,far", "line 1: got 'far', expected a finite number"),
     ("a,b,nan", "line 1: got 'nan', expected a finite number"),
     ("a,b,1\nb,c", "line 2: got 2 values, expected 3"),
-    ("a,b,1\na,b,2", "line 2: got a second edge, of weight 2 from 'a' to 'b'"),
+    ("a,b,1\na,b,2", "line 2: got a second edge, of weight 2, from 'a' to 'b'"),
     ("a,b,1,2", "line 1: got ['a', 'b', '1', '2'], expected from, to"),
     ("a,,1", "line 1: got the node '', expected a name or a number"),
     ("a\nb", "got no edges"),
@@ -304,6 +306,69 @@ def test_bad_graphs_are_refused_in_one_line(run, home, text, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_net_and_algorithm_stand_side_by_side(run):
+    code, out, _ = run("dijkstra", "--graph", "roads.csv", "--source", "home", "--steps")
+    assert code == 0
+    assert "4 nodes, 4 undirected edges, weights from 'weight'; 5 steps" in out
+    for heading in ("pi_h net", "pi_h algorithm", "u net", "u algorithm"):
+        assert heading in out
+    assert "2: home > shop > park" in out
+
+
+def test_the_solution_is_written_where_no_folder_is_yet(run, home):
+    file = Path("some/new/dir/file.json")
+    code, out, _ = run("heapsort", "5", "2", "9", "1", "--out", str(file))
+    assert code == 0
+    assert out.endswith(f"written to {file}\n")
+    assert json.loads(file.read_text())["true_explanation"]["keys"] == [1, 2, 5, 9]
+
+
+@pytest.mark.parametrize("size", [40, 90])
+def test_long_work_is_announced_and_in_progress(learner, monkeypatch, size):
+    told = []
+
+    class Watching:
+        def begin(self, nodes, steps, seconds):
+            told.append((nodes, steps, seconds > 0))
+
+        def __call__(self, done, steps):
+            told.append((done, steps))
+
+    problem = inputs.drawn(algorist.get("dijkstra"), size, 0)
+    solving.solve(learner, "dijkstra", problem, compare=False, watch=Watching())
+    nodes, steps, is_timed = told[0]
+    assert nodes == size
+    assert is_timed == (nodes * steps >= 5000)
+    assert told[-1] == (steps - 1, steps - 1)
+    assert len(told) > 2 or size == 40
+
+
+def test_large_problems_are_cut_into_small_pieces(learner):
+    steps = {n: solving._steps_at_once(n) for n in (4, 64, 128, 500, 2000)}
+    assert steps == {4: 64, 64: 64, 128: 16, 500: 1, 2000: 1}
+    problem = inputs.drawn(algorist.get("bfs"), 12, 3)
+    whole = solving.solve(learner, "bfs", problem, compare=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(solving, "_steps_at_once", lambda n: 1)
+        cut = solving.solve(learner, "bfs", problem, compare=True)
+    assert np.array_equal(whole.outputs["pi"], cut.outputs["pi"])
+    assert np.array_equal(whole.hints["reach_h"], cut.hints["reach_h"])
+
+
+def test_progress_is_shown_only_where_it_takes_long(capsys, monkeypatch):
+    progress = SolvingProgress(Terminal(stderr=True))
+    progress.begin(5, 4, 0.5)
+    progress(2, 4)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("algorist.report.solving_progress._REPEAT", 0.0)
+    progress.begin(500, 501, 130.0)
+    progress(250, 501)
+    progress.end()
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "501 steps on 500 nodes: about 2 min 10 s; Ctrl-C stops"
+    assert second.startswith("step 250/501, ")
 
 
 @pytest.mark.parametrize("model", ["folder", "missing", "noise", "roads.csv"])

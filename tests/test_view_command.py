@@ -92,7 +92,7 @@ def test_the_file_needs_nothing_else(run, tmp_path):
         ("heapsorts 1 --export a.html", "unknown algorithm 'heapsorts': did you mean 'heapsort'?"),
         ("bfs --random 5 --export a.html", "bfs"),
         ("heapsort --random 65 --export a.html", "got 65 nodes, expected at most 64"),
-        ("heapsort 1 2 --export no/a.html", "--export: there is no folder no"),
+        ("heapsort 1 2 --export /dev/null/a.html", "--export: got /dev/null, which is a file"),
         ("heapsort 1 2 --export .", "--export: got ., which is a folder, expected a file"),
         ("heapsort 1 2 --export a.html --no-browser", "--no-browser: got it with --export"),
         ("heapsort 1 2 --export a.html --port 1", "--port: got it with --export"),
@@ -199,14 +199,19 @@ ALL = '{"key": [3, 1, 2]}'
             "dijkstra --graph roads.csv --source sea",
             {
                 "algorithm": "dijkstra",
-                "fields": {"graph": ROADS, "directed": "as usual", "source": "sea"},
+                "fields": {"graph": ROADS, "directed": "as usual", "source": "sea", "weight": ""},
             },
         ),
         (
             "dijkstra --undirected --graph - --source home",
             {
                 "algorithm": "dijkstra",
-                "fields": {"graph": ROADS, "directed": "undirected", "source": "home"},
+                "fields": {
+                    "graph": ROADS,
+                    "directed": "undirected",
+                    "source": "home",
+                    "weight": "",
+                },
             },
         ),
         (

@@ -207,11 +207,11 @@ def slow(monkeypatch):
     go, told = threading.Event(), []
     solve = room.solve
 
-    def slowly(*problem, progress=None, **how):
+    def slowly(*problem, watch=None, **how):
         while not go.wait(0.02):
             told.append(1)
-            progress(min(len(told), 40))
-        return solve(*problem, progress=progress, **how)
+            watch(min(len(told), 40), 40)
+        return solve(*problem, watch=watch, **how)
 
     monkeypatch.setattr(room, "solve", slowly)
     yield go

@@ -29,6 +29,7 @@ from algorist.algorithms.graph_answers import (
     is_depth_first_forest,
     is_topological_order,
 )
+from algorist.algorithms.graph_checks import acyclic, symmetric, unweighted
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
@@ -42,7 +43,6 @@ from algorist.algorithms.graph_inputs import (
 )
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
-from algorist.algorithms.user_inputs import acyclic, symmetric, unweighted
 from algorist.spec import edge, graph, node
 
 

@@ -10,6 +10,7 @@ from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.depth_first import sort_reachable
 from algorist.algorithms.graph_answers import are_all_shortest_paths, is_shortest_path_tree
+from algorist.algorithms.graph_checks import acyclic, no_negative_cycle, non_negative
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
@@ -21,7 +22,6 @@ from algorist.algorithms.graph_inputs import (
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax
 from algorist.algorithms.tracing import record
-from algorist.algorithms.user_inputs import acyclic, no_negative_cycle, non_negative
 from algorist.spec import edge, graph, node
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from algorist.algorithms.compiling import clear, compiled, copy
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.graph_answers import is_minimum_spanning_forest, is_minimum_spanning_tree
+from algorist.algorithms.graph_checks import symmetric
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
@@ -19,7 +20,6 @@ from algorist.algorithms.graph_inputs import (
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
-from algorist.algorithms.user_inputs import symmetric
 from algorist.spec import edge, graph, node
 
 

@@ -74,18 +74,18 @@ class UserGraph:
         if not len(differ):
             return
         edge = int(differ[0])
-        same = (u == u[edge]) & (v == v[edge]) & np.isfinite(weights)
-        one, other = weights[edge], lengths[u[edge], v[edge]]
-        if (weights[same] == one).all():
-            back = f"got the weight {one:g} and {other:g} for the way back"
+        same = np.flatnonzero((u == u[edge]) & (v == v[edge]) & np.isfinite(weights))
+        weight, other = weights[edge], lengths[u[edge], v[edge]]
+        if (weights[same] == weight).all():
             self.edges.refuse(
                 edge,
-                back.removeprefix("got "),
+                f"the weight {weight:g}, but {other:g} for the way back,",
                 "expected one weight for an undirected edge; directed=True (--directed) keeps both",
             )
+        second = int(same[1])
         self.edges.refuse(
-            int(np.flatnonzero(same)[1]),
-            f"a second edge, of weight {weights[np.flatnonzero(same)[1]]:g}",
+            second,
+            f"a second edge, of weight {weights[second]:g},",
             "expected at most one, or a multigraph, of which the lightest counts",
         )
 
@@ -99,7 +99,7 @@ class UserGraph:
         """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
         undirected = np.array_equal(matrix, matrix.T)
         loops = int(np.count_nonzero(matrix.diagonal()))
-        count = np.count_nonzero(matrix) - loops
+        count = int(np.count_nonzero(matrix)) - loops
         kind = "undirected" if undirected else "directed"
         edges = counted(count // 2 if undirected else count, f"{kind} edge")
         parts = [counted(self.n, "node"), edges]

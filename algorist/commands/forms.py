@@ -240,11 +240,12 @@ def written(algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
 
 
 def lines(algorithm: Algorithm, problem: Inputs) -> list[str]:
-    """The same, a line for each field."""
+    """The same, a line for each field that is filled in."""
     texts = written(algorithm, problem)
     return [
         f"{field.label.partition(':')[0]}: {'; '.join(texts[field.name].splitlines())}"
         for field in fields(algorithm)
+        if texts[field.name]
     ]
 
 

@@ -29,8 +29,8 @@ class Way:
     """What may stand behind the name of the algorithm."""
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the arguments of all ways."""
+def add_arguments(parser: ArgumentParser, *, random: bool = True) -> None:
+    """Declare the arguments of all ways; without `random`, not those of random problems."""
     parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
     group = parser.add_argument_group(
         "the problem", "Files are CSV or, for graphs, JSON too; - is the standard input."
@@ -76,6 +76,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="JSON: an object of all inputs by name, as Python takes them",
     )
+    if not random:
+        parser.set_defaults(random=None)
+        return
     group.add_argument("--random", type=int, metavar="N", help="a random problem of this size")
     group.add_argument("--seed", type=int, help="seed of the random problem (default: 0)")
 
@@ -116,7 +119,9 @@ def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
     names = [name for name in given(arguments) if name != _SEED]
     for name in names:
         if name not in (*way.options, *_ALWAYS):
-            raise ValueError(f"{called(name)}: {algorithm.name} takes none, {_usage(algorithm)}")
+            raise ValueError(
+                f"{called(name)}: {algorithm.name} takes none, {_usage(algorithm, arguments)}"
+            )
         if name in _ALWAYS and len(names) > 1:
             others = ", ".join(called(other) for other in names if other != name)
             raise ValueError(f"{called(name)}: got {others} besides, expected one or the other")
@@ -127,7 +132,7 @@ def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
     if arguments.inputs is not None:
         return _all_inputs(arguments.inputs)
     if not names:
-        raise ValueError(f"{algorithm.name}: got no problem, {_usage(algorithm)}")
+        raise ValueError(f"{algorithm.name}: got no problem, {_usage(algorithm, arguments)}")
     return way.read(algorithm, arguments)
 
 
@@ -144,8 +149,9 @@ def called(name: str) -> str:
     return {"values": "VALUE", "directed": "--directed, --undirected"}.get(name, f"--{name}")
 
 
-def _usage(algorithm: Algorithm) -> str:
-    return f"expected for example: algorist run {algorithm.name} {way_of(algorithm).example}"
+def _usage(algorithm: Algorithm, given: Namespace) -> str:
+    command = "sample" if getattr(given, "command", None) == "sample" else "run"
+    return f"expected for example: algorist {command} {algorithm.name} {way_of(algorithm).example}"
 
 
 def _all_inputs(path: str) -> Inputs:
@@ -189,7 +195,7 @@ def _either_or(given: Namespace, option: str) -> None:
 
 def _keys_and_target(algorithm: Algorithm, given: Namespace) -> Inputs:
     if given.target is None:
-        raise ValueError(f"--target: got nothing, {_usage(algorithm)}")
+        raise ValueError(f"--target: got nothing, {_usage(algorithm, given)}")
     return {"key": _plain_numbers(given), "target": files.number("--target", given.target)}
 
 
@@ -218,7 +224,7 @@ def _probabilities(algorithm: Algorithm, given: Namespace) -> Inputs:
     for name in _LISTS:
         text = getattr(given, name)
         if text is None:
-            raise ValueError(f"--{name}: got nothing, {_usage(algorithm)}")
+            raise ValueError(f"--{name}: got nothing, {_usage(algorithm, given)}")
         inputs[name] = [files.number(f"--{name}", cell) for cell in text.split(",")]
     return inputs
 
@@ -233,10 +239,10 @@ def _words(words: Words) -> Way:
 
 def _graph(algorithm: Algorithm, given: Namespace) -> Inputs:
     if given.graph is None:
-        raise ValueError(f"--graph: got nothing, {_usage(algorithm)}")
+        raise ValueError(f"--graph: got nothing, {_usage(algorithm, given)}")
     has_source = any(feature.name == "s" for feature in algorithm.spec.inputs)
     if has_source and given.source is None:
-        raise ValueError(f"--source: got nothing, {_usage(algorithm)}")
+        raise ValueError(f"--source: got nothing, {_usage(algorithm, given)}")
     found: dict[str, Any] = {"A": files.graph(given.graph, files.text_of("--graph", given.graph))}
     if has_source:
         found["s"] = OptionText("--source", given.source)

@@ -1,8 +1,9 @@
-"""`algorist sample`: draw a problem, run it, show every step."""
+"""`algorist sample`: run an algorithm on your problem or a drawn one, and show every step."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,44 +11,92 @@ import numpy as np
 
 import algorist
 from algorist.algorithms import Algorithm
+from algorist.algorithms.explain_answers import explain_outputs
+from algorist.algorithms.format_answers import compact
+from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
-from algorist.commands import Command
+from algorist.commands import Command, inputs
 from algorist.commands.arguments import add_options, expect_place_of_file, options
 from algorist.errors import counted, unknown
-from algorist.report.terminal import Terminal
+from algorist.report.solutions import show_legend
+from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_trace
+
+DRAWN = {"n": 8, "seed": 0, "count": 1}
+"""What a problem is drawn with, unless options say otherwise."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.add_argument("algorithm", help="a name that `algorist list` shows")
-    parser.add_argument("--n", type=int, default=8, help="size of the problem (default: 8)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the draws (default: 0)")
-    parser.add_argument(
-        "--count", type=int, default=1, help="problems to draw; the first is shown (default: 1)"
+    drawn = parser.add_argument_group("a drawn problem")
+    drawn.add_argument("--n", type=int, help="size of the problem (default: 8)")
+    drawn.add_argument("--seed", type=int, help="seed of the draws (default: 0)")
+    drawn.add_argument(
+        "--count", type=int, help="problems to draw; the first is shown (default: 1)"
     )
     add_options(parser)
-    parser.add_argument("--hints", metavar="A,B", help="only these hints, in this order")
-    parser.add_argument("--steps", default=":", metavar="A:B", help="only these steps, like 0:10")
-    parser.add_argument("--out", metavar="FILE.npz", help="also write all arrays to this file")
+    inputs.add_arguments(parser, random=False)
+    shown = parser.add_argument_group("what is shown")
+    shown.add_argument("--hints", metavar="A,B", help="only these hints, in this order")
+    shown.add_argument("--steps", default=":", metavar="A:B", help="only these steps, like 0:10")
+    shown.add_argument("--out", metavar="FILE.npz", help="also write all arrays to this file")
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
-    """Print the trace of a drawn problem."""
+    """Print the trace of a problem, one's own or a drawn one."""
     algorithm = algorist.get(arguments.algorithm)
     steps = _slice(arguments.steps)
     hints = _hints(algorithm, arguments.hints)
     expect_place_of_file("--out", arguments.out)
-    drawn = (arguments.n, arguments.count, arguments.seed, options(arguments.option))
-    batch = algorithm.sample(*drawn)
+    given = [name for name in inputs.given(arguments) if name != "seed"]
+    problem = _read_problem(algorithm, arguments) if given else None
+    batch = (
+        _draw(algorithm, arguments) if problem is None else algorithm.trace_arrays(problem.arrays)
+    )
     _expect_steps(arguments.steps, steps, int(batch.lengths[0]))
     written = save(batch, arguments.out) if arguments.out else None
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
-    nodes, length = counted(batch.n, "node"), counted(int(batch.lengths[0]), "step")
-    terminal.print(f"{nodes}, seed {arguments.seed}, {length}\n")
+    length = counted(int(batch.lengths[0]), "step")
+    if problem is None:
+        seed = DRAWN["seed"] if arguments.seed is None else arguments.seed
+        terminal.print(f"{counted(batch.n, 'node')}, seed {seed}, {length}\n")
+    else:
+        terminal.print(f"{problem.description}; {length}\n")
+        show_legend(terminal, problem.names)
     show_trace(terminal, batch, hints=hints, steps=steps)
+    if problem is not None:
+        _show_answer(terminal, algorithm, batch, problem.names)
     if written:
-        terminal.print(f"{len(batch)} drawn, written to {written}")
+        terminal.print(
+            f"{len(batch)} {'drawn' if problem is None else 'problem'}, written to {written}"
+        )
+
+
+def _read_problem(algorithm: Algorithm, arguments: Namespace) -> Problem:
+    """The problem that the command line gives, which then cannot say how to draw one."""
+    for name in (*DRAWN, "option"):
+        if getattr(arguments, name):
+            raise ValueError(f"--{name}: got it with a problem of your own, which is not drawn")
+    return read_problem(algorithm, inputs.problem(algorithm, arguments))
+
+
+def _draw(algorithm: Algorithm, arguments: Namespace) -> Batch:
+    said = {name: getattr(arguments, name) for name in DRAWN}
+    drawn = {name: DRAWN[name] if value is None else value for name, value in said.items()}
+    return algorithm.sample(**drawn, options=options(arguments.option))
+
+
+def _show_answer(
+    terminal: Terminal, algorithm: Algorithm, batch: Batch, names: Sequence[Hashable] | None
+) -> None:
+    """The algorithm's answer in the terms of the problem."""
+    first = {f.name: compact(f, batch.inputs[f.name])[0] for f in algorithm.spec.inputs}
+    outputs = {f.name: compact(f, batch.outputs[f.name])[0] for f in algorithm.spec.outputs}
+    table = bare_table(show_header=False)
+    for about, text in explain_outputs(algorithm, first, outputs, names).pieces.items():
+        table.add_row(about or "answer", text)
+    terminal.print(table)
 
 
 def save(batch: Batch, path: str | Path) -> Path:
@@ -93,9 +142,11 @@ def _expect_steps(text: str, steps: slice, length: int) -> None:
 
 
 command = Command(
-    help="draw a problem, run the algorithm on it and show every step",
+    help="run an algorithm on your problem or a drawn one, and show every step",
     examples="""\
 algorist sample insertion_sort
+algorist sample heapsort 5 2 9 1
+algorist sample dijkstra --graph roads.csv --source home
 algorist sample dijkstra --n 6 --seed 3 --option p=0.4
 algorist sample dijkstra --n 16 --hints u,d --steps 0:5
 algorist sample dijkstra --n 64 --count 100 --steps 0:0 --out graphs.npz""",

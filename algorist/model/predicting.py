@@ -33,8 +33,17 @@ BATCH_SIZE, LARGE = 32, 64
 """The most samples of large problems that are computed at once, and how many nodes these have."""
 
 
-Progress = Callable[[int], None]
-"""Is told how many steps are done."""
+@dataclass(frozen=True)
+class Pace:
+    """How a prediction is cut into pieces, and who is told how far it is."""
+
+    steps: int = PIECE
+    """The most steps that are computed at once."""
+    watch: Callable[[int, int], None] | None = None
+    """Called after each piece with the number of steps that are done, and of all steps."""
+
+
+_USUAL = Pace()
 
 
 @dataclass(frozen=True)
@@ -69,21 +78,17 @@ def predict(
     hints: bool = False,
     confidence: bool = False,
     forced: bool | Collection[int] = (),
-    progress: Progress | None = None,
+    pace: Pace = _USUAL,
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica.
 
     At the steps `forced`, or at all of them if it is True, the net reads the true hints instead of
-    its own (teacher forcing). `progress` is called with the number of steps of the current part
-    that are done, every `WATCHED_PIECE` steps; what it raises ends the computation.
+    its own (teacher forcing). What `pace.watch` raises ends the computation.
     """
-    piece = PIECE if progress is None else WATCHED_PIECE
     parts = (
-        Part(learner, algorithm, few, forced=forced, piece=piece) for few in split(learner, batch)
+        Part(learner, algorithm, few, forced=forced, pace=pace) for few in split(learner, batch)
     )
-    answers = [
-        part.answers(hints=hints, confidence=confidence, progress=progress) for part in parts
-    ]
+    answers = [part.answers(hints=hints, confidence=confidence) for part in parts]
     return by_replica(learner.net, algorithm, answers)
 
 
@@ -109,7 +114,7 @@ class Part:
         graphs: Graphs | None = None,
         *,
         forced: bool | Collection[int] = (),
-        piece: int = PIECE,
+        pace: Pace = _USUAL,
     ):
         self._net, self._algorithm, self._moments = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
@@ -123,21 +128,16 @@ class Part:
         if forced:
             window = window.with_forced(_at_steps(forced, window.follows.shape))
         window = window.to(self._net.device)
-        self._pieces = list(pieces(window, min(piece, window.steps)))
+        self._pieces = list(pieces(window, min(pace.steps, window.steps)))
+        self._watch = pace.watch
         self._graphs = graphs
         self._graph: torch.cuda.CUDAGraph | None = None
         self._answers = Answers({}, {}, {}, {})
 
-    def answers(
-        self,
-        *,
-        hints: bool = False,
-        confidence: bool = False,
-        progress: Progress | None = None,
-    ) -> Answers:
+    def answers(self, *, hints: bool = False, confidence: bool = False) -> Answers:
         """The learner's answers, which a captured part puts where the ones before were."""
         if self._graphs is None:
-            return self._computed(hints, confidence, progress)
+            return self._computed(hints, confidence)
         if hints or confidence:
             raise ValueError("hints, confidence: a captured part has outputs alone")
         if self._graph is None:
@@ -152,19 +152,14 @@ class Part:
             self._answers.outputs[name].copy_(value)
 
     @torch.no_grad()
-    def _computed(
-        self,
-        hints: bool = False,
-        confidence: bool = False,
-        progress: Progress | None = None,
-    ) -> Answers:
+    def _computed(self, hints: bool = False, confidence: bool = False) -> Answers:
         net, spec = self._net, self._spec
         outputs: dict[str, Tensor] = {}
         watched: list[Mapping[str, Tensor]] = []
         sure: list[Mapping[str, Tensor]] = []
-        carry, done = None, 0
+        carry = None
         with _in_use(net):
-            for piece in self._pieces:
+            for number, piece in enumerate(self._pieces, 1):
                 rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
                 carry = rollout.carry
                 for name, value in rollout.outputs.items():
@@ -173,9 +168,8 @@ class Part:
                 watched.append({n: decided(spec[n], x).cpu() for n, x in rollout.hints.items()})
                 if confidence:
                     sure.append({n: x.cpu() for n, x in confidences(spec, rollout.hints).items()})
-                done += piece.steps
-                if progress is not None:
-                    progress(min(done, self._moments))
+                if self._watch is not None:
+                    self._watch(min(number * piece.steps, self._moments), self._moments)
         return Answers(
             {name: decided(spec[name], value) for name, value in outputs.items()},
             self._over_time(watched),

@@ -20,7 +20,7 @@ from algorist.errors import shortened
 from algorist.machine import memory
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
-from algorist.model.predicting import PIECE, Predictions, Progress, predict
+from algorist.model.predicting import PIECE, WATCHED_PIECE, Pace, Predictions, predict
 from algorist.model.solution import (
     Arrays,
     Comparison,
@@ -29,6 +29,7 @@ from algorist.model.solution import (
     right_shares,
     wrong_values,
 )
+from algorist.model.solving_time import Announce, Watch, estimate_seconds
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _COPIES = 8
 """How many numbers a step needs at once for each channel of each pair of nodes, at most."""
+_LARGE_NODES = 64
+"""From how many nodes on fewer than `PIECE` steps are computed at once."""
 _UNSCALED = Scaled(Scale(()))
 
 
@@ -46,12 +49,14 @@ def solve(
     *,
     compare: bool,
     forced: Collection[int] = (),
-    progress: Progress | None = None,
+    announce: Announce | None = None,
+    watch: Watch | None = None,
 ) -> Solution:
     """The solution of one problem, by the best of the replicas.
 
-    At the steps `forced` the net is given the true hints, as it is at the first; `predict` says
-    what `progress` is told.
+    At the steps `forced` the net is given the true hints, as it is at the first. `announce` is
+    called beforehand with nodes, steps and an estimate of the seconds that they take, `watch` now
+    and then with the steps that are done and all steps; what they raise ends the computation.
     """
     learner = learner.best_replica()
     task = _trace(learner.net, algorithm, inputs)
@@ -59,7 +64,10 @@ def solve(
     for step in forced:
         if not 0 <= step < steps:
             raise ValueError(f"forced: got step {step}, expected 0 to {steps - 1}")
-    return _solve_batch(learner, algorithm, [task], compare, forced, progress)[0]
+    if announce is not None:
+        n = task.truth.n
+        announce(n, steps, estimate_seconds(learner, algorithm, n, steps))
+    return _solve_batch(learner, algorithm, [task], compare, forced, watch)[0]
 
 
 def solve_many(
@@ -138,7 +146,12 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     of_pairs = [f for f in net.encoded(spec) if row(f).form.encode_location == Location.EDGE]
     kept = sum(map(raw_width, of_pairs)) + net.processor.triplet_features
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
-    return 4 * n * n * (step + 2 * PIECE * kept)  # twice: outputs are read off all at once
+    return 4 * n * n * (step + 2 * _steps_at_once(n) * kept)  # twice: outputs are read all at once
+
+
+def _steps_at_once(n: int) -> int:
+    """How many steps are computed at once: fewer where nodes are many, so that memory stays."""
+    return max(1, min(PIECE, PIECE * _LARGE_NODES**2 // n**2))
 
 
 def _room(net: Net) -> float:
@@ -176,13 +189,15 @@ def _solve_batch(
     tasks: Sequence[_Task],
     compare: bool,
     forced: Collection[int] = (),
-    progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> list[Solution]:
     """The solutions of problems of one size."""
     batch = Batch.joined([task.seen for task in tasks])
     hints = learner.net.config.hints != "none"
+    steps = _steps_at_once(batch.n)
+    pace = Pace(steps if watch is None else min(steps, WATCHED_PIECE), watch)
     (predictions,) = predict(
-        learner, name, batch, hints=hints, confidence=True, forced=forced, progress=progress
+        learner, name, batch, hints=hints, confidence=True, forced=forced, pace=pace
     )
     return [
         _make_solution(learner.net, name, task, _select(predictions, i, task, forced), compare)

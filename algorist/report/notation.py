@@ -26,6 +26,8 @@ class Values:
     decimals: int
     wrong: np.ndarray | None = None
     """Which numbers are to be marked; None: those that changed."""
+    side: str = ""
+    """Whose values these are, where others stand beside them."""
 
     @classmethod
     def of(cls, feature: Feature, array: np.ndarray) -> Values:
@@ -34,11 +36,20 @@ class Values:
 
     @classmethod
     def of_compact(
-        cls, feature: Feature, numbers: np.ndarray, wrong: np.ndarray | None = None
+        cls,
+        feature: Feature,
+        numbers: np.ndarray,
+        wrong: np.ndarray | None = None,
+        side: str = "",
     ) -> Values:
         """Read an array with one number for each value."""
         whole = np.array_equal(numbers, np.round(numbers))
-        return cls(feature, numbers, 0 if whole else 2, wrong)
+        return cls(feature, numbers, 0 if whole else 2, wrong, side)
+
+    @property
+    def heading(self) -> str:
+        """What stands above the values."""
+        return f"{self.feature.name} {self.side}".strip()
 
     def text(self, number: float) -> str:
         """A single value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from algorist.report.notation import Values
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
-from algorist.spec import Kind
+from algorist.spec import Kind, Location
 
 if TYPE_CHECKING:
     from algorist.model.solution import Comparison, Mistake, Solution
@@ -47,7 +47,7 @@ def explanation_text(solution: Solution) -> str:
         lines.append(f"{about:{width}}  {text}{beside}".strip())
     lines.append(verdict(solution))
     if solution.comparison and solution.comparison.shares:
-        lines.append(agreement(solution.comparison, solution))
+        lines.append(agreement(solution))
     return "\n".join(lines)
 
 
@@ -109,7 +109,7 @@ def show_solution(
     terminal.print()
     terminal.print(verdict(solution))
     if comparison.shares:
-        terminal.print(agreement(comparison, solution))
+        terminal.print(agreement(solution))
 
 
 def verdict(solution: Solution) -> str:
@@ -155,8 +155,9 @@ def _text(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def agreement(comparison: Comparison, solution: Solution) -> str:
+def agreement(solution: Solution) -> str:
     """How much of the hints is right, what first went wrong, and what counts as right."""
+    comparison = compared(solution)
     mistake = comparison.first_mistake
     spec = get(solution.algorithm).spec
     has_scalars = any(spec[name].kind == Kind.SCALAR for name in comparison.shares)
@@ -179,13 +180,21 @@ def mistake_text(mistake: Mistake) -> str:
 
 
 def _show_steps(terminal: Terminal, algorithm: Algorithm, solution: Solution) -> None:
-    """The predicted hints, wrong ones marked."""
+    """Each hint of the net beside the algorithm's, what is wrong in it marked."""
+    show_legend(terminal, solution.names)
     comparison = compared(solution)
-    if solution.names is not None:
-        legend = "  ".join(f"{i} {name}" for i, name in enumerate(solution.names))
-        terminal.print(f"nodes: {legend}\n")
-    values = [
-        Values.of_compact(algorithm.spec[name], array, comparison.wrong[name])
-        for name, array in solution.hints.items()
-    ]
+    values = []
+    for name, got in solution.hints.items():
+        feature, wrong = algorithm.spec[name], comparison.wrong[name]
+        is_pairs = feature.location == Location.EDGE
+        sides = (("net", got, wrong), ("algorithm", comparison.hints[name], wrong & is_pairs))
+        for side, numbers, marked in sides:
+            values.append(Values.of_compact(feature, numbers, marked, side))
     show_steps(terminal, values, range(solution.steps))
+
+
+def show_legend(terminal: Terminal, names: Sequence[Hashable] | None) -> None:
+    """Print which node has which name, if they have names."""
+    if names is not None:
+        legend = "  ".join(f"{i} {name}" for i, name in enumerate(names))
+        terminal.print(f"nodes: {legend}\n")

@@ -94,7 +94,7 @@ def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
     cell = values.width
     if count * (cell + len(_MARK)) > room:
         return _changes_column(values, rows)
-    heading = values.feature.name
+    heading = values.heading
     if values.numbers.ndim > 1:  # a ruler with the nodes above their values
         heading += "\n" + " ".join(str(i % 10**cell).rjust(cell) for i in range(count))
     return _Column(heading, [_marked(values, step, cell, terminal.plain) for step in rows])
@@ -111,7 +111,7 @@ def _marked(values: Values, step: int, width: int, plain: bool) -> Text:
 
 def _changes_column(values: Values, rows: Iterable[int]) -> _Column:
     """For features with too many values for a row: only those that are marked."""
-    heading = f"{values.feature.name}\n({values.mark_means})"
+    heading = f"{values.heading}\n({values.mark_means})"
     return _Column(heading, [_changes(values, step) for step in rows])
 
 

@@ -46,7 +46,7 @@ def _section(learner: Learner, algorithm: Algorithm) -> str:
     comparison = compared(solution)
     told = [algorithm.description, verdict(solution)]
     if solution.hints:
-        told.append(agreement(comparison))
+        told.append(agreement(solution))
     content = [
         f"<h3>{escape(algorithm.name)}</h3>",
         f"<p>{escape(' '.join(told))}</p>",

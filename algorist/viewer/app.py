@@ -213,15 +213,14 @@ class App:
         """The trace of a problem, if it is not too large to be shown."""
         name = self._nets.named(net, algorithm.name)
         with self._turn(progress):
-            steps = check_size(algorithm, problem, most_steps)
-            report = None if progress is None else partial(_tell, progress, steps - 1)
+            check_size(algorithm, problem, most_steps)
             solution = solve(
                 self._nets.learner(name, algorithm.name),
                 algorithm.name,
                 problem,
                 compare=True,
                 forced=truth,
-                progress=report,
+                watch=None if progress is None else partial(_tell, progress),
             )
         made = {
             "net": name,
@@ -243,7 +242,7 @@ class App:
             self._one_at_a_time.release()
 
 
-def _tell(progress: Progress, steps: int, done: int) -> None:
+def _tell(progress: Progress, done: int, steps: int) -> None:
     progress({"step": done, "steps": steps})
 
 
