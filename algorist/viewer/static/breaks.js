@@ -72,7 +72,7 @@ export class Breaks {
     this.chart.setAttribute(
       "aria-label",
       `Score in ${this.algorithm} by number of nodes: ${known
-        .map(({ name, points }) => `${name} ${points.map(spoken).join(", ")}`)
+        .map(({ name, points }) => `${name} ${points.map(pointText).join(", ")}`)
         .join("; ")}`,
     );
     this.chart.replaceChildren(...sizeAxes(), ...known.flatMap(sizeLine), sizeMarker(n));
@@ -127,7 +127,7 @@ function accuracy(points, n) {
   return `${nearest.score.toFixed(1)} %${where} (${nearest.samples} problems)`;
 }
 
-function spoken({ n, score }) {
+function pointText({ n, score }) {
   return `${Math.round(score)} % at ${n}`;
 }
 
