@@ -22,6 +22,7 @@ from algorist.algorithms.tracing import record
 from algorist.batch import Batch
 from algorist.plugins import load_plugin
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
+from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.evaluation.evaluate import evaluate
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from algorist.model.predicting import predict
     from algorist.model.solution import Solution
     from algorist.training.loading import load
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Algorithm",
@@ -43,6 +42,7 @@ __all__ = [
     "Solution",
     "Spec",
     "Stage",
+    "__version__",
     "algorithm",
     "algorithms",
     "below",

@@ -13,6 +13,7 @@ import algorist
 PACKAGE = Path(__file__).parent.parent / "algorist"
 
 ORDER = [
+    "version",
     "errors",
     "extras",
     "atomic",
@@ -22,6 +23,7 @@ ORDER = [
     "batch",
     "weights",
     "algorithms",
+    "plugin_errors",
     "plugins",
     "data",
     "kernels",

@@ -20,6 +20,7 @@ from algorist.data.transforms import Transform, standard, transformed, transform
 from algorist.errors import UnregisteredError
 from algorist.model.net import ModelConfig, Net
 from algorist.spec import Feature, Kind, Location, Spec, Stage
+from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.model.solution import Solution
@@ -170,6 +171,7 @@ class Learner:
         """Write everything to one safetensors file, which is half as large in half precision."""
         description = {
             "format": _FORMAT,
+            "version": __version__,
             "model": asdict(self.net.config),
             "convention": asdict(self.convention),
             "specs": plain_specs(self.net.specs),

@@ -6,11 +6,14 @@ from html import escape
 from pathlib import Path
 from string import Template
 
+from algorist.version import __version__
+
 
 def framed(name: str, title: str, **parts: str) -> str:
     """The page whose content and style have that name, in the frame that all pages have."""
     return _template("page.html").substitute(
         title=escape(title),
+        version=__version__,
         style=_text("page.css") + _text(f"{name}.css"),
         body=_template(f"{name}.html").substitute(parts),
     )

@@ -16,6 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from algorist.version import __version__
+
 _STATIC = Path(__file__).parent / "static"
 _MAIN = "main.js"
 _STYLES = ("page.css", "pictures.css", "steps.css", "narrow.css")  # the last has the last word
@@ -43,6 +45,7 @@ def page(trace: dict[str, Any] | None = None) -> Page:
     title = "algorist" if trace is None else f"{trace['algorithm']} · algorist"
     html = Template(_text("page.html")).substitute(
         title=escape(title),
+        version=__version__,
         style=style,
         script=script,
         policy=policy,
