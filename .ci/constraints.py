@@ -12,8 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BY_HAND = "constraints.txt"
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 HEAD = f"""\
-# Made by `make constraints` (Python {sys.version_info.major}.{sys.version_info.minor}): do not edit.
+# Made by `make constraints` on Python {PYTHON}: do not edit.
 -c {BY_HAND}
 """
 

@@ -102,13 +102,15 @@ def _show_answer(
 def save(batch: Batch, path: str | Path) -> Path:
     """Write a batch as an npz file with the keys `input/...`, `hint/...`, `output/...`, `lengths`.
 
+    And `version`, which is that of this library.
+
     As NumPy does, the file's name is made to end in `.npz`.
     """
     path = Path(path)
     if path.suffix != ".npz":
         path = path.with_name(path.name + ".npz")
     arrays: dict[str, Any] = batch.arrays()
-    np.savez_compressed(path, **arrays)
+    np.savez_compressed(path, version=algorist.__version__, **arrays)
     return path
 
 

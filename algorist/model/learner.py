@@ -20,6 +20,7 @@ from algorist.model.former_names import by_present_names
 from algorist.model.net import ModelConfig, Net
 from algorist.model.task_encoding import TaskEncoding
 from algorist.spec import Feature, Kind, Location, Spec, Stage
+from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.batch import Batch
@@ -162,6 +163,7 @@ class Learner:
         """Write everything to one safetensors file, which is half as large in half precision."""
         description = {
             "format": _FORMAT,
+            "version": __version__,
             "model": asdict(self.net.config),
             "convention": asdict(self.convention),
             "specs": plain_specs(self.net.specs),

@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from algorist.version import __version__
+
 
 def machine() -> dict[str, Any]:
     """The processor, the software and the date."""
@@ -20,7 +22,8 @@ def machine() -> dict[str, Any]:
         "processor": models[0] if models else platform.processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{package: _version(package) for package in ("algorist", "torch", "triton")},
+        "algorist": __version__,
+        **{package: _version(package) for package in ("torch", "triton")},
         "date": time.strftime("%Y-%m-%d %H:%M"),
     }
 

@@ -19,6 +19,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from algorist.model.former_names import by_present_names
+from algorist.version import __version__
 
 _STATE = "state.json"
 _FILE_SIZE = 15_500_000
@@ -70,7 +71,8 @@ def write_files(folder: Path, checkpoint: Checkpoint) -> list[Path]:
         name, content = f"tensors-{place}.safetensors", save(tensors)
         _write_through(folder / name, content)
         digests[name] = _digest(content)
-    state = {"step": checkpoint.step, **checkpoint.state, "files": digests}
+    state = {"step": checkpoint.step, **checkpoint.state}
+    state |= {"files": digests, "version": __version__}
     text = json.dumps(state, sort_keys=True)
     _write_through(folder / _STATE, f"{_digest(text.encode())}\n{text}\n".encode())
     _sync(folder)
@@ -124,6 +126,7 @@ def read(path: Path) -> Checkpoint:
             raise DamagedError(f"the checkpoint {path} has a damaged {name}")
         # In memory of their own, aligned as all are: the last bit of products depends on that.
         tensors |= {name: tensor.clone() for name, tensor in load(content).items()}
+    state.pop("version", None)  # which wrote it: nothing depends on that
     if "updates" in state:
         state["updates"] = by_present_names(state["updates"])
     return Checkpoint(state.pop("step"), by_present_names(tensors), state)

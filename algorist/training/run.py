@@ -38,6 +38,7 @@ from algorist.training.loading import (
 )
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.trainer import Report, Trainer
+from algorist.version import __version__
 
 _EVENTS = "events"
 """The folder of TensorBoard's files."""
@@ -273,7 +274,8 @@ class Run:
         trainer, file = self.trainer, self.folder / TIMES
         if trainer.peers.is_first:
             before = [f"{line}\n" for line in whole_lines(file)] if file.exists() else []
-            now = {"from": first, "to": trainer.step, **trainer.time_account.to_json()}
+            now = {"from": first, "to": trainer.step, "version": __version__}
+            now |= trainer.time_account.to_json()
             replace_text(file, "".join([*before, _line(now)]))
 
     def _forget_after(self, step: int) -> None:

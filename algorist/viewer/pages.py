@@ -17,6 +17,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from algorist.version import __version__
+
 _STATIC = Path(__file__).parent / "static"
 _MAIN = "main.js"
 _STYLES = (
@@ -54,6 +56,7 @@ def page(trace: Trace | Sequence[Trace] | None = None) -> Page:
     title = f"{trace['algorithm']} · algorist" if isinstance(trace, Mapping) else "algorist"
     html = Template(_text("page.html")).substitute(
         title=escape(title),
+        version=__version__,
         style=style,
         script=script,
         policy=policy,
