@@ -439,7 +439,7 @@ def test_every_choice_of_shortest_paths_between_all_is_right_and_nothing_else():
             expected = all(is_tree_of(A, rows[s], s, lengths[s]) for s in range(3)) and all(
                 Pi[s, v] == s for s in range(3) for v in range(3) if v not in lengths[s]
             )
-            assert answer("floyd_warshall", {"A": A}, Pi=Pi) == expected
+            assert answer("floyd_warshall", {"A": {"matrix": A}}, Pi=Pi) == expected
 
 
 def test_every_topological_order_is_right_and_nothing_else():

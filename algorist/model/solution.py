@@ -54,7 +54,7 @@ class Solution:
         What was read, the answer (for shortest paths the distance and the path to each node),
         whether it is right and, with `compare`, what the algorithm says where it differs.
         """
-        from algorist.report.solutions import explanation_text
+        from algorist.model.explaining import explanation_text
 
         return explanation_text(self)
 

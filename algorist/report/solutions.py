@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from algorist.algorithms import Algorithm, get
-from algorist.algorithms.answer_checks import TOLERANCE, TOLERANCE_TEXT
-from algorist.algorithms.explain_answers import explain_outputs
-from algorist.algorithms.explanations import Explanation
+from algorist.algorithms import Algorithm
+from algorist.algorithms.answer_checks import TOLERANCE
 from algorist.errors import counted
+from algorist.model.explaining import agreement, compared, explain, explain_truth, verdict
 from algorist.report.notation import Values
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
-from algorist.spec import Kind, Location
+from algorist.spec import Location
 
 if TYPE_CHECKING:
-    from algorist.model.solution import Comparison, Mistake, Solution
-
-
-def explain(solution: Solution) -> Explanation:
-    """What the net's answer means in the terms of the problem."""
-    return explain_outputs(
-        get(solution.algorithm), solution.inputs, solution.outputs, solution.names
-    )
-
-
-def explain_truth(solution: Solution) -> Explanation:
-    """What the algorithm's answer means."""
-    outputs = compared(solution).outputs
-    return explain_outputs(get(solution.algorithm), solution.inputs, outputs, solution.names)
-
-
-def explanation_text(solution: Solution) -> str:
-    """A solution in words: what was read, the answer, the true one if it differs, the verdict."""
-    explained = explain(solution)
-    lines = [f"{solution.algorithm}: {solution.read}"]
-    truth = explain_truth(solution).pieces if solution.comparison else explained.pieces
-    width = max(map(len, explained.pieces))
-    for about, text in explained.pieces.items():
-        beside = "" if truth.get(about) == text else f"  (algorithm: {truth.get(about, 'nothing')})"
-        lines.append(f"{about:{width}}  {text}{beside}".strip())
-    lines.append(verdict(solution))
-    if solution.comparison and solution.comparison.shares:
-        lines.append(agreement(solution))
-    return "\n".join(lines)
+    from algorist.model.solution import Solution
 
 
 def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
@@ -74,13 +42,6 @@ def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
         described["true_hints"] = as_json(comparison.hints)
         described["shares_right"] = as_json(comparison.shares)
     return described
-
-
-def compared(solution: Solution) -> Comparison:
-    """What a solution was compared with."""
-    if solution.comparison is None:
-        raise ValueError("solution: got one without a comparison, expected run(..., compare=True)")
-    return solution.comparison
 
 
 def show_solution(
@@ -112,19 +73,6 @@ def show_solution(
         terminal.print(agreement(solution))
 
 
-def verdict(solution: Solution) -> str:
-    """Whether the answer is right, in a sentence."""
-    if not solution.right:
-        return "The answer is wrong."
-    if solution.comparison is None:
-        return "The answer is right."
-    if answer_texts(solution.outputs, solution) == answer_texts(
-        compared(solution).outputs, solution
-    ):
-        return "The answer is right."
-    return "The answer is right: another answer than the algorithm's, and as good."
-
-
 def _show_answers(terminal: Terminal, solution: Solution) -> None:
     explained, truth = explain(solution), explain_truth(solution)
     ours, theirs = explained.pieces, truth.pieces
@@ -140,43 +88,6 @@ def _show_answers(terminal: Terminal, solution: Solution) -> None:
     for key in dict.fromkeys([*ours, *theirs]):
         table.add_row(key, ours.get(key, ""), theirs.get(key, ""))
     terminal.print(table)
-
-
-def answer_texts(outputs: Mapping[str, np.ndarray], solution: Solution) -> dict[str, str]:
-    """The net's outputs, or the algorithm's, in words: by node or output, or one piece under ''."""
-    algorithm = get(solution.algorithm)
-    return dict(explain_outputs(algorithm, solution.inputs, outputs, solution.names).pieces)
-
-
-def _text(value: Any) -> str:
-    """One value of a hint."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def agreement(solution: Solution) -> str:
-    """How much of the hints is right, what first went wrong, and what counts as right."""
-    comparison = compared(solution)
-    mistake = comparison.first_mistake
-    spec = get(solution.algorithm).spec
-    has_scalars = any(spec[name].kind == Kind.SCALAR for name in comparison.shares)
-    rule = f" Numbers count as right {TOLERANCE_TEXT}." if has_scalars else ""
-    if mistake is None:
-        return f"All hints are right.{rule}"
-    return (
-        f"Hints are {math.floor(1000 * comparison.share) / 10} % right. "
-        f"First mistake: {mistake_text(mistake)}.{rule}"
-    )
-
-
-def mistake_text(mistake: Mistake) -> str:
-    """A mistake in a few words."""
-    about = f" of {'-'.join(map(str, mistake.where))}" if mistake.where else ""
-    return (
-        f"step {mistake.step}, {mistake.hint}{about} is {_text(mistake.got)}, "
-        f"not {_text(mistake.expected)}"
-    )
 
 
 def _show_steps(terminal: Terminal, algorithm: Algorithm, solution: Solution) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 
 from algorist.algorithms import Algorithm, get
 from algorist.algorithms.user_inputs import DERIVED
+from algorist.model.explaining import agreement, compared, verdict
 from algorist.model.learner import Learner
 from algorist.model.solution import Comparison, Solution
 from algorist.report.notation import Values
-from algorist.report.solutions import agreement, compared, verdict
 
 _USUAL = ("insertion_sort", "bfs", "dijkstra", "binary_search")
 """Shown where they are among those tested: they are short and easily followed."""

@@ -14,14 +14,14 @@ import numpy as np
 
 from algorist.algorithms import Algorithm
 from algorist.algorithms.feature_descriptions import describe_feature
-from algorist.model.solution import Comparison, Solution, counts, wrong_values
-from algorist.report.solutions import (
+from algorist.model.explaining import (
     compared,
     explain,
     explain_truth,
     mistake_text,
     verdict,
 )
+from algorist.model.solution import Comparison, Solution, counts, wrong_values
 from algorist.spec import MASKED, Feature, Kind
 
 _DIGITS = 4
