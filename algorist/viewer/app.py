@@ -14,6 +14,8 @@ from algorist.algorithms.own_graphs import nodes_of
 from algorist.errors import shortened, unknown
 from algorist.model.learner import Learner
 from algorist.model.solving import solve
+from algorist.viewer.draws import draw_interesting
+from algorist.viewer.first_problems import first_problem
 from algorist.viewer.traces import trace
 
 MOST_NODES = 64
@@ -39,9 +41,6 @@ class Forms(Protocol):
     def read(self, algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
         """The problem that filled fields give."""
 
-    def drawn(self, algorithm: Algorithm, n: int, seed: int) -> Inputs:
-        """A random problem."""
-
     def written(self, algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
         """The fields that give a drawn problem."""
 
@@ -65,7 +64,7 @@ class App:
         if size > MOST_BYTES:
             raise ValueError(f"the problem: got {size:,} bytes, expected at most {MOST_BYTES:,}")
         self.solve(first)
-        self._first = first
+        self._first = {**first, "drawn": "random" in asked}
 
     def algorithms(self) -> dict[str, Any]:
         """What the learners know, by family, and the form of each; and what to begin with."""
@@ -80,6 +79,7 @@ class App:
                     "family": algorithm.family,
                     "description": algorithm.description,
                     "fields": [asdict(field) for field in self._forms.fields(algorithm)],
+                    "first": first_problem(algorithm),
                 }
                 for algorithm in known
             ],
@@ -96,7 +96,7 @@ class App:
         if "fields" in asked:
             return self.trace(algorithm, self._forms.read(algorithm, _texts(asked["fields"])))
         n, seed = _draw(asked.get("random"))
-        problem = self._forms.drawn(algorithm, n, seed)
+        problem = draw_interesting(algorithm, n, seed)
         return {
             **self.trace(algorithm, problem),
             "fields": self._forms.written(algorithm, problem),

@@ -64,13 +64,16 @@ export class Problem {
   }
 
   // The address has the last word about the algorithm, so that a page that is loaded again stays.
-  begin({ algorithm, fields }) {
+  begin({ algorithm, fields, drawn }) {
     const wanted = [location.hash.slice(1), algorithm].find((name) => this.known.has(name));
     if (wanted) this.choice.value = wanted;
     if (fields && wanted === algorithm) {
       this.form();
       this.fill(fields);
       this.ask({ fields });
+    } else if (drawn && wanted === algorithm) {
+      this.form();
+      this.drawn();
     } else this.chosen();
   }
 
@@ -81,9 +84,13 @@ export class Problem {
     this.chosen();
   }
 
+  // The first problem is one that shows what the algorithm does; plug-ins have none.
   chosen() {
     this.form();
-    this.drawn();
+    const { first } = this.known.get(this.choice.value);
+    if (!first) return this.drawn();
+    this.fill(first);
+    this.ask({ fields: first });
   }
 
   form() {
