@@ -79,7 +79,7 @@ FIRST_PROBLEMS: dict[str, Fields] = {
     "floyd_warshall": _graph("A-B-3 A-C-8 B-C-2 C-D-1 B-E-9 D-E-2 E-F-4 D-F-7"),
     # strings
     "naive_string_matcher": {"text": "abcbabcab", "pattern": "abca"},
-    "kmp_matcher": {"text": "abacababc", "pattern": "abab"},
+    "kmp_matcher": {"text": "ababaabac", "pattern": "abaa"},
     # geometry
     "graham_scan": _pairs("points", _POINTS),
     "jarvis_march": _pairs("points", _POINTS[:6]),
