@@ -1,6 +1,8 @@
 """What a trace says for the page: sentences of both sides, roles of nodes, and places of graphs."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import small
 import algorist
 from algorist.commands import forms
 from algorist.model.learner import Convention, Learner
+from algorist.viewer import pages
 from algorist.viewer.app import App
 from algorist.viewer.draws import draw_interesting
 from algorist.viewer.first_problems import FIRST_PROBLEMS
@@ -111,3 +114,18 @@ def test_a_drawn_graph_of_many_edges_is_a_circle():
     A = draw_interesting(algorist.get("dfs"), 12, 3)["A"]
     middle = np.array(place_nodes(A)) - 0.5
     np.testing.assert_allclose(np.linalg.norm(middle, axis=1), 0.5, atol=1e-3)
+
+
+def colours(file, prefix):
+    """The colours of roles in a style sheet, by role; the first that is given for each."""
+    found = {}
+    for role, colour in re.findall(rf"--{prefix}(\w+): (?:light-dark\()?(#\w+)", file.read_text()):
+        found.setdefault(role, colour)
+    return found
+
+
+def test_roles_have_the_same_colours_in_the_documentation():
+    page = colours(Path(pages.__file__).parent / "static" / "page.css", "")
+    docs = colours(Path(__file__).parents[1] / "docs" / "style.css", "trace-")
+    for role in ("plain", "known", "busy", "done", "other"):
+        assert page[role] == docs[role]

@@ -32,6 +32,8 @@ def explained(algorithm: Algorithm, solution: Solution, comparison: Comparison) 
     own = runs["algorithm"]
     return {
         "pseudocode": explanation.lines,
+        "tags": explanation.tags,
+        "number": explanation.number,
         "lines": [explanation.lines_at(own, step) for step in steps],
         "sentences": _sentences(explanation, runs, solution, comparison),
         "roles": [_role(role, runs, steps) for role in explanation.roles],

@@ -36,6 +36,10 @@ class Explanation:
     """What nodes are at a step."""
     answer: Sequence[Role] = ()
     """What nodes are in the answer; the rules look at outputs as if they were hints."""
+    tags: tuple[str, ...] | None = None
+    """The hints of kind `mask_one` whose names are shown at first; None: all."""
+    number: str | None = None
+    """The hint whose numbers stand at the nodes at first; None: the first of its kind."""
     shift: Callable[[TracedRun, int], int] | None = None
     """Of two strings: below which letter of the first the second one is drawn."""
 

@@ -80,6 +80,7 @@ for each point i in that order
             Role("busy", at("i"), "i: looked at"),
         ),
         _ANSWER,
+        tags=("i", "last_stack"),
     ),
     "jarvis_march": Explanation(
         """
@@ -97,6 +98,7 @@ go on to endpoint, unless it is marked
             Role("busy", at("i"), "i: looked at"),
         ),
         _ANSWER,
+        tags=("i", "last_point", "endpoint"),
     ),
     "segments_intersect": Explanation(
         """

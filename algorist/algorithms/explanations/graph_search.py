@@ -191,6 +191,7 @@ begin at each node s that is still white
         _dfs_line,
         _tell_dfs,
         SEARCH,
+        tags=("u", "v"),
     ),
     "topological_sort": Explanation(
         """
@@ -202,6 +203,7 @@ begin at each node s that is still white
         tell_topological,
         SEARCH,
         answer=(Role("done", at("topo_head"), "the first of the order"),),
+        tags=("u", "v"),
     ),
     "strongly_connected_components": Explanation(
         """
@@ -220,6 +222,7 @@ search again, from who was finished last
             Role(f"group{turn}", group("scc_id", turn, GROUPS), "one colour for each component")
             for turn in range(GROUPS)
         ),
+        tags=("u", "v"),
     ),
     "articulation_points": Explanation(
         """
@@ -234,6 +237,8 @@ begin at each node s that is still white
         _tell_cut,
         (*SEARCH, Role("other", marked("is_cut_h"), "articulation point")),
         answer=(Role("other", marked("is_cut"), "articulation point"),),
+        tags=("u", "v"),
+        number="low",
     ),
     "bridges": Explanation(
         """
@@ -247,5 +252,7 @@ begin at each node s that is still white
         _bridge_line,
         _tell_bridge,
         SEARCH,
+        tags=("u", "v"),
+        number="low",
     ),
 }

@@ -120,6 +120,7 @@ else go on with the side that has the middle
         tell_partition,
         PARTITION,
         answer=(Role("done", at("median"), "the median"),),
+        tags=("p", "r", "i", "j"),
     ),
     "find_maximum_subarray_kadane": Explanation(
         """
@@ -137,5 +138,6 @@ for each further key x
             Role("busy", at("j"), "j: the key just reached"),
         ),
         answer=(Role("done", span("start", "end"), "the best subarray"),),
+        tags=("i", "j"),
     ),
 }

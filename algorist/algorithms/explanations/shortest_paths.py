@@ -148,6 +148,7 @@ for each node u in that order
             Role("done", marked("mark"), "has a path"),
             Role("busy", at("topo_head_h"), "first of the order; then the node at hand"),
         ),
+        tags=("u", "v", "topo_head_h"),
     ),
     "floyd_warshall": Explanation(
         """

@@ -192,6 +192,7 @@ while the heap has more than one key
             Role("done", after("heap_size", ORDER), "taken out: in place"),
             Role("busy", Nodes(_sinking, ("j", "largest")), "compared: who sinks, and its child"),
         ),
+        tags=("heap_size",),
     ),
     "quicksort": Explanation(
         """
@@ -204,5 +205,6 @@ take a part p…r that is not sorted; r is the pivot
         _quicksort_line,
         tell_partition,
         PARTITION,
+        tags=("p", "r", "i", "j"),
     ),
 }

@@ -82,6 +82,7 @@ for each edge u–v, the lightest first
             Role("other", marked("mask_v"), "on the way up from v"),
             Role("busy", at("root_u", "root_v"), "how far the climbs have come"),
         ),
+        tags=("u", "v"),
     ),
     "mst_prim": Explanation(
         """

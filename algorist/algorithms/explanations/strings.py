@@ -137,7 +137,7 @@ for each shift s of the pattern
             ),
         ),
         _ANSWER,
-        _shift,
+        shift=_shift,
     ),
     "kmp_matcher": Explanation(
         """
@@ -155,6 +155,7 @@ for each letter i of the text
             Role("busy", Nodes(_at_hand, ("q", "i")), "looked at"),
         ),
         _ANSWER,
-        matched_shift,
+        tags=("i", "k", "q"),
+        shift=matched_shift,
     ),
 }

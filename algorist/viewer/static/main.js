@@ -2,6 +2,7 @@
 
 import { byId, element } from "./dom.js";
 import { Details } from "./details.js";
+import { foldable } from "./fold.js";
 import { Looks } from "./looks.js";
 import { Player } from "./player.js";
 import { Problem } from "./problem.js";
@@ -65,6 +66,7 @@ async function begin(problem) {
   try {
     byId("model").textContent = `net: ${await problem.load()}`;
     byId("problem").replaceChildren(...problem.parts);
+    foldable(document.querySelector(".top"));
   } catch (error) {
     byId("problem").replaceChildren(...failure(error, () => begin(problem)));
   }
