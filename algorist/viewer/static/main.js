@@ -19,9 +19,17 @@ const details = new Details(
   () => stage.draw(player.moment),
 );
 
+// While it plays, all the values wait until there is time for them: the pictures keep their pace.
+let waiting = 0;
+function drawDetails(moment) {
+  cancelIdleCallback(waiting);
+  if (!player.timer) return details.draw(moment);
+  waiting = requestIdleCallback(() => details.draw(player.moment), { timeout: 400 });
+}
+
 function draw(moment) {
   stage.draw(moment);
-  details.draw(moment);
+  drawDetails(moment);
   if (!player.timer) byId("live").textContent = stage.said("net", moment);
 }
 

@@ -23,7 +23,7 @@ export class Plane extends Picture {
   }
 
   wanted(width) {
-    return Math.min(width * 0.95, 640);
+    return Math.min(width * 1.3, 640);
   }
 
   get least() {

@@ -104,10 +104,11 @@ export class Stage {
     this.guide.draw(moment);
   }
 
-  sentence({ side, withTruth }, moment) {
-    const said = withTruth
-      ? bothSentences(this.trace, moment)
-      : ownSentence(this.trace, side, moment);
+  sentence({ side, withTruth, onlyDifferences }, moment) {
+    const { trace } = this;
+    const said = withTruth ? bothSentences(trace, moment) : ownSentence(trace, side, moment);
+    const differs = trace.at(moment).some((f) => trace.wrong(side, f, moment).size > 0);
+    if (onlyDifferences && !differs) return [...said, ". Nothing differs."];
     return said.length || side === "algorithm" ? said : ["This net only answers."];
   }
 
