@@ -13,6 +13,7 @@ from processes import PATIENCE
 
 import algorist
 from algorist.commands import forms
+from algorist.commands.inputs import drawn
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.spec import MASKED, Kind
 from algorist.viewer import app as room
@@ -148,7 +149,7 @@ def test_the_example_of_each_form_is_solved(app, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_drawn_problem_is_written_into_its_form(name, seed):
     algorithm = algorist.get(name)
-    problem = forms.drawn(algorithm, 8, seed)
+    problem = drawn(algorithm, 8, seed)
     fields = forms.written(algorithm, problem)
     typed = algorithm.trace(**forms.read(algorithm, fields))
     expected = algorithm.trace(**problem)

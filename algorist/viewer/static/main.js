@@ -4,6 +4,7 @@ import { hashOf, placeOf, samePlace } from "./address.js";
 import { Breaks } from "./breaks.js";
 import { Details } from "./details.js";
 import { byId, element } from "./dom.js";
+import { foldable } from "./fold.js";
 import { Gallery } from "./gallery.js";
 import { Looks } from "./looks.js";
 import { madeText } from "./made.js";
@@ -37,9 +38,17 @@ const problem = new Problem(show);
 const breaks = new Breaks(problem);
 const gallery = new Gallery(problem);
 
+// While it plays, all the values wait until there is time for them: the pictures keep their pace.
+let waiting = 0;
+function drawDetails(moment) {
+  cancelIdleCallback(waiting);
+  if (!player.timer) return details.draw(moment);
+  waiting = requestIdleCallback(() => details.draw(player.moment), { timeout: 400 });
+}
+
 function draw(moment) {
   stage.draw(moment);
-  details.draw(moment);
+  drawDetails(moment);
   truth.draw(moment);
   if (player.timer) return;
   byId("live").textContent = stage.said("net", moment);
@@ -152,6 +161,7 @@ async function begin() {
     await problem.load();
     byId("problem").replaceChildren(...problem.parts);
     byId("problem").hidden = false;
+    foldable(document.querySelector(".top"));
     follow();
   } catch (error) {
     byId("problem").replaceChildren(...failure(error));
