@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from algorist.algorithms.natural import compact
 
 import algorist
 from algorist.algorithms.explanations import EXPLANATIONS, Explanation, explanation_of
 from algorist.algorithms.explanations.runs import Role, TracedRun, at, group, listed, span, style_of
+from algorist.algorithms.format_answers import compact
 from algorist.commands import forms
 from algorist.commands.inputs import drawn
 from algorist.spec import Kind, Location

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import get
-from algorist.algorithms.correct import right_answers
+from algorist.algorithms.answer_checks import check_answers
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.errors import unknown
@@ -103,7 +103,7 @@ def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = 
         result = score_feature(kind, found[feature.name], truth)
         scores[feature.name] = result
         signed.append(-result if kind == Kind.SCALAR else result)
-    right = right_answers(get(name), batch.inputs, found, batch.outputs)
+    right = check_answers(get(name), batch.inputs, found, batch.outputs)
     return Evaluation(scores, float(right.mean()), float(np.mean(signed)))
 
 

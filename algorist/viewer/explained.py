@@ -12,10 +12,10 @@ from algorist.algorithms import Algorithm
 from algorist.algorithms.explanations import Explanation, explanation_of
 from algorist.algorithms.explanations.explaining import Sentence
 from algorist.algorithms.explanations.runs import Role, TracedRun, marked, of_class
-from algorist.algorithms.meanings import meaning
+from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.errors import shortened
+from algorist.model.explaining import answer_texts
 from algorist.model.solution import Comparison, Solution
-from algorist.report.solutions import answer_texts
 from algorist.spec import Feature, Kind, Location
 
 _SIDES = ("algorithm", "net")
@@ -80,7 +80,7 @@ def _sentences(
     tell = explanation.tell
     if tell is None:
         return None
-    answers = {"algorithm": comparison.answer, "net": solution.answer}
+    answers = {"algorithm": comparison.outputs, "net": solution.outputs}
     return {
         side: [
             *(tell(run, step) for step in range(solution.steps)),
@@ -91,8 +91,8 @@ def _sentences(
     }
 
 
-def _answer(answer: Any, solution: Solution) -> str:
-    texts = answer_texts(answer, solution)
+def _answer(outputs: Mapping[str, np.ndarray], solution: Solution) -> str:
+    texts = answer_texts(outputs, solution)
     pieces = [text if name == "" else f"{name} ← {text}" for name, text in texts.items()]
     whole = ", ".join(pieces)
     return whole if len(whole) <= _LONGEST_ANSWER else f"{whole[:_LONGEST_ANSWER]}…"
@@ -143,7 +143,7 @@ def _default_roles(algorithm: Algorithm, features: Sequence[Feature]) -> list[Ro
     for feature in features:
         if feature.location != Location.NODE:
             continue
-        means = f"{feature.name}: {meaning(algorithm, feature)}"
+        means = f"{feature.name}: {describe_feature(algorithm, feature)}"
         if feature.kind == Kind.MASK:
             found.append(Role(next(styles), marked(feature.name), means))
         elif feature.kind == Kind.CATEGORICAL:
