@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from algorist.algorithms.answer_explanations import (
+    Answered,
+    AnswerExplanation,
+    missing_text,
+    single,
+)
 from algorist.algorithms.array_answers import walk
 from algorist.algorithms.explain_graphs import GRAPHS
-from algorist.algorithms.explanations import Answered, Explanation, missing_text, single
 from algorist.algorithms.format_answers import format_search_tree, list_edges
 from algorist.errors import counted
 from algorist.spec import Feature, Kind, Location
@@ -27,20 +32,20 @@ Arrays = Mapping[str, np.ndarray]
 
 def explain_outputs(
     algorithm: Algorithm, inputs: Arrays, outputs: Arrays, names: Sequence[Hashable] | None
-) -> Explanation:
+) -> AnswerExplanation:
     """What outputs mean as an answer to inputs; for plug-ins, what follows from their kinds."""
     explain = EXPLAINERS.get(algorithm.name) if algorithm.is_part_of_the_package else None
     answered = Answered(inputs, outputs, names)
     return explain(answered) if explain else _explain_kinds(algorithm, answered)
 
 
-def _explain_kinds(algorithm: Algorithm, answered: Answered) -> Explanation:
+def _explain_kinds(algorithm: Algorithm, answered: Answered) -> AnswerExplanation:
     features = algorithm.spec.outputs
     texts = {f.name: _value_text(f, answered.outputs[f.name], answered) for f in features}
     facts = {f.name: answered.outputs[f.name] for f in features}
     if len(texts) == 1:
         return single(next(iter(texts.values())), **facts)
-    return Explanation("output", texts, facts)
+    return AnswerExplanation("output", texts, facts)
 
 
 def _value_text(feature: Feature, value: np.ndarray, answered: Answered) -> str:
@@ -67,7 +72,7 @@ def _edge_text(u: int, v: int, marked: np.ndarray, answered: Answered) -> str:
     return f"{answered.name(u)}{'-' if marked[v, u] else '>'}{answered.name(v)}"
 
 
-def _sorted_keys(answered: Answered) -> Explanation:
+def _sorted_keys(answered: Answered) -> AnswerExplanation:
     pred, key = answered.outputs["pred"].astype(int), answered.inputs["key"]
     order = max((walk(pred, start) for start in range(len(pred))), key=len)[::-1]
     missing = sorted(set(range(len(pred))) - set(order))
@@ -76,8 +81,8 @@ def _sorted_keys(answered: Answered) -> Explanation:
     return single(text, keys=key[order], missing=key[missing])
 
 
-def _index_of(output: str) -> Callable[[Answered], Explanation]:
-    def explain(answered: Answered) -> Explanation:
+def _index_of(output: str) -> Callable[[Answered], AnswerExplanation]:
+    def explain(answered: Answered) -> AnswerExplanation:
         index = int(answered.outputs[output])
         key = float(answered.inputs["key"][index])
         return single(f"index {index} (key {key:g})", index=index, key=key)
@@ -85,7 +90,7 @@ def _index_of(output: str) -> Callable[[Answered], Explanation]:
     return explain
 
 
-def _search_result(answered: Answered) -> Explanation:
+def _search_result(answered: Answered) -> AnswerExplanation:
     """What the index means if the target is not there."""
     key, target = answered.inputs["key"], float(answered.inputs["target"])
     index = int(answered.outputs["return"])
@@ -104,7 +109,7 @@ def _search_result(answered: Answered) -> Explanation:
     return single(text, index=index, key=float(key[index]), found=found)
 
 
-def _subarray(answered: Answered) -> Explanation:
+def _subarray(answered: Answered) -> AnswerExplanation:
     start, end = int(answered.outputs["start"]), int(answered.outputs["end"])
     keys = answered.inputs["key"][start : end + 1]
     if start > end:
@@ -114,7 +119,7 @@ def _subarray(answered: Answered) -> Explanation:
     return single(text, start=start, end=end, sum=total)
 
 
-def _activities(answered: Answered) -> Explanation:
+def _activities(answered: Answered) -> AnswerExplanation:
     chosen = np.flatnonzero(answered.outputs["selected"] > 0)
     start, finish = answered.inputs["s"], answered.inputs["f"]
     texts = [f"{i} ({start[i]:g} to {finish[i]:g})" for i in chosen]
@@ -122,7 +127,7 @@ def _activities(answered: Answered) -> Explanation:
     return single(text, activities=chosen)
 
 
-def _tasks(answered: Answered) -> Explanation:
+def _tasks(answered: Answered) -> AnswerExplanation:
     chosen = np.flatnonzero(answered.outputs["selected"] > 0)
     deadline, weight = answered.inputs["d"], answered.inputs["w"]
     texts = [f"{i} (by {deadline[i]:g}, weight {weight[i]:g})" for i in chosen]
@@ -130,7 +135,7 @@ def _tasks(answered: Answered) -> Explanation:
     return single(f"{', '.join(texts) or 'none'}: weight {total:g}", tasks=chosen, weight=total)
 
 
-def _chain_order(answered: Answered) -> Explanation:
+def _chain_order(answered: Answered) -> AnswerExplanation:
     p = answered.inputs["p"]
     splits = answered.outputs["s"][1:, 1:].astype(int) - 1
     is_whole = True
@@ -151,7 +156,7 @@ def _chain_order(answered: Answered) -> Explanation:
     return single(f"{text}, {end}", product=text, cost=cost if is_whole else None)
 
 
-def _common_subsequence(answered: Answered) -> Explanation:
+def _common_subsequence(answered: Answered) -> AnswerExplanation:
     inputs, ways = answered.inputs, answered.outputs["b"]
     start = int((inputs["string"] > 0).argmax())
     i, j, matched = start - 1, len(ways) - 1, []
@@ -164,17 +169,17 @@ def _common_subsequence(answered: Answered) -> Explanation:
     return single(text, letters="".join(letters), length=len(letters))
 
 
-def _search_tree(answered: Answered) -> Explanation:
+def _search_tree(answered: Answered) -> AnswerExplanation:
     parents = format_search_tree(answered.inputs, answered.outputs, None)
     pieces, facts = {}, []
     for key, parent in enumerate(parents.tolist()):
         text = "root" if parent == key else f"child of {parent}"
         pieces[str(key)] = text if parent >= 0 else "missing from the tree"
         facts.append({"key": key, "parent": None if parent in (-1, key) else parent})
-    return Explanation("key", pieces, facts)
+    return AnswerExplanation("key", pieces, facts)
 
 
-def _match(answered: Answered) -> Explanation:
+def _match(answered: Answered) -> AnswerExplanation:
     """Where in the text the pattern is, with the text around it."""
     start = int((answered.inputs["string"] > 0).argmax())
     match, length = int(answered.outputs["match"]), len(answered.inputs["pos"]) - start
@@ -191,13 +196,13 @@ def _match(answered: Answered) -> Explanation:
     return single(f"at index {match} of the text: {before}[{here}]{after}", index=match)
 
 
-def _intersection(answered: Answered) -> Explanation:
+def _intersection(answered: Answered) -> AnswerExplanation:
     crosses = bool(answered.outputs["intersect"] > 0)
     text = "a point in common" if crosses else "no point in common"
     return single(f"the segments have {text}", intersect=crosses)
 
 
-def _hull(answered: Answered) -> Explanation:
+def _hull(answered: Answered) -> AnswerExplanation:
     corners = np.flatnonzero(answered.outputs["in_hull"] > 0)
     x, y = answered.inputs["x"], answered.inputs["y"]
     texts = [f"{i} ({x[i]:g}, {y[i]:g})" for i in corners]
@@ -205,7 +210,7 @@ def _hull(answered: Answered) -> Explanation:
     return single(text, corners=corners)
 
 
-Explainer = Callable[[Answered], Explanation]
+Explainer = Callable[[Answered], AnswerExplanation]
 EXPLAINERS: dict[str, Explainer] = {
     **GRAPHS,
     **dict.fromkeys(("insertion_sort", "bubble_sort", "heapsort", "quicksort"), _sorted_keys),

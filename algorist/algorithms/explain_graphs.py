@@ -9,8 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.answer_explanations import (
+    Answered,
+    AnswerExplanation,
+    missing_text,
+    single,
+)
 from algorist.algorithms.array_answers import walk
-from algorist.algorithms.explanations import Answered, Explanation, missing_text, single
 from algorist.algorithms.format_answers import list_edges
 
 _ARROW = " > "
@@ -42,7 +47,7 @@ def _explain_path(
     return f"{length:g}: {_ARROW.join(names)}", length, names
 
 
-def _shortest_paths(answered: Answered, *, weighted: bool) -> Explanation:
+def _shortest_paths(answered: Answered, *, weighted: bool) -> AnswerExplanation:
     """The distance of each node from the source, and the path."""
     A = answered.inputs["A"] if weighted else (answered.inputs["A"] != 0).astype(float)
     pi, source = answered.outputs["pi"].astype(int), int(answered.inputs["s"])
@@ -51,10 +56,10 @@ def _shortest_paths(answered: Answered, *, weighted: bool) -> Explanation:
         text, distance, path = _explain_path(answered, A, pi, source, node)
         pieces[answered.name(node)] = text
         facts.append({"node": answered.name(node), "distance": distance, "path": path})
-    return Explanation("node", pieces, facts)
+    return AnswerExplanation("node", pieces, facts)
 
 
-def _all_shortest_paths(answered: Answered) -> Explanation:
+def _all_shortest_paths(answered: Answered) -> AnswerExplanation:
     """From each node: every other one with its distance and the node before it on the path."""
     A, pointers = answered.inputs["A"], answered.outputs["Pi"].astype(int)
     pieces, facts = {}, []
@@ -76,10 +81,10 @@ def _all_shortest_paths(answered: Answered) -> Explanation:
                 text = f"{distance:g}{via}"
             texts.append(f"{answered.name(node)} {text.partition(':')[0]}")
         pieces[answered.name(source)] = "; ".join(texts) or "alone"
-    return Explanation("from", pieces, facts)
+    return AnswerExplanation("from", pieces, facts)
 
 
-def _search_forest(answered: Answered) -> Explanation:
+def _search_forest(answered: Answered) -> AnswerExplanation:
     """From which node a depth-first search found each."""
     pi = answered.outputs["pi"].astype(int)
     names = [answered.name(i) for i in range(answered.n)]
@@ -90,10 +95,10 @@ def _search_forest(answered: Answered) -> Explanation:
         {"node": names[i], "found_from": None if pi[i] == i else names[pi[i]]}
         for i in range(answered.n)
     ]
-    return Explanation("node", pieces, facts)
+    return AnswerExplanation("node", pieces, facts)
 
 
-def _topological_order(answered: Answered) -> Explanation:
+def _topological_order(answered: Answered) -> AnswerExplanation:
     order = walk(answered.outputs["topo"].astype(int), int(answered.outputs["topo_head"]))
     missing = [answered.name(i) for i in range(answered.n) if i not in order]
     names = [answered.name(i) for i in order]
@@ -101,7 +106,7 @@ def _topological_order(answered: Answered) -> Explanation:
     return single(text, order=names, missing=missing)
 
 
-def _components(answered: Answered) -> Explanation:
+def _components(answered: Answered) -> AnswerExplanation:
     ids = answered.outputs["scc_id"].astype(int)
     groups = [
         [answered.name(int(i)) for i in np.flatnonzero(ids == leader)]
@@ -111,7 +116,7 @@ def _components(answered: Answered) -> Explanation:
     return single(text, components=groups)
 
 
-def _cut_nodes(answered: Answered) -> Explanation:
+def _cut_nodes(answered: Answered) -> AnswerExplanation:
     names = [answered.name(int(i)) for i in np.flatnonzero(answered.outputs["is_cut"] > 0)]
     return single(", ".join(names) or "none", nodes=names)
 
@@ -120,13 +125,13 @@ def _marked_edges(answered: Answered, marked: np.ndarray) -> list[tuple[str, str
     return [(answered.name(int(u)), answered.name(int(v))) for u, v in list_edges(marked)]
 
 
-def _bridges(answered: Answered) -> Explanation:
+def _bridges(answered: Answered) -> AnswerExplanation:
     marked = (answered.outputs["is_bridge"] > 0) & (answered.inputs["A"] != 0)
     edges = _marked_edges(answered, marked)
     return single(", ".join(map("-".join, edges)) or "none", edges=edges)
 
 
-def _spanning_forest(answered: Answered) -> Explanation:
+def _spanning_forest(answered: Answered) -> AnswerExplanation:
     """The edges of the forest, with their weights and the sum of these."""
     A, marked = answered.inputs["A"], answered.outputs["in_mst"] > 0
     ends = list_edges(marked)
@@ -140,7 +145,7 @@ def _spanning_forest(answered: Answered) -> Explanation:
     return single(f"{', '.join(texts) or 'none'}; weight {total:g}", edges=edges, weight=total)
 
 
-def _spanning_tree(answered: Answered) -> Explanation:
+def _spanning_tree(answered: Answered) -> AnswerExplanation:
     """The node that each joins, the weight of that edge, and the weight of the tree."""
     A, pi, source = answered.inputs["A"], answered.outputs["pi"].astype(int), answered.inputs["s"]
     pieces: dict[str, str] = {}
@@ -159,10 +164,10 @@ def _spanning_tree(answered: Answered) -> Explanation:
         is_edge = parent != node and weight != 0
         parents = {"parent": joined, "weight": weight} if is_edge else {"parent": None}
         facts.append({"node": name, **parents})
-    return Explanation("node", {**pieces, "(weight)": f"{total:g}"}, facts)
+    return AnswerExplanation("node", {**pieces, "(weight)": f"{total:g}"}, facts)
 
 
-GRAPHS: dict[str, Callable[[Answered], Explanation]] = {
+GRAPHS: dict[str, Callable[[Answered], AnswerExplanation]] = {
     "bfs": partial(_shortest_paths, weighted=False),
     **dict.fromkeys(
         ("dijkstra", "bellman_ford", "dag_shortest_paths"), partial(_shortest_paths, weighted=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from algorist.algorithms import get
 from algorist.algorithms.answer_checks import TOLERANCE_TEXT
+from algorist.algorithms.answer_explanations import AnswerExplanation
 from algorist.algorithms.explain_answers import explain_outputs
-from algorist.algorithms.explanations import Explanation
 from algorist.spec import Kind
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ def compared(solution: Solution) -> Comparison:
     return solution.comparison
 
 
-def explain(solution: Solution) -> Explanation:
+def explain(solution: Solution) -> AnswerExplanation:
     """What the net's answer means in the terms of the problem."""
     return explain_outputs(
         get(solution.algorithm), solution.inputs, solution.outputs, solution.names
     )
 
 
-def explain_truth(solution: Solution) -> Explanation:
+def explain_truth(solution: Solution) -> AnswerExplanation:
     """What the algorithm's answer means."""
     outputs = compared(solution).outputs
     return explain_outputs(get(solution.algorithm), solution.inputs, outputs, solution.names)

@@ -13,7 +13,7 @@ _MOST_MISSING = 10
 
 
 @dataclass(frozen=True)
-class Explanation:
+class AnswerExplanation:
     """An answer in the terms of its problem."""
 
     of: str
@@ -57,9 +57,9 @@ class Answered:
         return str(self.names[node]) if self.names else str(int(self.inputs["key"][node]))
 
 
-def single(text: str, **facts: Any) -> Explanation:
+def single(text: str, **facts: Any) -> AnswerExplanation:
     """An answer that is one piece."""
-    return Explanation("", {"": text}, facts)
+    return AnswerExplanation("", {"": text}, facts)
 
 
 def missing_text(what: str, missing: Sequence[str], total: int) -> str:
