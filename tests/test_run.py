@@ -329,15 +329,14 @@ def test_the_solution_is_written_where_no_folder_is_yet(run, home):
 def test_long_work_is_announced_and_in_progress(learner, monkeypatch, size):
     told = []
 
-    class Watching:
-        def begin(self, nodes, steps, seconds):
-            told.append((nodes, steps, seconds > 0))
+    def announce(nodes, steps, seconds):
+        told.append((nodes, steps, seconds > 0))
 
-        def __call__(self, done, steps):
-            told.append((done, steps))
+    def watch(done, steps):
+        told.append((done, steps))
 
     problem = inputs.drawn(algorist.get("dijkstra"), size, 0)
-    solving.solve(learner, "dijkstra", problem, compare=False, watch=Watching())
+    solving.solve(learner, "dijkstra", problem, compare=False, announce=announce, watch=watch)
     nodes, steps, is_timed = told[0]
     assert nodes == size
     assert is_timed == (nodes * steps >= 5000)
