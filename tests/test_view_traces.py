@@ -13,6 +13,7 @@ from processes import PATIENCE
 
 import algorist
 from algorist.commands import forms
+from algorist.commands.inputs import drawn
 from algorist.model.learner import Convention, Learner
 from algorist.report.solutions import what_pieces_are
 from algorist.spec import MASKED, Kind
@@ -150,7 +151,7 @@ def test_the_example_of_each_form_is_solved(app, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_drawn_problem_is_written_into_its_form(name, seed):
     algorithm = algorist.get(name)
-    problem = forms.drawn(algorithm, 8, seed)
+    problem = drawn(algorithm, 8, seed)
     fields = forms.written(algorithm, problem)
     typed = algorithm.trace(**forms.read(algorithm, fields))
     expected = algorithm.trace(**problem)

@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from algorist.algorithms.tracing import run_batch
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
 from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
+
+if TYPE_CHECKING:
+    from algorist.algorithms.explanations import Explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,8 @@ class Algorithm:
     """Sampler options that vary the training data (the paper's augmentation)."""
     static_hint: str | None = None
     """The hint that never changes, which the paper turns into an input."""
+    explanation: Explanation | None = field(default=None, repr=False)
+    """Pseudocode, sentences and roles for the page of `algorist view`; optional for plug-ins."""
     _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:

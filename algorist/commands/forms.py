@@ -225,11 +225,6 @@ def _typed(value: Any) -> str:
     return value.text if isinstance(value, Pasted) else value
 
 
-def drawn(algorithm: Algorithm, n: int, seed: int) -> Inputs:
-    """A random problem, the same as that of `algorist run`."""
-    return inputs.drawn(algorithm, n, seed)
-
-
 def written(algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
     """The texts that give a drawn problem, with numbers of a few digits."""
     return {

@@ -17,6 +17,8 @@ from algorist.errors import counted, shortened, unknown
 from algorist.model.learner import Learner
 from algorist.model.solving import solve
 from algorist.report.curves import read as read_curves
+from algorist.viewer.draws import draw_interesting
+from algorist.viewer.first_problems import first_problem
 from algorist.viewer.nets import NetChoice, Nets
 from algorist.viewer.previews import previews
 from algorist.viewer.traces import trace
@@ -59,9 +61,6 @@ class Forms(Protocol):
 
     def read(self, algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
         """The problem that filled fields give."""
-
-    def drawn(self, algorithm: Algorithm, n: int, seed: int) -> Inputs:
-        """A random problem."""
 
     def written(self, algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
         """The fields that give a drawn problem."""
@@ -122,6 +121,7 @@ class App:
                     "family": algorithm.family,
                     "description": algorithm.description,
                     "fields": [asdict(field) for field in self._forms.fields(algorithm)],
+                    "first": first_problem(algorithm),
                 }
                 for algorithm in known
             ],
@@ -183,7 +183,7 @@ class App:
         if "fields" in asked:
             return self._forms.read(algorithm, _texts(asked["fields"])), {}
         n, seed = _draw(asked.get("random"))
-        problem = self._forms.drawn(algorithm, n, seed)
+        problem = draw_interesting(algorithm, n, seed)
         if _count_steps(algorithm, problem) > MOST_STEPS:
             raise self._too_long(algorithm, n, seed)
         return problem, {"fields": self._forms.written(algorithm, problem)}
@@ -194,7 +194,7 @@ class App:
             (
                 k
                 for k in range(n - 1, 0, -1)
-                if _count_steps(algorithm, self._forms.drawn(algorithm, k, seed)) <= MOST_STEPS
+                if _count_steps(algorithm, draw_interesting(algorithm, k, seed)) <= MOST_STEPS
             ),
             1,
         )

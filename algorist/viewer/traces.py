@@ -7,12 +7,12 @@ they are lists of moments, of which one that equals the moment before is None.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from algorist.algorithms import Algorithm
+from algorist.algorithms.correct import TOLERANCE
 from algorist.algorithms.meanings import meaning
 from algorist.model.solution import Comparison, Solution, counts, wrong_values
 from algorist.report.solutions import (
@@ -23,6 +23,8 @@ from algorist.report.solutions import (
     what_pieces_are,
 )
 from algorist.spec import MASKED, Feature, Kind
+from algorist.viewer.explained import explained, unrepeated
+from algorist.viewer.layouts import place_nodes
 
 _DIGITS = 4
 _LONGEST_NAME = 40
@@ -56,6 +58,9 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
             "algorithm": list(answer_texts(comparison.answer, solution).items()),
         },
         "mistake": _mistake(comparison),
+        "tolerance": TOLERANCE,
+        "places": place_nodes(solution.inputs["A"]) if "A" in solution.inputs else None,
+        "explanation": explained(algorithm, solution, comparison),
     }
 
 
@@ -82,7 +87,7 @@ def _hint(feature: Feature, solution: Solution, comparison: Comparison) -> dict[
     hint["shares"] = [_number(share) for share in comparison.shares[name]]
     if name in solution.confidence:
         percents = np.nan_to_num(100 * solution.confidence[name], nan=100)  # given, hence sure
-        hint["confidence"] = _unrepeated([_whole(moment) for moment in percents])
+        hint["confidence"] = unrepeated([_whole(moment) for moment in percents])
     return hint
 
 
@@ -106,13 +111,7 @@ def _counted(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray
 
 
 def _moments(feature: Feature, array: np.ndarray) -> list[Any]:
-    return _unrepeated([_flat(feature, moment) for moment in array])
-
-
-def _unrepeated(moments: list[Any]) -> list[Any]:
-    """The moments, each that equals the one before it as None."""
-    repeated = [False, *(a == b for a, b in pairwise(moments))]
-    return [None if same else moment for moment, same in zip(moments, repeated, strict=True)]
+    return unrepeated([_flat(feature, moment) for moment in array])
 
 
 def _flat(feature: Feature, array: np.ndarray) -> list[Any]:

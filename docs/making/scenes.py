@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from svg import Canvas, Point
-from traces import Tone, Trace, style_of, tags_of
+from traces import Trace
+
+from algorist.algorithms.explanations.runs import style_of, tags_of
 
 
 class Scene(ABC):
     """Draws a step of a run."""
 
-    tones: Sequence[Tone] = ()
-    """How some of the nodes are shown."""
-
     @abstractmethod
     def draw(self, canvas: Canvas, trace: Trace, step: int) -> None:
         """Draw one step."""
 
-    def legend(self) -> list[tuple[str, str]]:
+    def legend(self, trace: Trace) -> list[tuple[str, str]]:
         """The styles that need an explanation, and the explanation."""
-        return [(tone.style, tone.means) for tone in self.tones]
+        return [(role.style, role.means) for role in trace.roles]
 
 
 def _number(value: float) -> str:
@@ -42,7 +41,6 @@ def _between(start: Point, end: Point, radius: float) -> tuple[Point, Point]:
 class Bars(Scene):
     """An array: a bar for each node, as high as its number."""
 
-    tones: Sequence[Tone] = ()
     height: str = "key"
     order: str | None = None
     """The hint that chains the nodes in the order in which they are drawn."""
@@ -61,7 +59,7 @@ class Bars(Scene):
         """Bars stand, or hang, on one line."""
         numbers = trace.inputs[self.height]
         scale = self.TALL / np.abs(numbers).max()
-        styles = style_of(self.tones, trace, step)
+        styles = style_of(trace.roles, trace, step)
         middle = {node: self.PITCH * i for i, node in enumerate(trace.order(self.order, step))}
         floor = max(0.0, -float(numbers.min()) * scale) + 9
         for node, x in middle.items():
@@ -97,7 +95,6 @@ class Graph(Scene):
     """Nodes as disks and edges as lines; pointers as arrows, marked edges as thick lines."""
 
     places: Sequence[Point]
-    tones: Sequence[Tone] = ()
     arrows: str | None = None
     numbers: str | None = None
     """A number of each node, written beside it where it is not 0."""
@@ -135,7 +132,7 @@ class Graph(Scene):
             canvas.text(((a + c) / 2, (b + d) / 2), _number(edges[u, v]), "small halo")
 
     def _nodes(self, canvas: Canvas, places: Sequence[Point], trace: Trace, step: int) -> None:
-        styles, tags = style_of(self.tones, trace, step), tags_of(self.tags, trace, step)
+        styles, tags = style_of(trace.roles, trace, step), tags_of(self.tags, trace, step)
         numbers = trace.hints[self.numbers][step] if self.numbers else np.zeros(trace.n)
         for node, (x, y) in enumerate(places):
             canvas.circle((x, y), self.RADIUS, styles[node])
@@ -183,7 +180,7 @@ class Table(Scene):
             canvas.box((0, place), wide, self.SIZE, "frame")
             canvas.box((place, 0), self.SIZE, wide, "frame")
 
-    def legend(self) -> list[tuple[str, str]]:
+    def legend(self, trace: Trace) -> list[tuple[str, str]]:
         """Cells have styles of their own."""
         return [("known", "known"), ("busy", "changed by this step")]
 
@@ -217,8 +214,6 @@ class Letters(Scene):
     """Hints that name a letter of the text."""
     below: Sequence[str]
     """Hints that name a letter of the pattern."""
-    tones: Sequence[Tone] = ()
-    shift: Callable[[Trace, int], int] = lambda trace, step: trace.node("s", step)
     bows: str | None = None
     """A pointer that is drawn below the pattern."""
 
@@ -226,8 +221,8 @@ class Letters(Scene):
 
     def draw(self, canvas: Canvas, trace: Trace, step: int) -> None:
         """The text above, the pattern below."""
-        styles, start = style_of(self.tones, trace, step), len(self.text)
-        shift = self.shift(trace, step)
+        styles, start = style_of(trace.roles, trace, step), len(self.text)
+        shift = trace.shift(step)
         above = {k: v for k, v in tags_of(self.above, trace, step).items() if k < start}
         below = {k: v for k, v in tags_of(self.below, trace, step).items() if k >= start}
         self._word(canvas, (0, 0), 0, self.text, styles)
@@ -263,7 +258,6 @@ class Letters(Scene):
 class Plane(Scene):
     """Points in the plane, and lines between some of them."""
 
-    tones: Sequence[Tone] = ()
     tags: Sequence[str] = ()
     chain: str | None = None
     """A pointer that is drawn as arrows."""
@@ -288,7 +282,7 @@ class Plane(Scene):
                 if node != other:
                     ends = _between(places[node], places[other], self.RADIUS)
                     canvas.arrow(*ends, "point")
-        styles, tags = style_of(self.tones, trace, step), tags_of(self.tags, trace, step)
+        styles, tags = style_of(trace.roles, trace, step), tags_of(self.tags, trace, step)
         for node, (a, b) in enumerate(places):
             canvas.circle((a, b), self.RADIUS, styles[node])
             canvas.text((a, b), str(node), f"small on-{styles[node]}")
@@ -301,7 +295,6 @@ class Plane(Scene):
 class Intervals(Scene):
     """Activities as boxes from their start to their finish, a row each."""
 
-    tones: Sequence[Tone] = ()
     tags: Sequence[str] = ()
 
     WIDTH, ROW = 110, 15
@@ -309,7 +302,7 @@ class Intervals(Scene):
     def draw(self, canvas: Canvas, trace: Trace, step: int) -> None:
         """The one that finishes first stands on top."""
         starts, ends = trace.inputs["s"], trace.inputs["f"]
-        styles, tags = style_of(self.tones, trace, step), tags_of(self.tags, trace, step)
+        styles, tags = style_of(trace.roles, trace, step), tags_of(self.tags, trace, step)
         scale = self.WIDTH / ends.max()
         for row, node in enumerate(np.argsort(ends, kind="stable").tolist()):
             y, left, right = row * self.ROW, starts[node] * scale, ends[node] * scale

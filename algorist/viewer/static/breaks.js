@@ -2,8 +2,12 @@
 
 import { byId, element, shape } from "./dom.js";
 
-const [CHART_WIDTH, CHART_HEIGHT, CHART_LEFT, CHART_BOTTOM] = [520, 190, 46, 24];
-const [LEAST_NODES, MOST_NODES] = [4, 64];
+const CHART_WIDTH = 520;
+const CHART_HEIGHT = 190;
+const CHART_LEFT = 46;
+const CHART_BOTTOM = 24;
+const SMALLEST_SIZE = 4;
+const LARGEST_SIZE = 64;
 const NET_COLOURS = ["blue", "green", "purple", "amber"];
 const SIZE_TICKS = [4, 16, 32, 48, 64];
 
@@ -18,8 +22,8 @@ export class Breaks {
     this.slider = element("input", {
       type: "range",
       id: "size",
-      min: LEAST_NODES,
-      max: MOST_NODES,
+      min: SMALLEST_SIZE,
+      max: LARGEST_SIZE,
       value: 16,
       oninput: () => this.draw(),
     });
@@ -72,7 +76,7 @@ export class Breaks {
     this.chart.setAttribute(
       "aria-label",
       `Score in ${this.algorithm} by number of nodes: ${known
-        .map(({ name, points }) => `${name} ${points.map(spoken).join(", ")}`)
+        .map(({ name, points }) => `${name} ${points.map(pointText).join(", ")}`)
         .join("; ")}`,
     );
     this.chart.replaceChildren(...sizeAxes(), ...known.flatMap(sizeLine), sizeMarker(n));
@@ -86,7 +90,7 @@ export class Breaks {
 }
 
 function sizeAt(n) {
-  return CHART_LEFT + ((n - LEAST_NODES) / (MOST_NODES - LEAST_NODES)) * (CHART_WIDTH - CHART_LEFT - 10);
+  return CHART_LEFT + ((n - SMALLEST_SIZE) / (LARGEST_SIZE - SMALLEST_SIZE)) * (CHART_WIDTH - CHART_LEFT - 10);
 }
 
 function scoreAt(score) {
@@ -127,7 +131,7 @@ function accuracy(points, n) {
   return `${nearest.score.toFixed(1)} %${where} (${nearest.samples} problems)`;
 }
 
-function spoken({ n, score }) {
+function pointText({ n, score }) {
   return `${Math.round(score)} % at ${n}`;
 }
 

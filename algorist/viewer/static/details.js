@@ -1,17 +1,19 @@
 // All features of a moment: what each means, how it is drawn, its values, and how right they are.
 
 import { element, shape } from "./dom.js";
-import { solidity, told } from "./marks.js";
+import { told, unsure } from "./scene.js";
 import { legend, swatch } from "./swatches.js";
 import { counted, mean } from "./trace.js";
 
 const ROLES = {
   arrow: "arrows",
-  fill: "fills",
+  fill: "colours",
   tag: "tags",
   shade: "numbers at nodes",
   edge: "marked edges",
   cell: "the matrix",
+  tree: "the heap",
+  none: "not drawn",
   badge: "above the picture",
 };
 
@@ -26,7 +28,7 @@ export class Details {
 
   load(trace, looks) {
     Object.assign(this, { trace, looks, rows: new Map() });
-    this.legend.replaceChildren(...legend(trace, looks));
+    this.legend.replaceChildren(...legend());
     for (const feature of [...trace.hints, ...trace.outputs]) {
       this.rows.set(feature.name, this.row(feature));
     }
@@ -143,8 +145,8 @@ export class Details {
     const wrong = trace.wrong("net", feature, moment);
     const confidence = trace.confidence("net", feature, moment);
     return trace.values("net", feature, moment).map((value, place) => {
-      const shown = element("span", {}, sign(trace, feature, value));
-      shown.style.opacity = Math.max(0.4, solidity(confidence?.[place]));
+      const doubtful = unsure(confidence?.[place]) !== undefined;
+      const shown = element("span", { class: doubtful ? "unsure" : "" }, signOf(trace, feature, value));
       return element(
         "span",
         {
@@ -153,13 +155,13 @@ export class Details {
         },
         truth.length > 1 ? element("i", {}, trace.data.names[place].slice(0, 5)) : null,
         shown,
-        element("small", {}, wrong.has(place) ? sign(trace, feature, truth[place]) : ""),
+        element("small", {}, wrong.has(place) ? signOf(trace, feature, truth[place]) : ""),
       );
     });
   }
 }
 
-function sign(trace, feature, value) {
+function signOf(trace, feature, value) {
   if (feature.kind !== "mask" || value < 0) return trace.text(feature, value);
   return value ? "●" : "○";
 }

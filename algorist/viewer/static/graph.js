@@ -1,39 +1,55 @@
 // Graphs: nodes and edges, with weights where they are few.
 
 import { shape, titled } from "./dom.js";
-import { edgesOf, placed } from "./layout.js";
-import { arrow, at, round, solidity } from "./marks.js";
-import { margins, Plane, radiusFor } from "./plane.js";
+import { circle, edgesOf, fitted } from "./layout.js";
+import { arrow, at, classes, round, textWidth } from "./marks.js";
+import { Plane, radiusFor } from "./plane.js";
 import { short } from "./trace.js";
 
-const FEW_EDGES = 22;
+const FEW_EDGES = 24;
+const MANY_EDGES = 60; // between which nothing is free
+const ALONG = [0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72]; // where a weight may stand on its edge
+const BOTH = 0.12; // how much two opposite edges are bent
 
 export class GraphPicture extends Plane {
-  constructor(trace, looks, side) {
-    const graph = trace.has("A") ? edgesOf(trace) : { edges: [], directed: false, weighted: false };
-    const radius = radiusFor(trace.nodes);
-    super(trace, looks, side, placed(trace, graph.edges, margins(radius)), radius);
-    this.graph = graph;
-    this.under.setAttribute("opacity", round(Math.max(0.2, Math.min(1, 80 / graph.edges.length))));
-    const numbered = graph.weighted && graph.edges.length <= FEW_EDGES;
-    this.under.append(
-      ...graph.edges.map((edge) => this.edge(edge)),
-      ...(numbered ? graph.edges.map((edge) => this.weight(edge)) : []),
-    );
+  constructor(scene) {
+    super(scene, radiusFor(scene.trace.nodes));
+    const { trace } = scene;
+    this.graph = trace.has("A") ? edgesOf(trace) : { edges: [], directed: false, weighted: false };
+    this.ringed = trace.has("s") ? trace.input("s")[0] : -1; // where a search starts
+    this.joined = new Set(this.graph.edges.map(({ i, j }) => `${i} ${j}`));
+    this.svg.classList.toggle("crowded", this.graph.edges.length > MANY_EDGES);
+  }
+
+  placed() {
+    const { places } = this.trace.data;
+    const points = places ? places.map(([x, y]) => ({ x, y })) : circle(this.trace.nodes);
+    return fitted(points, this, this.margins);
+  }
+
+  under() {
+    const { edges, weighted } = this.graph;
+    const lines = new Map(edges.map((edge) => [edge, [this.places[edge.i], this.places[edge.j]]]));
+    if (edges.length <= MANY_EDGES) this.labels.lines.push(...lines.values());
+    const numbered = weighted && edges.length <= FEW_EDGES;
+    const weights = numbered ? edges.map((edge) => this.weight(edge, lines.get(edge))) : [];
+    this.above.replaceChildren(...weights);
+    if (this.hasNumbers) this.placeNumbers();
+    return edges.map((edge) => this.edge(edge));
   }
 
   edge({ i, j, weight, both }) {
-    const about = `${this.trace.data.names[i]}–${this.trace.data.names[j]}: ${short(weight)}`;
+    const { names } = this.trace.data;
+    const about = titled(`${names[i]}–${names[j]}: ${short(weight)}`);
     if (!this.graph.directed)
-      return shape("path", { class: "edge", d: this.line(i, j) }, titled(about));
-    const bend = both ? -0.06 : 0;
+      return shape("path", { class: "edge", d: this.line(i, j) }, about);
     const line = arrow(this.places[i], this.places[j], {
-      bend,
+      bend: both ? BOTH : 0,
       gaps: [this.radius, this.radius],
       colour: "plain",
-      width: 1.2,
+      width: 1.3,
     });
-    line.append(titled(about));
+    line.append(about);
     return line;
   }
 
@@ -41,57 +57,71 @@ export class GraphPicture extends Plane {
     return `M${at(this.places[i])} L${at(this.places[j])}`;
   }
 
-  weight({ i, j, weight }) {
-    const [from, to] = [this.places[i], this.places[j]];
-    // Not in the middle, where the edges of a circle meet.
-    const share = 0.5 - 0.12 * Math.sign(((i + j) % 3) - 1);
-    const [dx, dy] = [to.x - from.x, to.y - from.y];
-    const beside = 7 / (Math.hypot(dx, dy) || 1);
-    const side = dx > 0 || (dx === 0 && dy > 0) ? 1 : -1; // above the line
-    const x = from.x + dx * share + dy * beside * side;
-    const y = from.y + dy * share - dx * beside * side;
+  // On the edge, with a ground of its own.
+  weight({ weight, both }, own) {
+    const text = short(weight);
+    const size = { width: Math.ceil(textWidth(text)) + 5, height: 14 };
+    const [from, to] = own;
+    const bend = both ? BOTH / 2 : 0;
+    const box = this.labels.place(
+      ALONG.map((share) => ({
+        x: from.x + (to.x - from.x) * share - (to.y - from.y) * bend - size.width / 2,
+        y: from.y + (to.y - from.y) * share + (to.x - from.x) * bend - size.height / 2,
+        ...size,
+        own,
+      })),
+    );
     return shape(
-      "text",
-      { class: "weight", x: round(x), y: round(y), dy: "0.35em" },
-      short(weight),
+      "g",
+      { class: "weight" },
+      shape("rect", { x: round(box.x), y: round(box.y), ...size, rx: 3 }),
+      shape("text", { x: round(box.x + size.width / 2), y: round(box.y + 11) }, text),
     );
   }
 
   // Edges that a mask marks, and the node where a search starts.
   between(moment) {
-    const marked = this.looks
-      .drawn(moment, "edge", this.side)
+    const marked = this.scene
+      .features(moment, "edge")
       .flatMap((feature) => this.marked(feature, moment));
-    const source = this.trace.has("s") ? this.trace.input("s")[0] : -1;
-    if (source < 0) return marked;
-    const { x, y } = this.places[source];
+    if (this.ringed < 0) return marked;
+    const { x, y } = this.places[this.ringed];
     return [
       ...marked,
       shape("circle", { class: "source", cx: round(x), cy: round(y), r: this.radius + 7 }),
     ];
   }
 
+  // A pointer lies on its edge in an undirected graph, and beside it in a directed one.
+  bend(from, to, opposed) {
+    const onEdge = this.joined.has(`${from} ${to}`) || this.joined.has(`${to} ${from}`);
+    if (this.graph.directed) return opposed ? 0.3 : 0.2;
+    return opposed || !onEdge ? 0.16 : 0;
+  }
+
+  // Trees are drawn as what they are when they are the answer.
+  arrowWidth(moment, look) {
+    const thick = moment === this.trace.answer && this.trace.nodes <= 24;
+    return look.truth ? 6 : thick ? 4.5 : 2.6;
+  }
+
   marked(feature, moment) {
-    const { trace, side } = this;
+    const { trace, side, withTruth, onlyDifferences } = this.scene;
     const n = trace.nodes;
     const values = trace.values(side, feature, moment);
     const wrong = trace.wrong(side, feature, moment);
-    const confidence = trace.confidence(side, feature, moment);
+    const colour = this.scene.looks.colour(feature);
     const lines = [];
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < i; j++) {
         const [one, other] = [i * n + j, j * n + i];
         const set = values[one] === 1 || values[other] === 1;
         const mistaken = wrong.has(one) || wrong.has(other);
-        if (!set && !mistaken) continue;
-        const colour = mistaken ? "wrong" : this.looks.colour(feature);
-        const kind = `marked ${colour} ${set ? "" : "missing"}`;
+        if ((!set && !mistaken) || (onlyDifferences && !mistaken)) continue;
+        const missing = mistaken && !set;
+        const kinds = { wrong: mistaken && !(missing && withTruth), missing, truth: missing && withTruth };
         lines.push(
-          shape("path", {
-            class: kind,
-            d: this.line(i, j),
-            opacity: round(solidity(confidence?.[one])),
-          }),
+          shape("path", { class: classes(`marked ${colour}`, kinds), d: this.line(i, j) }),
         );
       }
     }

@@ -1,16 +1,17 @@
 // How each feature is drawn: its role follows from its location and kind, its colour from its turn.
 //
 //   arrow  a node's pointer             tag    one of the nodes
-//   fill   a node's mask or class       edge   a mask on a graph's edges
+//   fill   what gives a node its role   edge   a mask on a graph's edges
 //   shade  a node's number              cell   an entry of a matrix
-//                                       badge  a value of the whole graph
+//   tree   a node's parent in a heap    badge  a value of the whole graph
+//                                       none   in the list of values alone
 
 import { isPointer } from "./trace.js";
 
 const COLOURS = {
   arrow: ["blue", "purple", "green"],
-  fill: ["sky", "amber", "green", "purple"],
-  edge: ["blue", "green"],
+  edge: ["green", "blue"],
+  tree: ["blue"],
 };
 
 export class Looks {
@@ -21,7 +22,7 @@ export class Looks {
     this.colours = new Map();
     const turns = {};
     for (const feature of [...trace.hints, ...trace.outputs]) {
-      const role = roleOf(trace, feature);
+      const role = roleOf(trace, feature, this.order);
       this.roles.set(feature.name, role);
       const palette = COLOURS[role];
       if (!palette) continue;
@@ -30,6 +31,7 @@ export class Looks {
       this.colours.set(feature.name, palette[bases.indexOf(baseOf(feature)) % palette.length]);
     }
     this.visible = new Set(visibleAtFirst(trace, this));
+    this.hidden = new Set(); // what somebody does not want to see
   }
 
   role(feature) {
@@ -58,17 +60,32 @@ export class Looks {
     return [...this.roles.values()].includes("cell");
   }
 
+  // Whether a role of nodes is shown: unless one of the features that it follows from is hidden.
+  showsRole({ features }) {
+    return !features.some((name) => this.hidden.has(name));
+  }
+
   toggle(name) {
-    if (!this.visible.delete(name)) this.visible.add(name);
+    if (this.visible.delete(name)) this.hidden.add(name);
+    else {
+      this.visible.add(name);
+      this.hidden.delete(name);
+    }
   }
 }
 
-function roleOf(trace, feature) {
+function roleOf(trace, feature, order) {
   if (feature.location === "graph") return "badge";
   if (feature.kind === "mask_one") return "tag";
   if (feature.location === "edge") return onEdges(trace, feature) ? "edge" : "cell";
-  if (isPointer(feature)) return "arrow";
-  return feature.kind === "scalar" ? "shade" : "fill";
+  if (isPointer(feature)) return feature.name === "parent" && order ? "tree" : "arrow";
+  if (feature.kind === "scalar") return "shade";
+  return isInRole(trace, feature) ? "fill" : "none";
+}
+
+function isInRole(trace, { name }) {
+  const { roles, answer } = trace.data.explanation;
+  return [...roles, ...answer].some(({ features }) => features.includes(name));
 }
 
 // Masks are drawn on a graph's edges, unless there are matrices that they belong to.
@@ -113,19 +130,26 @@ export function chainOrder(pointers) {
 // or is known to the net is left out.
 function visibleAtFirst(trace, looks) {
   const taken = new Set();
+  const { tags, number, answer } = trace.data.explanation;
+  const marksEdges = trace.hints.some((hint) => looks.role(hint) === "edge" && !trace.constant(hint));
   const isShown = (hint) => {
     const role = looks.role(hint);
     const known = !hint.predicted && !trace.silent;
-    if (hint === looks.order || (role === "arrow" && known)) return false;
+    if (hint === looks.order || (role === "arrow" && (known || marksEdges))) return false;
     if (role === "edge" && trace.constant(hint)) return false;
+    if (role === "shade" && number) return hint.name === number;
+    if (role === "tag") return tags?.includes(hint.name) ?? true;
     const group = role === "cell" && hint.kind === "scalar" ? "number" : role;
     if (!["arrow", "shade", "number"].includes(group)) return true;
     return !taken.has(group) && taken.add(group);
   };
   const isOrder = (output) => looks.order && output.kind === "should_be_permutation";
+  // Arrows to whoever stands for a group say no more than its colour.
+  const isGrouped = (output) =>
+    answer.some(({ style, features }) => style === "group0" && features.includes(output.name));
   const shown = [
     ...trace.hints.filter(isShown),
-    ...trace.outputs.filter((output) => !isOrder(output)),
+    ...trace.outputs.filter((output) => !isOrder(output) && !isGrouped(output)),
   ];
   return shown.map((feature) => feature.name);
 }

@@ -4,6 +4,7 @@ import { hashOf, placeOf, samePlace } from "./address.js";
 import { Breaks } from "./breaks.js";
 import { Details } from "./details.js";
 import { byId, element } from "./dom.js";
+import { foldable } from "./fold.js";
 import { Gallery } from "./gallery.js";
 import { Looks } from "./looks.js";
 import { madeText } from "./made.js";
@@ -16,7 +17,6 @@ import { summary } from "./summary.js";
 import { followTheme } from "./theme.js";
 import { Trace } from "./trace.js";
 import { Truth } from "./truth.js";
-import { TwoNets } from "./two_nets.js";
 
 const STEP_PAUSE = 250; // milliseconds after which the address follows the step
 
@@ -79,8 +79,8 @@ function show(answer, next) {
 function load(data, text) {
   const trace = new Trace(data);
   const looks = new Looks(trace);
-  const other = data.beside && new Trace(data.beside);
-  stage = other ? new TwoNets(trace, other, looks) : new Stage(trace, looks);
+  const other = data.beside ? new Trace(data.beside) : null;
+  stage = new Stage(trace, looks, other);
   document.title = `${data.algorithm} · algorist`;
   byId("summary").replaceChildren(...summary(trace, (moment) => player.go(moment)));
   byId("stage").replaceChildren(...stage.parts);
@@ -152,6 +152,7 @@ async function begin() {
     await problem.load();
     byId("problem").replaceChildren(...problem.parts);
     byId("problem").hidden = false;
+    foldable(document.querySelector(".top"));
     follow();
   } catch (error) {
     byId("problem").replaceChildren(...failure(error));

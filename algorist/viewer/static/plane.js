@@ -1,48 +1,78 @@
-// Pictures in the plane: nodes at places of their own, arrows between them, tags above.
+// Pictures in the plane: nodes at places of their own, arrows between them, tags around them.
 
 import { shape, titled } from "./dom.js";
-import { HEIGHT, WIDTH } from "./layout.js";
-import {
-  about,
-  arrow,
-  at,
-  nodeIsWrong,
-  partLook,
-  partsOf,
-  pointersOf,
-  round,
-  solidity,
-  tagRow,
-  tagsByNode,
-} from "./marks.js";
-import { short } from "./trace.js";
+import { around, Labels } from "./labels.js";
+import { arrow, at, classes, confidenceBar, cross, round, tagRow, tagsSize } from "./marks.js";
+import { Picture } from "./picture.js";
 
 const FEW_NODES = 20; // for which there is room for digits
 const SHORT_NAME = 3;
 const LONG_NAME = 10;
+const NUMBER = { width: 40, height: 13 };
 
-// Whoever extends it draws what lies under the nodes: once, and between() at each moment.
-export class Plane {
-  constructor(trace, looks, side, places, radius) {
-    Object.assign(this, { trace, looks, side, places, radius });
-    this.under = shape("g", {});
-    this.over = shape("g", {});
-    this.svg = shape(
-      "svg",
-      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "picture plane", role: "img" },
-      this.under,
-      this.over,
+// Whoever extends it has `placed()`, which puts the nodes into the room that there is, and draws what
+// lies under them: `under()` when the size has changed, `between(moment)` at each moment.
+export class Plane extends Picture {
+  constructor(scene, radius) {
+    super(scene, "plane");
+    this.radius = radius;
+    [this.below, this.moving, this.above, this.disks, this.pills] = [1, 2, 3, 4, 5].map(() =>
+      shape("g", {}),
+    );
+    this.svg.append(this.below, this.moving, this.above, this.disks, this.pills);
+  }
+
+  wanted(width) {
+    return Math.min(width * 0.95, 640);
+  }
+
+  get least() {
+    return 170;
+  }
+
+  // Room for numbers and tags around the outermost nodes: beside, above and below.
+  get margins() {
+    return [this.radius + 24, this.radius + 26, this.radius + 26];
+  }
+
+  lay() {
+    this.places = this.placed();
+    this.labels = new Labels(this.width, this.height);
+    for (const { x, y } of this.places) this.labels.cover(boxAround(x, y, this.radius + 2));
+    this.below.replaceChildren(...this.under());
+    this.nodes = this.places.map((place) => {
+      const tip = titled("");
+      const group = shape("g", { transform: `translate(${at(place)})` }, tip);
+      return { group, tip };
+    });
+    this.disks.replaceChildren(...this.nodes.map(({ group }) => group));
+  }
+
+  under() {
+    return [];
+  }
+
+  // Where the numbers of nodes are written: the same places all the time.
+  placeNumbers() {
+    this.numbers = this.places.map((place, node) => {
+      const distance = this.radius + (node === this.ringed ? 9 : 4);
+      const [above, below, ...others] = around(place, distance, NUMBER);
+      return this.labels.place([below, above, ...others]);
+    });
+  }
+
+  get hasNumbers() {
+    const { trace, looks } = this.scene;
+    return (
+      trace.nodes <= FEW_NODES &&
+      trace.features.some((feature) => looks.role(feature) === "shade" && feature.stage !== "input")
     );
   }
 
   draw(moment) {
-    const nodes = this.places.map((_, node) => this.node(moment, node));
-    this.over.replaceChildren(
-      ...this.between(moment),
-      ...this.arrows(moment),
-      ...nodes,
-      ...this.tags(moment),
-    );
+    this.moving.replaceChildren(...this.between(moment), ...this.arrows(moment));
+    this.nodes.forEach((drawn, node) => this.node(drawn, moment, node));
+    this.pills.replaceChildren(...this.tags(moment));
   }
 
   between() {
@@ -50,98 +80,90 @@ export class Plane {
   }
 
   arrows(moment) {
-    const { trace, looks, side, places, radius } = this;
-    const gaps = [radius + 1, radius + 3];
-    return pointersOf(trace, looks, side, moment).map(({ from, to, turn, look }) =>
-      arrow(places[from], places[to], { ...look, bend: 0.12 + 0.1 * turn, gaps }),
-    );
+    const pointers = this.scene.pointers(moment);
+    const pairs = new Set(pointers.map(({ from, to }) => `${from} ${to}`));
+    const gaps = [this.radius + 1, this.radius + 2];
+    return pointers.map(({ from, to, turn, look }) => {
+      const bend = this.bend(from, to, pairs.has(`${to} ${from}`)) + 0.1 * turn;
+      const width = this.arrowWidth(moment, look);
+      return arrow(this.places[from], this.places[to], { ...look, bend, gaps, width });
+    });
   }
 
-  node(moment, node) {
-    const { trace, looks, side, radius } = this;
-    const wrong = nodeIsWrong(trace, looks, side, moment, node);
-    const [shade] = looks.drawn(moment, "shade", side);
-    const filled = partsOf(trace, looks, side, moment, node);
-    const dark = ({ shade, confidence, colour }) =>
-      colour !== "amber" && shade * solidity(confidence) > 0.5;
-    const kind = filled.length === 1 && dark(filled[0]) ? "node strong" : "node";
-    return shape(
-      "g",
-      { class: kind, transform: `translate(${at(this.places[node])})` },
-      titled(about(trace, side, moment, node)),
+  // Straight, unless another arrow goes the other way.
+  bend(from, to, opposed) {
+    return opposed ? 0.16 : 0;
+  }
+
+  arrowWidth(moment, { truth }) {
+    return truth ? 5 : 2.6;
+  }
+
+  // A node is drawn anew only if it looks other than before: of many, few do at each step.
+  node(drawn, moment, node) {
+    const { scene, radius } = this;
+    const role = scene.role(moment, node);
+    const number = scene.number(moment, node);
+    drawn.tip.textContent = scene.about(moment, node);
+    const look = JSON.stringify([role, number?.text, number?.wrong]);
+    if (look === drawn.look) return;
+    drawn.look = look;
+    const wrong = role.wrong || (number?.wrong ?? false);
+    drawn.group.setAttribute("class", classes(`node ${role.style}`, { wrong }));
+    const parts = [
+      drawn.tip,
+      role.truth && shape("circle", { r: radius + 4, class: `should ${role.truth}` }),
       shape("circle", { r: radius, class: "back" }),
-      filled.map((part, turn) => sector(radius, turn, filled.length, part)),
-      shape("circle", { r: radius, class: "ring" }),
-      shade ? this.ring(shade, moment, node) : null,
-      wrong ? cross(radius) : null,
+      radius >= 12 && confidenceBar(role.confidence, -9, radius - 8, 18),
       this.name(node),
-    );
+      number && this.number(node, number),
+      wrong && cross(radius * 0.8, -radius * 0.8, radius > 8 ? 6 : 4),
+    ];
+    drawn.group.replaceChildren(...parts.filter(Boolean));
   }
 
   // Within the circle or, if it is longer, over it.
   name(node) {
     const name = this.trace.data.names[node];
     const long = name.length > SHORT_NAME;
+    if (this.radius < 8) return null;
     const text = name.length > LONG_NAME ? `${name.slice(0, LONG_NAME - 1)}…` : name;
-    const look = { class: long ? "name long" : "name", dy: "0.35em" };
-    return shape("text", { ...look, "font-size": Math.min(long ? 11 : 13, this.radius) }, text);
+    const size = long || this.radius < 12 ? 11 : 13;
+    return shape("text", { class: classes("name", { long }), dy: "0.35em", "font-size": size }, text);
   }
 
-  // A number: a ring, the darker the larger, and its digits where there is room for them.
-  ring(feature, moment, node) {
-    const value = this.trace.values(this.side, feature, moment)[node];
-    const wrong = this.trace.wrong(this.side, feature, moment).has(node);
-    const digits = this.trace.nodes <= FEW_NODES;
+  // Beside the node, in its own place.
+  number(node, { text, wrong, off }) {
+    if (!this.numbers) return null;
+    const { x, y, width } = this.numbers[node];
+    const place = this.places[node];
     return shape(
-      "g",
-      { class: `shade ${wrong ? "wrong" : ""}` },
-      shape("circle", {
-        r: this.radius + 2.5,
-        "stroke-opacity": round(0.08 + 0.92 * this.trace.share(feature, value)),
-      }),
-      digits ? shape("text", { y: this.radius + 15 }, short(value)) : null,
+      "text",
+      {
+        class: classes("number", { wrong, off }),
+        x: round(x + width / 2 - place.x),
+        y: round(y + 10.5 - place.y),
+      },
+      text,
     );
   }
 
   tags(moment) {
-    const found = tagsByNode(this.trace, this.looks, this.side, moment);
-    return [...found].map(([node, tags]) => {
-      const { x, y } = this.places[node];
-      const above = y - this.radius - 20 > 0;
-      return tagRow(tags, x, above ? y - this.radius - 20 : y + this.radius + 18, [0, WIDTH]);
+    const labels = this.labels.copy();
+    return [...this.scene.tags(moment)].flatMap(([node, tags]) => {
+      const size = tagsSize(tags);
+      const near = around(this.places[node], this.radius + 3, size);
+      const far = around(this.places[node], this.radius + 18, size).map((box) => ({ ...box, far: 8 }));
+      const { x, y } = labels.place([...near, ...far]);
+      return tagRow(tags, x, y);
     });
   }
 }
 
 export function radiusFor(n) {
-  return n <= 10 ? 18 : n <= 16 ? 16 : n <= 24 ? 13 : n <= 40 ? 10 : 8;
+  return n <= 10 ? 17 : n <= 16 ? 15 : n <= 24 ? 13 : n <= 40 ? 10 : 8;
 }
 
-// Room for numbers and tags around the outermost nodes.
-export function margins(radius) {
-  return [radius + 10, radius + 22];
-}
-
-// One of the parts into which masks and classes divide a node.
-function sector(radius, turn, count, part) {
-  if (count === 1) return shape("circle", { ...partLook(part), r: radius });
-  const [from, to] = [turn, turn + 1].map((k) => {
-    const angle = (2 * Math.PI * k) / count - Math.PI / 2;
-    return at({ x: radius * Math.cos(angle), y: radius * Math.sin(angle) });
-  });
-  return shape("path", {
-    ...partLook(part),
-    d: `M0,0 L${from} A${radius},${radius} 0 0 1 ${to} Z`,
-  });
-}
-
-// The badge of a node of which something is wrong.
-function cross(radius) {
-  const corner = { x: radius * 0.78, y: -radius * 0.78 };
-  return shape(
-    "g",
-    { class: "cross", transform: `translate(${at(corner)})` },
-    shape("circle", { r: radius > 8 ? 6 : 4 }),
-    radius > 8 ? shape("path", { d: "M-2.6,-2.6 L2.6,2.6 M2.6,-2.6 L-2.6,2.6" }) : null,
-  );
+function boxAround(x, y, radius) {
+  return { x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius };
 }

@@ -50,7 +50,7 @@ export class Predict {
   clicked({ target }) {
     if (!this.asked) return;
     const mark = target.closest(".node, .bar, .cell");
-    const picture = target.closest("svg.picture");
+    const picture = target.closest("svg.picture:not(.tree)");
     if (!mark || !picture) return;
     const kind = [...mark.classList].find((name) => ["node", "bar", "cell"].includes(name));
     this.answer([...picture.querySelectorAll(`.${kind}`)].indexOf(mark));

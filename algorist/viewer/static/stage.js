@@ -1,63 +1,137 @@
-// The two sides: what the net predicts, and what the algorithm does.
+// The two sides: what the net predicts, and what the algorithm does; beside them, what they mean.
 
 import { BarsPicture, isSeries } from "./bars.js";
-import { element } from "./dom.js";
+import { byId, element } from "./dom.js";
 import { GraphPicture } from "./graph.js";
-import { solidity } from "./marks.js";
+import { Guide } from "./guide.js";
+import { areIntervals, IntervalsPicture } from "./intervals.js";
+import { Looks } from "./looks.js";
 import { MatrixPicture } from "./matrix.js";
 import { PointsPicture } from "./points.js";
+import { Scene, unsure } from "./scene.js";
+import { bothSentences, ownSentence } from "./sentences.js";
 import { StringsPicture } from "./strings.js";
 import { counted } from "./trace.js";
+import { TreePicture, treeOf } from "./tree.js";
+import { Views } from "./views.js";
 
 const TITLES = { net: "Net", algorithm: "Algorithm" };
+const MODES = { overlay: "Net over algorithm", differences: "Differences" };
+const LEAST_HEIGHT = 250;
+let current = null; // the stage that is shown: windows and themes change under it
+
+addEventListener("resize", () => current?.fit());
+new MutationObserver(() => current?.redraw()).observe(document.documentElement, {
+  attributeFilter: ["data-theme"],
+});
 
 export class Stage {
-  constructor(trace, looks) {
-    Object.assign(this, { trace, looks });
+  // With the trace of another net, that stands where the algorithm would.
+  constructor(trace, looks, other = null) {
+    Object.assign(this, { trace, looks, other, moment: 0 });
+    this.titles = other ? namesOfNets(trace, other) : TITLES;
+    current = this;
+    document.body.classList.remove("told"); // whether the net is right comes in the end
+    this.views = new Views(() => this.fit(), this.titles);
     this.sides = Object.keys(TITLES).map((side) => this.side(side));
+    looks.tree = treeOf(this.sides[0].scene);
+    this.guide = new Guide(new Scene(trace, looks, "algorithm"));
   }
 
   get parts() {
-    return this.sides.map(({ figure }) => figure);
+    return [this.views.root, ...this.sides.map(({ figure }) => figure), this.guide.root];
   }
 
   side(side) {
-    const { trace, looks } = this;
-    const pictures = picturesOf(trace, looks).map(
-      (Picture) => new Picture(trace, looks, side, { small: looks.hasMatrix }),
-    );
+    const beside = side === "algorithm" && this.other;
+    const scene = beside
+      ? new Scene(beside, looksLike(this.looks, beside), "net")
+      : new Scene(this.trace, this.looks, side);
+    const pictures = picturesOf(scene).map((Picture) => new Picture(scene));
     const badges = element("span", { class: "badges" });
+    const sentence = element("p", { class: "sentence" });
+    const title = element("span", { class: "title" }, this.titles[side]);
+    const room = element("div", { class: "pictures" }, pictures.map((picture) => picture.svg));
     const figure = element(
       "figure",
-      { class: `card side ${side}`, id: `side-${side}` },
-      element("figcaption", {}, element("span", { class: "title" }, TITLES[side]), badges),
-      pictures.map((picture) => picture.svg),
+      { class: `card side ${side}`, id: beside ? "side-beside" : `side-${side}` },
+      element("figcaption", {}, title, badges),
+      sentence,
+      room,
     );
-    return { side, figure, pictures, badges };
+    return { side, scene, figure, pictures, badges, sentence, title, room };
+  }
+
+  // Give the pictures the room that there is, and draw them.
+  fit() {
+    const root = byId("stage");
+    if (!this.guide.root.isConnected) return;
+    root.dataset.view = this.views.now;
+    this.views.show();
+    for (const side of this.sides) {
+      side.scene.mode = side.side === "net" && this.views.now in MODES ? this.views.now : "plain";
+      side.title.textContent = (side.side === "net" && MODES[this.views.now]) || this.titles[side.side];
+    }
+    for (const side of this.sides) side.shown = side.figure.checkVisibility();
+    const shown = this.sides.filter((side) => side.shown);
+    const height = this.height(root, shown);
+    for (const side of shown) resize(side, height);
+    this.fitted = true;
+    this.redraw();
+  }
+
+  // What is left of the window below the stage's beginning, above the player.
+  height(root, shown) {
+    const frame = Math.max(...shown.map(({ figure, room }) => figure.offsetHeight - room.offsetHeight));
+    const top = root.getBoundingClientRect().top + scrollY;
+    const above = this.views.root.offsetHeight + 8;
+    const left = innerHeight - top - above - frame - byId("player").offsetHeight - 34;
+    return Math.max(left, LEAST_HEIGHT, 0.4 * innerHeight);
+  }
+
+  redraw() {
+    for (const { scene } of this.sides) scene.forget();
+    this.draw(this.moment);
   }
 
   draw(moment) {
-    for (const { side, pictures, badges } of this.sides) {
-      badges.replaceChildren(...this.badges(side, moment));
+    this.moment = moment;
+    if (moment === this.trace.answer) document.body.classList.add("told");
+    if (!this.fitted) return this.fit();
+    for (const { side, shown, pictures, badges, sentence, scene } of this.sides) {
+      if (!shown) continue;
+      badges.replaceChildren(...this.badges(scene, moment));
+      sentence.replaceChildren(...this.sentence(scene, moment));
       for (const picture of pictures) {
         picture.draw(moment);
         picture.svg.setAttribute("aria-label", this.said(side, moment));
       }
     }
+    this.guide.draw(moment);
+  }
+
+  sentence({ trace, side, withTruth }, moment) {
+    const said = withTruth ? bothSentences(trace, moment) : ownSentence(trace, side, moment);
+    return said.length || side === "algorithm" ? said : ["This net only answers."];
   }
 
   // Values of the whole graph, above the pictures.
-  badges(side, moment) {
-    const { trace, looks } = this;
+  badges(scene, moment) {
+    const { trace, side } = scene;
     const inputs = trace.inputs.filter((feature) => feature.location === "graph");
     const given = inputs.map((feature) =>
       badge(feature.name, trace.text(feature, trace.input(feature.name)[0])),
     );
-    const predicted = looks.drawn(moment, "badge", side).map((feature) => {
+    const predicted = scene.features(moment, "badge").map((feature) => {
       const [value] = trace.values(side, feature, moment);
+      const [truth] = trace.values("algorithm", feature, moment);
       const wrong = trace.wrong(side, feature, moment).size > 0;
-      const made = badge(feature.name, trace.text(feature, value), wrong);
-      made.style.opacity = Math.max(0.45, solidity(trace.confidence(side, feature, moment)?.[0]));
+      const [text, right] = [value, truth].map((each) => trace.text(feature, each));
+      const off = !wrong && text !== right ? "≈" : "";
+      const instead = wrong && scene.withTruth ? ` ✓${right}` : "";
+      const made = badge(feature.name, `${off}${text}${wrong ? " ×" : ""}${instead}`, wrong);
+      const percent = unsure(trace.confidence(side, feature, moment)?.[0]);
+      if (percent !== undefined) made.style.setProperty("--sure", `${percent}%`);
       return made;
     });
     return [...given, ...predicted];
@@ -67,11 +141,25 @@ export class Stage {
     const wrong = this.trace
       .at(moment)
       .reduce((sum, f) => sum + this.trace.wrong(side, f, moment).size, 0);
-    const when = moment === this.trace.answer ? "the answer" : `step ${moment}`;
-    return side === "net"
-      ? `The net at ${when}: ${counted(wrong, "value")} wrong`
-      : `The algorithm at ${when}`;
+    const isAnswer = moment === this.trace.answer;
+    const when = isAnswer ? "the answer" : `step ${moment}`;
+    if (side !== "net") return `The algorithm at ${when}`;
+    const story = bothSentences(this.trace, moment).map((part) => part.textContent ?? part);
+    const more = isAnswer || !story.length ? "" : `. The algorithm ${story.join("")}`;
+    return `The net at ${when}: ${counted(wrong, "value")} wrong${more}`;
   }
+}
+
+// What is hidden in the pictures of one net is hidden in those of the other.
+function looksLike(looks, trace) {
+  const like = new Looks(trace);
+  Object.assign(like, { visible: looks.visible, tree: looks.tree });
+  return like;
+}
+
+function namesOfNets(...traces) {
+  const [net, algorithm] = traces.map(({ data }) => `Net: ${data.made.net}`);
+  return { net, algorithm };
 }
 
 function badge(name, text, wrong = false) {
@@ -79,14 +167,27 @@ function badge(name, text, wrong = false) {
     "span",
     { class: `badge ${wrong ? "wrong" : ""}` },
     element("b", {}, name),
-    ` ${text}${wrong ? " ×" : ""}`,
+    ` ${text}`,
+  );
+}
+
+// Each picture as high as it likes, unless all together are higher than there is room for.
+function resize({ pictures, room }, height) {
+  const width = Math.floor(room.clientWidth);
+  const [first, ...others] = pictures.map((picture) => picture.wanted(width));
+  const most = (pictures[0] instanceof MatrixPicture ? 0.4 : 0.75) * first;
+  const wanted = [first, ...others.map((each) => Math.min(each, most))];
+  const scale = Math.min(1, height / wanted.reduce((sum, each) => sum + each, 0));
+  pictures.forEach((picture, turn) =>
+    picture.resize(width, Math.max(picture.least, Math.floor(wanted[turn] * scale))),
   );
 }
 
 // What is drawn follows from the inputs; matrices come first where entries are predicted.
-function picturesOf(trace, looks) {
-  const first = pictureOf(trace);
-  if (!looks.hasMatrix) return [first];
+export function picturesOf(scene) {
+  const first = pictureOf(scene.trace);
+  if (treeOf(scene)) return [first, TreePicture];
+  if (!scene.looks.hasMatrix) return [first];
   if (first === StringsPicture) return [MatrixPicture]; // which has the letters at its margins
   return [MatrixPicture, first];
 }
@@ -95,5 +196,6 @@ function pictureOf(trace) {
   if (trace.has("A")) return GraphPicture;
   if (trace.has("x") && trace.has("y")) return PointsPicture;
   if (trace.has("string") && trace.has("key")) return StringsPicture;
+  if (areIntervals(trace)) return IntervalsPicture;
   return trace.inputs.some(isSeries) ? BarsPicture : GraphPicture;
 }

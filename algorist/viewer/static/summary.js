@@ -28,7 +28,13 @@ export function summary(trace, go) {
       ),
     ),
     bothAnswers(answer),
+    element("button", { type: "button", class: "quiet reveal", onclick: reveal }, "Is the net right?"),
   ];
+}
+
+// The verdict comes with the answer, or when somebody asks for it.
+function reveal() {
+  document.body.classList.add("told");
 }
 
 function size({ nodes, steps }) {

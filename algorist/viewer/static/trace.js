@@ -19,6 +19,9 @@ export class Trace {
         if (hint[what]) hint[what] = repeated(hint[what]);
       }
     }
+    for (const role of data.explanation.roles) {
+      for (const side of ["net", "algorithm"]) role[side] = repeated(role[side]);
+    }
     this.largest = new Map();
     this.mistakes = new Map();
   }
@@ -39,6 +42,34 @@ export class Trace {
 
   at(moment) {
     return moment < this.steps ? this.hints : this.outputs;
+  }
+
+  // What nodes can be at a moment: see `explanations` in Python.
+  roles(moment) {
+    const { roles, answer } = this.data.explanation;
+    return moment < this.steps ? roles : answer;
+  }
+
+  roleNodes(role, side, moment) {
+    return role[side][moment < this.steps ? moment : 0];
+  }
+
+  // The lines of the pseudocode that led to a moment, counted from 1.
+  lines(moment) {
+    return this.data.explanation.lines[moment] ?? [];
+  }
+
+  // What happens at a moment, on one side: a text with {} for values, and the values; or null.
+  sentence(side, moment) {
+    return this.data.explanation.sentences?.[side]?.[moment] ?? null;
+  }
+
+  // Below which letter of the first string the second one stands.
+  shift(side, moment) {
+    const { shifts } = this.data.explanation;
+    if (moment < this.steps) return shifts?.[side][moment] ?? 0;
+    const match = this.outputs.find(({ kind }) => kind === "mask_one");
+    return match ? this.values(side, match, moment)[0] : 0;
   }
 
   values(side, feature, moment) {
@@ -92,14 +123,23 @@ export class Trace {
     if (feature.kind === "scalar") return short(value);
     if (value < 0) return "–";
     if (feature.kind === "mask") return value ? "yes" : "no";
-    return feature.kind === "categorical" ? String(value) : this.data.names[value];
+    if (feature.kind === "categorical") return String(value);
+    return this.has("string") ? this.letterAndPlace(value) : this.data.names[value];
+  }
+
+  // A letter alone would not say which of those that are alike.
+  letterAndPlace(node) {
+    const second = this.input("string").indexOf(1);
+    return `${this.letters[node]}@${node < second ? node : node - second}`;
   }
 }
 
 export function short(value) {
   if (value === null) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 10000 || size < 0.001)) return value.toExponential(0);
+  if (size >= 1e9 || (size !== 0 && size < 0.001)) return value.toExponential(0);
+  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(2))}M`;
+  if (size >= 1e4) return `${Number((value / 1e3).toPrecision(2))}k`;
   return String(Number(value.toPrecision(size >= 100 ? 3 : 2)));
 }
 

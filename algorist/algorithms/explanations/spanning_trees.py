@@ -1,0 +1,102 @@
+"""Minimum spanning trees."""
+
+from __future__ import annotations
+
+from algorist.algorithms.explanations.explaining import Explanation, Lines, Sentence
+from algorist.algorithms.explanations.runs import Role, TracedRun, at, format_number, marked
+from algorist.algorithms.explanations.shortest_paths import (
+    named_numbers,
+    nearest_line,
+    updated,
+)
+
+_DECIDE, _CLIMB_U, _CLIMB_V = range(3)
+
+
+def _is_new_edge(run: TracedRun, step: int) -> bool:
+    return step > 0 and run.node("phase", step - 1) == _DECIDE
+
+
+def _kruskal_line(run: TracedRun, step: int) -> Lines:
+    phase = run.node("phase", step)
+    if step == 0:
+        return 1
+    if phase == _DECIDE:
+        return 5
+    if phase == _CLIMB_U:
+        return 2 if _is_new_edge(run, step) else 3
+    return 4
+
+
+def _tell_kruskal(run: TracedRun, step: int) -> Sentence:
+    u, v, phase = run.node("u", step), run.node("v", step), run.node("phase", step)
+    edge = f"{run.name(u)}–{run.name(v)}"
+    if step == 0:
+        return ("every node is a tree of its own",)
+    if phase == _DECIDE:
+        joined = run.is_set("in_mst_h", step, u, v)
+        return (
+            "takes {}: it joins two trees" if joined else "leaves {} out: it closes a ring",
+            edge,
+        )
+    if phase == _CLIMB_U and _is_new_edge(run, step):
+        return ("looks at {} of weight {}", edge, format_number(float(run.inputs["A"][u, v])))
+    start, root = ("u", "root_u") if phase == _CLIMB_U else ("v", "root_v")
+    return ("climbs from {} to {}", run.called(start, step), run.called(root, step))
+
+
+def _tell_prim(run: TracedRun, step: int) -> Sentence:
+    u = run.node("u", step)
+    if step == 0:
+        return ("begins at {}", run.name(u))
+    parent = int(run.hints["pi_h"][step][u])
+    text, values = "adds {} to the tree", (run.name(u),)
+    if parent != u:
+        text, values = (
+            "adds {} by the edge from {} of {}",
+            (
+                run.name(u),
+                run.name(parent),
+                run.number("key", u, step),
+            ),
+        )
+    nodes = [v for v in updated(run, step, "key", "in_queue") if v != u]
+    if not nodes:
+        return (text, *values)
+    return (f"{text}, updates {{}}", *values, named_numbers(run, nodes, "key", step))
+
+
+EXPLANATIONS = {
+    "mst_kruskal": Explanation(
+        """
+every node is a tree of its own
+for each edge u–v, the lightest first
+    climb from u to the root of its tree
+    climb from v to the root of its tree
+    if the roots differ, take the edge: join them
+""",
+        _kruskal_line,
+        _tell_kruskal,
+        (
+            Role("known", marked("mask_u"), "on the way up from u"),
+            Role("other", marked("mask_v"), "on the way up from v"),
+            Role("busy", at("root_u", "root_v"), "how far the climbs have come"),
+        ),
+        tags=("u", "v"),
+    ),
+    "mst_prim": Explanation(
+        """
+put the source into the queue
+while the queue is not empty
+    add u, the node that the lightest edge leads to
+    edges u–v: if lighter than key[v], keep it
+""",
+        nearest_line,
+        _tell_prim,
+        (
+            Role("known", marked("in_queue"), "in the queue: next to the tree"),
+            Role("done", marked("mark"), "in the tree"),
+            Role("busy", at("u"), "u: added last"),
+        ),
+    ),
+}
