@@ -11,7 +11,6 @@ from test_view_page import (  # noqa: F401
     LAPTOP,
     PHONE,
     browser,
-    choose,
     last,
     moment,
     opened,
@@ -53,6 +52,18 @@ def address(app):
 def address_of(page, wanted):
     """The address, as soon as it has a part."""
     return until(page, lambda: wanted in page.url and page.url)
+
+
+def choose(page, name, n=6, seed=3):
+    """Choose an algorithm and draw a problem of it."""
+    if page.input_value("#algorithm") != name:
+        page.select_option("#algorithm", name)
+        page.wait_for_selector(f"body:not(.busy) h1[data-name={name}]")
+    page.fill("#n", str(n))
+    page.fill("#seed", str(seed))
+    with page.expect_response("**/api/solve"):
+        page.click("text=Draw")
+    page.wait_for_selector(f"body:not(.busy) h1[data-name={name}]")
 
 
 def downloaded(page, folder, button):
@@ -100,16 +111,19 @@ def test_a_problem_of_ones_own_is_in_the_address_too(opened, address):
 
 def test_back_and_forward_lead_from_problem_to_problem(opened, address):
     page = opened(f"{address}#heapsort")
-    choose(page, "bfs", n=5)
-    choose(page, "minimum", n=4)
+    choose(page, "bfs", n=5)  # its first problem, and then this one
+    page.select_option("#algorithm", "minimum")
+    page.wait_for_selector("body:not(.busy) h1[data-name=minimum]")
     page.go_back()
     page.wait_for_selector("body:not(.busy) h1[data-name=bfs]")
     assert page.input_value("#algorithm") == "bfs"
+    assert "5 nodes" in page.inner_text(".family")
+    page.go_back()
+    page.wait_for_selector("body:not(.busy) .family:not(:has-text('5 nodes'))")
     page.go_back()
     page.wait_for_selector("body:not(.busy) h1[data-name=heapsort]")
     page.go_forward()
     page.wait_for_selector("body:not(.busy) h1[data-name=bfs]")
-    assert "5 nodes" in page.inner_text(".family")
 
 
 def test_the_link_is_copied(opened, address):

@@ -38,7 +38,7 @@ export function captured(heading, footer) {
 
 // An element of the page as shapes: its box if it has a colour, its texts, and the pictures in it.
 function partsOfElement(made, offset) {
-  if (!made.checkVisibility()) return [];
+  if (!made.checkVisibility() || made.matches("button, .views")) return []; // nothing to press
   if (made instanceof SVGSVGElement) return [pictureOfPage(made, offset)];
   const style = getComputedStyle(made);
   const parts = boxOf(made, style, offset);

@@ -22,7 +22,7 @@ export class Problem {
     this.fields = element("div", { class: "fields", oninput: () => (this.edited = true) });
     this.parts = [
       element("label", { class: "choice" }, element("span", {}, "Algorithm"), this.choice),
-      ...this.nets.parts,
+      element("div", { class: "nets" }, this.nets.parts),
       this.random(),
       this.own(),
       this.error,
