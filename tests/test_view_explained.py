@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import small
 
 import algorist
+from algorist.algorithms.explanations import Explanation
 from algorist.commands import forms
 from algorist.model.learner import Convention, Learner
 from algorist.viewer import pages
@@ -59,6 +61,14 @@ def test_a_plugin_is_told_by_its_tags_and_masks(euclid):
     text, *values = explanation["sentences"]["algorithm"][1]
     assert text == "larger is {}, smaller is {}"
     assert len(values) == 2
+
+
+def test_a_plugin_whose_explanation_fails_is_told_so(euclid):
+    broken = replace(euclid, explanation=Explanation(tell=lambda run, step: run.hints["none"]))
+    learner = Learner.new(["euclid"], small.model(), Convention())
+    app = App(learner.by_algorithm(), forms, "euclid")
+    with pytest.raises(ValueError, match="algorithm euclid: its explanation failed with KeyError"):
+        app.trace(broken, {"value": [12, 18, 9]})
 
 
 def matrix_of(name):

@@ -54,7 +54,8 @@ def _drawn(
 
 def _denser(algorithm: Algorithm, n: int) -> dict[str, Any]:
     """Options under which graphs hang together and patterns have several letters."""
-    known, wanted = algorithm.sampler.options, {}
+    known = algorithm.sampler.options
+    wanted: dict[str, Any] = {}
     if "p" in known and "k" not in known:
         share = min(1.0, 2 * _EDGES_PER_NODE / max(n - 1, 1))
         undirected = algorithm.sampler.draw.__name__.startswith(("undirected", "sparse_undirected"))

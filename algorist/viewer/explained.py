@@ -13,6 +13,7 @@ from algorist.algorithms.explanations import Explanation, explanation_of
 from algorist.algorithms.explanations.explaining import Sentence
 from algorist.algorithms.explanations.runs import Role, TracedRun, marked, of_class
 from algorist.algorithms.meanings import meaning
+from algorist.errors import shortened
 from algorist.model.solution import Comparison, Solution
 from algorist.report.solutions import answer_texts
 from algorist.spec import Feature, Kind, Location
@@ -23,8 +24,25 @@ _LONGEST_ANSWER = 120
 
 
 def explained(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> dict[str, Any]:
-    """The explanation of both sides, over all steps and for the answer, as JSON has it."""
+    """The explanation of both sides, over all steps and for the answer, as JSON has it.
+
+    A plug-in's explanation that fails is a `ValueError` that says where.
+    """
     explanation = explanation_of(algorithm) or default_explanation(algorithm)
+    try:
+        return _explained(explanation, solution, comparison)
+    except Exception as error:
+        if algorithm.is_part_of_the_package:
+            raise
+        message = f"{type(error).__name__}: {shortened(str(error))}"
+        raise ValueError(
+            f"algorithm {algorithm.name}: its explanation failed with {message}"
+        ) from error
+
+
+def _explained(
+    explanation: Explanation, solution: Solution, comparison: Comparison
+) -> dict[str, Any]:
     names = _names(solution)
     hints = {"algorithm": comparison.hints, "net": {**comparison.hints, **solution.hints}}
     runs = {side: TracedRun(solution.inputs, hints[side], names) for side in _SIDES}

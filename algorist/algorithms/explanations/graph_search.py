@@ -79,7 +79,8 @@ def _tell_dfs(run: TracedRun, step: int) -> Sentence:
 
 
 def _dfs_line(run: TracedRun, step: int) -> Lines:
-    return {STARTED: 1, DISCOVERED: 2, FOUND: (3, 4)}.get(event_at(run, step), 5)
+    lines: dict[int, Lines] = {STARTED: 1, DISCOVERED: 2, FOUND: (3, 4)}
+    return lines.get(event_at(run, step), 5)
 
 
 def tell_topological(run: TracedRun, step: int) -> Sentence:
@@ -93,7 +94,8 @@ def tell_topological(run: TracedRun, step: int) -> Sentence:
 def _components_line(run: TracedRun, step: int) -> Lines:
     event = event_at(run, step)
     if run.is_set("phase", step):
-        return {STARTED: (4, 5), FINISHED: 7}.get(event, 6)
+        lines: dict[int, Lines] = {STARTED: (4, 5), FINISHED: 7}
+        return lines.get(event, 6)
     return {STARTED: 1, FINISHED: 3}.get(event, 2)
 
 

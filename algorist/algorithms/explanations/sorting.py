@@ -81,7 +81,8 @@ def _heap_line(run: TracedRun, step: int) -> Lines:
     phase = run.node("phase", step)
     if step == 0:
         return 1
-    return {_BUILD: 2, _EXTRACT: (3, 4, 5)}.get(phase, 6)
+    lines: dict[int, Lines] = {_BUILD: 2, _EXTRACT: (3, 4, 5)}
+    return lines.get(phase, 6)
 
 
 def _tell_heap(run: TracedRun, step: int) -> Sentence:

@@ -49,21 +49,19 @@ def _tell_prim(run: TracedRun, step: int) -> Sentence:
     u = run.node("u", step)
     if step == 0:
         return ("begins at {}", run.name(u))
-    parent = int(run.hints["pi_h"][step][u])
-    text, values = "adds {} to the tree", (run.name(u),)
-    if parent != u:
-        text, values = (
-            "adds {} by the edge from {} of {}",
-            (
-                run.name(u),
-                run.name(parent),
-                run.number("key", u, step),
-            ),
-        )
+    text, values = _tell_joining(run, step, u)
     nodes = [v for v in updated(run, step, "key", "in_queue") if v != u]
     if not nodes:
         return (text, *values)
     return (f"{text}, updates {{}}", *values, named_numbers(run, nodes, "key", step))
+
+
+def _tell_joining(run: TracedRun, step: int, u: int) -> tuple[str, list[str]]:
+    parent = int(run.hints["pi_h"][step][u])
+    if parent == u:
+        return "adds {} to the tree", [run.name(u)]
+    values = [run.name(u), run.name(parent), run.number("key", u, step)]
+    return "adds {} by the edge from {} of {}", values
 
 
 EXPLANATIONS = {

@@ -27,7 +27,8 @@ export class Guide {
       if (now) line.setAttribute("aria-current", "step");
       else line.removeAttribute("aria-current");
     });
-    const kind = `${moment < this.scene.trace.steps} ${[...this.scene.looks.visible]}`;
+    const { looks, trace } = this.scene;
+    const kind = `${moment < trace.steps} ${looks.twoLines} ${[...looks.visible]}`;
     if (kind === this.kind) return; // the marks of all steps are the same
     this.kind = kind;
     this.legend.replaceChildren(...legendOf(this.scene, moment));

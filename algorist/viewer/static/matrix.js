@@ -41,6 +41,7 @@ export class MatrixPicture extends Picture {
     this.left = (this.width - this.size * (this.columns.length + 1)) / 2;
     this.fine = this.size < 13;
     this.svg.classList.toggle("fine", this.fine);
+    this.scene.looks.twoLines = this.size >= ROOM_FOR_TWO; // which the legend mentions
     this.names = this.headings();
     this.frames = shape("g", {});
     const corner = { x: this.left + this.size, y: this.size };
@@ -161,7 +162,7 @@ export class MatrixPicture extends Picture {
           class: turn ? "second" : "",
           x: round(middle.x),
           y: round(middle.y + (two ? (turn ? 13 : -1) : 4)),
-          "font-size": turn || this.size < 30 ? 11 : 12,
+          "font-size": turn ? 11 : this.fontSize,
         },
         text,
       ),
@@ -186,12 +187,20 @@ export class MatrixPicture extends Picture {
     return [...joined.filter(Boolean).slice(0, truths.length ? 1 : 2), ...truths];
   }
 
+  // A number with as many digits as there is room for.
   digits({ values, truth, wrong }, place, inFront) {
-    const text = short(values[place]);
+    const value = values[place];
+    const text = short(value);
     const off = !wrong.has(place) && text !== short(truth[place]);
-    const fits = (written) => textWidth(`${inFront}${written}`, 12) < this.size - 3;
-    const shorter = [off ? `≈${text}` : text, text, values[place].toFixed(1), values[place].toFixed(0)];
+    const rounded = (digits) => String(Number(value.toFixed(digits)) || 0);
+    const shorter = [off ? `≈${text}` : text, text, rounded(1), rounded(0)];
+    if (Math.abs(value) >= 1000) shorter.push(`${Math.round(value / 1000)}k`);
+    const fits = (written) => textWidth(`${inFront}${written}`, this.fontSize) < this.size - 3;
     return shorter.find(fits) ?? "";
+  }
+
+  get fontSize() {
+    return this.size < 38 ? 11 : 12;
   }
 
   signText({ feature }, value) {

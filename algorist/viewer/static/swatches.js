@@ -36,7 +36,7 @@ export function legendOf(scene, moment) {
     drawn(role).map((feature) => entry(swatch(role, looks.colour(feature)), feature.meaning));
   return [
     ...[...roles].map(([means, style]) => entry(disk(style), means)),
-    ...(drawn("cell").length ? tableEntries(drawn("cell"), moment < trace.steps) : []),
+    ...(drawn("cell").length ? tableEntries(trace, looks, moment) : []),
     ...["arrow", "edge"].flatMap(meanings),
     ...(moment < trace.steps && looks.tree ? [entry(swatch("tree"), "the heap as a tree")] : []),
     ...drawn("shade").slice(0, 1).map(({ meaning }) => entry(sign("number", "12"), meaning)),
@@ -47,14 +47,16 @@ export function legendOf(scene, moment) {
   ];
 }
 
-function tableEntries(features, isStep) {
+function tableEntries(trace, looks, moment) {
+  const features = looks.drawn(moment, "cell");
   const number = features.find(({ kind }) => kind === "scalar");
   const other = features.find(({ kind }) => kind !== "scalar" && kind !== "mask");
+  const written = other && (!number || looks.twoLines || trace.has("string"));
   return [
     entry(disk("known"), "known; cells without a value are empty"),
-    ...(isStep ? [entry(disk("busy"), "changed by this step")] : []),
+    ...(moment < trace.steps ? [entry(disk("busy"), "changed by this step")] : []),
     ...(number ? [entry(sign("number", "12"), number.meaning)] : []),
-    ...(other ? [entry(sign("number", other.kind === "categorical" ? "↖" : "A"), other.meaning)] : []),
+    ...(written ? [entry(sign("number", trace.has("string") ? "↖" : "A"), other.meaning)] : []),
   ];
 }
 
