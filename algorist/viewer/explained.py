@@ -20,7 +20,7 @@ from algorist.spec import Feature, Kind, Location
 
 _SIDES = ("algorithm", "net")
 _STYLES = ("known", "done", "other")
-_LONGEST_ANSWER = 120
+_LONGEST_ANSWER = 64
 
 
 def explained(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> dict[str, Any]:

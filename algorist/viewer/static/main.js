@@ -37,9 +37,17 @@ const problem = new Problem(show);
 const breaks = new Breaks(problem);
 const gallery = new Gallery(problem);
 
+// While it plays, all the values wait until there is time for them: the pictures keep their pace.
+let waiting = 0;
+function drawDetails(moment) {
+  cancelIdleCallback(waiting);
+  if (!player.timer) return details.draw(moment);
+  waiting = requestIdleCallback(() => details.draw(player.moment), { timeout: 400 });
+}
+
 function draw(moment) {
   stage.draw(moment);
-  details.draw(moment);
+  drawDetails(moment);
   truth.draw(moment);
   if (player.timer) return;
   byId("live").textContent = stage.said("net", moment);

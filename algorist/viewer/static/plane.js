@@ -13,9 +13,9 @@ const NUMBER = { width: 40, height: 13 };
 // Whoever extends it has `placed()`, which puts the nodes into the room that there is, and draws what
 // lies under them: `under()` when the size has changed, `between(moment)` at each moment.
 export class Plane extends Picture {
-  constructor(scene, radius) {
+  constructor(scene, radius, least = 3) {
     super(scene, "plane");
-    this.radius = radius;
+    Object.assign(this, { most: radius, smallest: least });
     [this.below, this.moving, this.above, this.disks, this.pills] = [1, 2, 3, 4, 5].map(() =>
       shape("g", {}),
     );
@@ -23,7 +23,7 @@ export class Plane extends Picture {
   }
 
   wanted(width) {
-    return Math.min(width * 0.95, 640);
+    return Math.min(width * 1.3, 640);
   }
 
   get least() {
@@ -32,11 +32,12 @@ export class Plane extends Picture {
 
   // Room for numbers and tags around the outermost nodes: beside, above and below.
   get margins() {
-    return [this.radius + 24, this.radius + 26, this.radius + 26];
+    return [this.most + 24, this.most + 26, this.most + 26];
   }
 
   lay() {
     this.places = this.placed();
+    this.radius = Math.max(this.smallest, Math.min(this.most, nearest(this.places) / 2 - 1));
     this.labels = new Labels(this.width, this.height);
     for (const { x, y } of this.places) this.labels.cover(boxAround(x, y, this.radius + 2));
     this.below.replaceChildren(...this.under());
@@ -166,4 +167,13 @@ export function radiusFor(n) {
 
 function boxAround(x, y, radius) {
   return { x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius };
+}
+
+// How near two points come to each other.
+function nearest(points) {
+  let least = Infinity;
+  points.forEach((a, i) => {
+    for (const b of points.slice(0, i)) least = Math.min(least, Math.hypot(a.x - b.x, a.y - b.y));
+  });
+  return least;
 }

@@ -7,7 +7,7 @@ import { Plane, radiusFor } from "./plane.js";
 
 export class PointsPicture extends Plane {
   constructor(scene) {
-    super(scene, Math.min(radiusFor(scene.trace.nodes), 12));
+    super(scene, Math.min(radiusFor(scene.trace.nodes), 12), 8); // points may be very near
   }
 
   placed() {

@@ -43,7 +43,8 @@ function difference(trace, value, truth) {
   const [mine, right] = [value, truth].map((text) => text.split(" "));
   const near = (word, turn) => {
     const [a, b] = [Number(word), Number(right[turn])];
-    return word === right[turn] || Math.abs(a - b) <= trace.data.tolerance * Math.abs(b);
+    const most = trace.data.tolerance * Math.max(Math.abs(b), trace.scale);
+    return word === right[turn] || Math.abs(a - b) <= most;
   };
   return mine.length === right.length && mine.every(near) ? "off" : "different";
 }

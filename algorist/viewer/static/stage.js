@@ -110,8 +110,10 @@ export class Stage {
     this.guide.draw(moment);
   }
 
-  sentence({ trace, side, withTruth }, moment) {
+  sentence({ trace, side, withTruth, onlyDifferences }, moment) {
     const said = withTruth ? bothSentences(trace, moment) : ownSentence(trace, side, moment);
+    const differs = trace.at(moment).some((f) => trace.wrong(side, f, moment).size > 0);
+    if (onlyDifferences && !differs) return [...said, ". Nothing differs."];
     return said.length || side === "algorithm" ? said : ["This net only answers."];
   }
 

@@ -107,14 +107,24 @@ export class Trace {
     return this.data.hints[feature.name]?.shares ?? null;
   }
 
+  // The largest true number of all that the net predicts on its way.
+  get scale() {
+    const numbers = this.hints.filter(({ kind, predicted }) => kind === "scalar" && predicted);
+    return Math.max(0, ...numbers.map((feature) => this.largestOf(feature)));
+  }
+
   // A number as a share of the largest true one of its feature.
   share(feature, value) {
+    return Math.min(Math.abs(value ?? 0) / this.largestOf(feature), 1);
+  }
+
+  largestOf(feature) {
     if (!this.largest.has(feature.name)) {
       const { algorithm } = this.data.hints[feature.name] ?? this.data.outputs[feature.name];
       const moments = feature.stage === "output" ? [algorithm] : algorithm;
-      this.largest.set(feature.name, Math.max(...moments.map(largestOf), 1e-12));
+      this.largest.set(feature.name, Math.max(...moments.map(largestSize), 1e-12));
     }
-    return Math.min(Math.abs(value ?? 0) / this.largest.get(feature.name), 1);
+    return this.largest.get(feature.name);
   }
 
   // A value as people read it.
@@ -155,7 +165,7 @@ export function isPointer(feature) {
   return feature.kind === "pointer" || feature.kind === "should_be_permutation";
 }
 
-function largestOf(values) {
+function largestSize(values) {
   return Math.max(...values.map((value) => Math.abs(value ?? 0)));
 }
 
