@@ -19,13 +19,14 @@ from test_view_page import (  # noqa: F401
     opened,
     overflow,
     press,
-    ready,
+    served,
 )
 
 import algorist
 from algorist.commands import forms
 from algorist.model.learner import Convention, Learner
 from algorist.viewer.app import App
+from algorist.viewer.first_problems import FIRST_PROBLEMS
 
 NAMES = algorist.algorithms()
 TALL = {"width": 1366, "height": 1500}
@@ -82,6 +83,17 @@ def test_labels_cover_nothing(opened, address, name, viewport):
         go(page, step)
         assert overlaps(page) == [], step
     assert overflow(page) <= 0
+
+
+def test_a_random_problem_of_the_command_line_is_drawn(opened, learners):
+    app = App(learners, forms, "small")
+    app.begin_with({"algorithm": "heapsort", "random": {"n": 5, "seed": 2}})
+    with served(app) as address:
+        page = opened(address)
+        assert page.is_visible("text=5 nodes")
+        page.select_option("#algorithm", "minimum")
+        page.wait_for_selector("h1[data-name=minimum]")
+        assert page.input_value("#field-numbers") == FIRST_PROBLEMS["minimum"]["numbers"]
 
 
 def test_the_verdict_comes_in_the_end_or_when_asked_for(opened, address):
