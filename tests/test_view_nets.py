@@ -8,6 +8,7 @@ import small
 
 import algorist
 from algorist.commands import forms
+from algorist.commands.inputs import drawn
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.report import curves
 from algorist.report.curves import Point
@@ -191,7 +192,7 @@ def test_there_is_a_preview_of_every_algorithm_with_several_steps():
 def test_previews_have_the_form_of_traces_now(name):
     shipped = previews()[name]
     algorithm = algorist.get(name)
-    made = json.loads(json.dumps(preview(algorithm, forms.drawn(algorithm, 6, 1))))
+    made = json.loads(json.dumps(preview(algorithm, drawn(algorithm, 6, 1))))
     assert made.keys() == shipped.keys()
     assert [f["name"] for f in made["features"]] == [f["name"] for f in shipped["features"]]
     for part in ("inputs", "hints", "outputs"):

@@ -23,6 +23,7 @@ from algorist.viewer.traces import trace
 FILE = Path(__file__).parent / "static" / "previews.json"
 _NOT_DRAWN = ("family", "description", "share", "shares", "answer", "mistake")
 """Parts of traces that pictures do without, as they do without the meanings of features."""
+_NOT_SAID = ("pseudocode", "lines", "sentences")
 
 
 @cache
@@ -36,6 +37,9 @@ def preview(algorithm: Algorithm, problem: Mapping[str, Any]) -> dict[str, Any]:
     """The run of an algorithm on a problem: a trace without a net."""
     found = trace(algorithm, _true_solution(algorithm, problem))
     shown = {name: part for name, part in found.items() if name not in _NOT_DRAWN}
+    shown["explanation"] = {
+        name: part for name, part in found["explanation"].items() if name not in _NOT_SAID
+    }
     shown["features"] = [{**feature, "meaning": ""} for feature in found["features"]]
     shown["hints"] = {
         name: {"algorithm": hint["algorithm"]} for name, hint in found["hints"].items()

@@ -3,10 +3,13 @@
 import { ask } from "./asking.js";
 import { byId, element } from "./dom.js";
 import { Looks } from "./looks.js";
-import { Stage } from "./stage.js";
+import { Scene } from "./scene.js";
+import { picturesOf } from "./stage.js";
 import { Trace } from "./trace.js";
 
 const BEAT_OF_PREVIEWS = 550;
+const PREVIEW_WIDTH = 440;
+const PREVIEW_HEIGHT = 250;
 
 export class Gallery {
   constructor(problem) {
@@ -84,12 +87,15 @@ export class Gallery {
     for (const [name, { picture }] of this.cards) {
       if (!found[name]) continue;
       const trace = new Trace(found[name]);
-      const stage = new Stage(trace, new Looks(trace));
-      const { figure } = stage.sides.find(({ side }) => side === "algorithm");
-      picture.replaceChildren(figure.querySelector("svg.picture"));
+      const scene = new Scene(trace, new Looks(trace), "algorithm");
+      const [Picture] = picturesOf(scene);
+      const drawn = new Picture(scene);
+      drawn.resize(PREVIEW_WIDTH, PREVIEW_HEIGHT);
+      for (const side of ["width", "height"]) drawn.svg.removeAttribute(side); // as large as its card
       const moment = Math.floor(trace.steps / 2);
-      stage.draw(moment);
-      Object.assign(this.cards.get(name), { stage, trace, moment });
+      drawn.draw(moment);
+      picture.replaceChildren(drawn.svg);
+      Object.assign(this.cards.get(name), { drawn, trace, moment });
     }
   }
 
@@ -97,9 +103,9 @@ export class Gallery {
   beat() {
     for (const name of this.inView) {
       const card = this.cards.get(name);
-      if (!card.stage) continue;
+      if (!card.drawn) continue;
       card.moment = (card.moment + 1) % (card.trace.answer + 2); // the answer stays for two beats
-      if (card.moment <= card.trace.answer) card.stage.draw(card.moment);
+      if (card.moment <= card.trace.answer) card.drawn.draw(card.moment);
     }
   }
 }

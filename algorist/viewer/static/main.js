@@ -17,7 +17,6 @@ import { summary } from "./summary.js";
 import { followTheme } from "./theme.js";
 import { Trace } from "./trace.js";
 import { Truth } from "./truth.js";
-import { TwoNets } from "./two_nets.js";
 
 const STEP_PAUSE = 250; // milliseconds after which the address follows the step
 
@@ -88,8 +87,8 @@ function show(answer, next) {
 function load(data, text) {
   const trace = new Trace(data);
   const looks = new Looks(trace);
-  const other = data.beside && new Trace(data.beside);
-  stage = other ? new TwoNets(trace, other, looks) : new Stage(trace, looks);
+  const other = data.beside ? new Trace(data.beside) : null;
+  stage = new Stage(trace, looks, other);
   document.title = `${data.algorithm} · algorist`;
   byId("summary").replaceChildren(...summary(trace, (moment) => player.go(moment)));
   byId("stage").replaceChildren(...stage.parts);

@@ -5,6 +5,7 @@ import { byId, element } from "./dom.js";
 import { GraphPicture } from "./graph.js";
 import { Guide } from "./guide.js";
 import { areIntervals, IntervalsPicture } from "./intervals.js";
+import { Looks } from "./looks.js";
 import { MatrixPicture } from "./matrix.js";
 import { PointsPicture } from "./points.js";
 import { Scene, unsure } from "./scene.js";
@@ -25,11 +26,13 @@ new MutationObserver(() => current?.redraw()).observe(document.documentElement, 
 });
 
 export class Stage {
-  constructor(trace, looks) {
-    Object.assign(this, { trace, looks, moment: 0 });
+  // With the trace of another net, that stands where the algorithm would.
+  constructor(trace, looks, other = null) {
+    Object.assign(this, { trace, looks, other, moment: 0 });
+    this.titles = other ? namesOfNets(trace, other) : TITLES;
     current = this;
     document.body.classList.remove("told"); // whether the net is right comes in the end
-    this.views = new Views(() => this.fit());
+    this.views = new Views(() => this.fit(), this.titles);
     this.sides = Object.keys(TITLES).map((side) => this.side(side));
     looks.tree = treeOf(this.sides[0].scene);
     this.guide = new Guide(new Scene(trace, looks, "algorithm"));
@@ -40,15 +43,18 @@ export class Stage {
   }
 
   side(side) {
-    const scene = new Scene(this.trace, this.looks, side);
+    const beside = side === "algorithm" && this.other;
+    const scene = beside
+      ? new Scene(beside, looksLike(this.looks, beside), "net")
+      : new Scene(this.trace, this.looks, side);
     const pictures = picturesOf(scene).map((Picture) => new Picture(scene));
     const badges = element("span", { class: "badges" });
     const sentence = element("p", { class: "sentence" });
-    const title = element("span", { class: "title" }, TITLES[side]);
+    const title = element("span", { class: "title" }, this.titles[side]);
     const room = element("div", { class: "pictures" }, pictures.map((picture) => picture.svg));
     const figure = element(
       "figure",
-      { class: `card side ${side}`, id: `side-${side}` },
+      { class: `card side ${side}`, id: beside ? "side-beside" : `side-${side}` },
       element("figcaption", {}, title, badges),
       sentence,
       room,
@@ -64,7 +70,7 @@ export class Stage {
     this.views.show();
     for (const side of this.sides) {
       side.scene.mode = side.side === "net" && this.views.now in MODES ? this.views.now : "plain";
-      side.title.textContent = (side.side === "net" && MODES[this.views.now]) || TITLES[side.side];
+      side.title.textContent = (side.side === "net" && MODES[this.views.now]) || this.titles[side.side];
     }
     for (const side of this.sides) side.shown = side.figure.checkVisibility();
     const shown = this.sides.filter((side) => side.shown);
@@ -104,8 +110,7 @@ export class Stage {
     this.guide.draw(moment);
   }
 
-  sentence({ side, withTruth, onlyDifferences }, moment) {
-    const { trace } = this;
+  sentence({ trace, side, withTruth, onlyDifferences }, moment) {
     const said = withTruth ? bothSentences(trace, moment) : ownSentence(trace, side, moment);
     const differs = trace.at(moment).some((f) => trace.wrong(side, f, moment).size > 0);
     if (onlyDifferences && !differs) return [...said, ". Nothing differs."];
@@ -114,8 +119,7 @@ export class Stage {
 
   // Values of the whole graph, above the pictures.
   badges(scene, moment) {
-    const { trace } = this;
-    const { side } = scene;
+    const { trace, side } = scene;
     const inputs = trace.inputs.filter((feature) => feature.location === "graph");
     const given = inputs.map((feature) =>
       badge(feature.name, trace.text(feature, trace.input(feature.name)[0])),
@@ -148,6 +152,18 @@ export class Stage {
   }
 }
 
+// What is hidden in the pictures of one net is hidden in those of the other.
+function looksLike(looks, trace) {
+  const like = new Looks(trace);
+  Object.assign(like, { visible: looks.visible, tree: looks.tree });
+  return like;
+}
+
+function namesOfNets(...traces) {
+  const [net, algorithm] = traces.map(({ data }) => `Net: ${data.made.net}`);
+  return { net, algorithm };
+}
+
 function badge(name, text, wrong = false) {
   return element(
     "span",
@@ -170,7 +186,7 @@ function resize({ pictures, room }, height) {
 }
 
 // What is drawn follows from the inputs; matrices come first where entries are predicted.
-function picturesOf(scene) {
+export function picturesOf(scene) {
   const first = pictureOf(scene.trace);
   if (treeOf(scene)) return [first, TreePicture];
   if (!scene.looks.hasMatrix) return [first];

@@ -17,8 +17,9 @@ const narrow = matchMedia("(max-width: 640px)");
 let chosen = "both"; // which stays when another problem comes
 
 export class Views {
-  constructor(changed) {
-    this.buttons = Object.entries(VIEWS).map(([name, label]) => {
+  // With the titles of both sides.
+  constructor(changed, titles) {
+    this.buttons = Object.entries({ ...VIEWS, ...titles }).map(([name, label]) => {
       const onclick = () => {
         chosen = name;
         changed();
