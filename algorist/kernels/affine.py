@@ -21,14 +21,14 @@ class Affine(NamedTuple):
     def __call__(self, x: Tensor) -> Tensor:
         """Apply to values of shape (S, ..., in)."""
         if len(x) == 1:  # a plain product: a batched one of one is slower
-            return (x @ self.weight[0]).add_(self.bias[0])
+            return (x @ self.weight.squeeze(0)).add_(self.bias.squeeze(0))
         return _shaped(torch.baddbmm(self.bias.unsqueeze(1), _rows(x), self.weight), x)
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
     """x W, for values of shape (S, ..., in)."""
     if len(x) == 1:
-        return x @ weight[0]
+        return x @ weight.squeeze(0)  # not weight[0], whose backward copies the whole of it
     return _shaped(torch.bmm(_rows(x), weight), x)
 
 

@@ -31,6 +31,7 @@ class Encoding:
         self.affine = Affine(weight, bias)
         self._rows = torch.cat((weight, bias.unsqueeze(1)), 1)
         self._composed: dict[tuple[Linear, ...], Affine] = {}
+        self._split: dict[tuple[Linear, ...], tuple[Tensor, ...]] = {}
 
     @property
     def channels(self) -> int:
@@ -49,6 +50,13 @@ class Encoding:
             rows, constant = torch.bmm(self._rows, of_encoding).tensor_split((-1,), 1)
             self._composed[layers] = Affine(torch.cat((rows, rest), 1), constant.squeeze(1) + bias)
         return self._composed[layers]
+
+    def split(self, layers: tuple[Linear, ...]) -> tuple[Tensor, ...]:
+        """The same as weights of raw numbers, weights of what is beside them, and a bias."""
+        if layers not in self._split:
+            weight, bias = self.composed(layers)
+            self._split[layers] = (*weight.tensor_split((len(self.affine.weight[0]),), 1), bias)
+        return self._split[layers]
 
 
 class Factored:
@@ -78,11 +86,14 @@ class Factored:
 
     def apply(self, *layers: Linear) -> Tensor:
         """The results of some layers side by side, in one product."""
-        weight, bias = self.encoding.composed(layers)
         if len(self.beside) != 1 or self.raw.ndim < 5:
-            return Affine(weight, bias)(self._values)
+            affine = self.encoding.composed(layers)
+            if not self._values.shape[-1]:  # no feature is encoded here: what is left is constant
+                shape = (*self.raw.shape[:-1], affine.bias.shape[-1])
+                return affine.bias.view(len(self.raw), *(1,) * (len(shape) - 2), -1).expand(shape)
+            return affine(self._values)
         # Pairs of nodes are so many that to join their values would take longer than a product.
-        of_raw, of_beside = weight.tensor_split((self.raw.shape[-1],), 1)
+        of_raw, of_beside, bias = self.encoding.split(layers)
         return Affine(of_raw, bias)(self.raw).add_(product(self.beside[0], of_beside))
 
 
@@ -151,8 +162,7 @@ def factors(values: Tensor | Factored | Joint, *layers: Linear) -> Factors:
         weight = torch.eye(raw.shape[-1], device=raw.device).repeat(len(raw), 1, 1)
         return Factors(raw, weight, torch.zeros_like(weight[:, 0]), None, weight[:, :0])
     if isinstance(values, Factored) and len(values.beside) < 2:
-        weight, bias = values.encoding.composed(layers)
-        of_raw, of_beside = weight.tensor_split((values.raw.shape[-1],), 1)
+        of_raw, of_beside, bias = values.encoding.split(layers)
         return Factors(values.raw, of_raw, bias, *(values.beside or (None,)), of_beside)
     weight = torch.cat([layer.weight for layer in layers], -1)
     bias = torch.cat([layer.bias for layer in layers], -1)

@@ -71,8 +71,8 @@ class MessagePassing(ReplicatedProcessor):
             *([self.gate_state] if self.gated else []),
         )
         receiver, sender, own, *gate = project(z, *of_z)
-        receiver = receiver + self.graph(graph).unsqueeze(2)
-        messages = self._largest(receiver, sender, edges, self._message_mask(adjacency, hidden))
+        mask = self._message_mask(adjacency, hidden)
+        messages = self._largest(receiver, sender, edges, self.graph(graph), mask)
         new = relu(own + self.update(messages))
         if self.norm is not None:
             new = self.norm(new)
@@ -82,11 +82,16 @@ class MessagePassing(ReplicatedProcessor):
         return StepOutput(new, edges=self._triplets(z, edges, graph))
 
     def _largest(
-        self, receiver: Tensor, sender: Tensor, edges: Tensor | Factored, mask: Tensor | None
+        self,
+        receiver: Tensor,
+        sender: Tensor,
+        edges: Tensor | Factored,
+        graph: Tensor,
+        mask: Tensor | None,
     ) -> Tensor:
         """The largest message that each node receives, per channel: (S, B, n, h)."""
         raw, weight, bias, *_ = factors(edges, self.edge)
-        receiver = receiver + bias[:, None, None]
+        receiver = receiver + (graph + bias.unsqueeze(1)).unsqueeze(2)
         first, second = self.first.affine, self.second.affine
         largest = ops.message_max(receiver, sender, raw, mask, weight, first, second.weight)
         return largest + second.bias[:, None, None]
