@@ -9,7 +9,14 @@ import ast
 import inspect
 import textwrap
 import typing
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
+from argparse import (
+    SUPPRESS,
+    Action,
+    ArgumentParser,
+    ArgumentTypeError,
+    BooleanOptionalAction,
+    Namespace,
+)
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -29,7 +36,6 @@ class Setting:
     section: str
     name: str
     kind: Any
-    help: str
 
     @property
     def place(self) -> str:
@@ -40,7 +46,7 @@ class Setting:
         """Its value in a configuration."""
         return getattr(getattr(config, self.section), self.name)
 
-    def add_to(self, group: Any, default: str) -> None:
+    def add_to(self, group: Any) -> Action:
         """Declare the option; without it, nothing is set."""
         read: dict[str, Any]
         if self.kind is bool:
@@ -51,8 +57,7 @@ class Setting:
         if self.kind == tuple[str, ...]:  # one at a time, or several
             read["action"] = "extend"
             flags = [flags[0].removesuffix("s"), *flags]
-        text = f"{self.help[0].lower()}{self.help[1:].rstrip('.')} ({default})".replace("%", "%%")
-        group.add_argument(*flags, dest=self.place, default=SUPPRESS, help=text, **read)
+        return group.add_argument(*flags, dest=self.place, default=SUPPRESS, **read)
 
     def read(self, text: str) -> Any:
         """Its value as written in a list of values."""
@@ -68,9 +73,9 @@ class Setting:
 def settings(section: str) -> Iterator[Setting]:
     """The fields of a section."""
     cls = sections()[section]
-    kinds, texts = typing.get_type_hints(cls), field_texts(cls)
+    kinds = typing.get_type_hints(cls)
     for f in fields(cls):
-        yield Setting(section, f.name, kinds[f.name], texts[f.name])
+        yield Setting(section, f.name, kinds[f.name])
 
 
 def setting(name: str) -> Setting:
@@ -141,15 +146,30 @@ def add_settings(
     parser: ArgumentParser, chosen: Iterable[str] | None = None, *, but: Iterable[str] = ()
 ) -> None:
     """Declare an option for every field of all sections, or of the chosen ones, but for some."""
-    configs = _recipes()
+    added: list[tuple[Setting, Action]] = []
     for section in chosen or sections():
         documentation = inspect.getdoc(sections()[section]) or ""
         group = parser.add_argument_group(section, documentation.split("\n")[0])
-        for setting in settings(section):
-            if setting.name in but:
-                continue
-            values = {name: setting.of(config) for name, config in configs.items()}
-            setting.add_to(group, _defaults(values))
+        added += [(own, own.add_to(group)) for own in settings(section) if own.name not in but]
+    usual_help = parser.format_help
+
+    def format_help() -> str:
+        """With the texts of all options, which take long to find: sources are read."""
+        _add_texts(added)
+        return usual_help()
+
+    parser.format_help = format_help  # type: ignore[method-assign]
+
+
+def _add_texts(added: Iterable[tuple[Setting, Action]]) -> None:
+    """Give options the texts under their fields, and the defaults of all recipes."""
+    configs = _recipes()
+    texts = {section: field_texts(cls) for section, cls in sections().items()}
+    for own, action in added:
+        text = texts[own.section][own.name]
+        default = _defaults({name: own.of(config) for name, config in configs.items()})
+        text = f"{text[0].lower()}{text[1:].rstrip('.')} ({default})"
+        action.help = text.replace("%", "%%")
 
 
 def with_settings(config: Config, arguments: Namespace) -> Config:
@@ -190,7 +210,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ",".join(map(str, value))
+        return ",".join(map(str, value)) or "none"
     return str(value) if value != "" else "none"
 
 

@@ -138,9 +138,11 @@ def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Eval
 
 def _quality(spec: Spec, scores: Mapping[str, float]) -> float:
     """The mean of all scores that there are, errors counted as negative."""
-    signed = [-x if spec[name].kind == Kind.SCALAR else x for name, x in scores.items()]
-    there = [x for x in signed if not math.isnan(x)]
-    return float(np.mean(there)) if there else float("nan")
+    signed = []
+    for name, value in scores.items():
+        if not math.isnan(value):
+            signed.append(-value if spec[name].kind == Kind.SCALAR else value)
+    return float(np.mean(signed)) if signed else float("nan")
 
 
 def _average(scores: list[float], counts: np.ndarray) -> float:

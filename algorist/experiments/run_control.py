@@ -46,7 +46,8 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():  # others get no signals
-            self._before = {each: signal.signal(each, self._handle) for each in self._SIGNALS}
+            for each in self._SIGNALS:
+                self._before[each] = signal.signal(each, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -90,9 +90,12 @@ class OptimizerConfig:
     those of the benchmark."""
 
     def __post_init__(self) -> None:
-        expect_optimizer(self.optimizer)
-        expect_schedule(self.schedule)
-        loss_weights(self.loss_terms)
+        if self.optimizer != DEFAULT_OPTIMIZER:
+            expect_optimizer(self.optimizer)
+        if self.schedule != DEFAULT_SCHEDULE:
+            expect_schedule(self.schedule)
+        if self.loss_terms:
+            loss_weights(self.loss_terms)
         for name in ("weight_decay", "momentum"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name}: got {getattr(self, name)}, expected 0 or more")
@@ -221,13 +224,17 @@ def changed(config: Config, **settings: Any) -> Config:
         >>> changed(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
         'cosine'
     """
-    of = {f.name: section for section, cls in sections().items() for f in fields(cls)}
-    for name in settings:
-        if name not in of:
-            raise ValueError(unknown("setting", name, of))
-    for section in sections():
-        own = {name: value for name, value in settings.items() if of[name] == section}
+    left = dict(settings)
+    names: list[str] = []
+    for section, cls in sections().items():
+        own = {}
+        for f in fields(cls):
+            names.append(f.name)
+            if f.name in left:
+                own[f.name] = left.pop(f.name)
         config = replace(config, **{section: replace(getattr(config, section), **own)})
+    if left:
+        raise ValueError(unknown("setting", next(iter(left)), names))
     return config
 
 

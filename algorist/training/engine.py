@@ -47,11 +47,17 @@ class Engine:
     def __init__(self, net: Net, config: Config, *, peers: Peers = ALONE):
         self.net, self._peers = net, peers
         self.optimizer = Optimizer(net, config.optimizer)
-        self._terms = WeightedTerms(config.optimizer.loss_terms)
-        self._lanes_share = peers.share.of_lanes(config.data.batch_size)
+        terms = config.optimizer.loss_terms
+        self._terms = WeightedTerms(terms) if terms else None
+        share = peers.share
+        self._lanes_share = share.of_lanes(config.data.batch_size) if share.of > 1 else 1.0
         self.carries: dict[StreamKey, Carry] = {}
         self._chunked = config.data.chunk > 0
         self._accumulates = config.optimizer.accumulate
+        self._updates_at_once = not self._accumulates
+        """Whether an update is part of every learning step."""
+        self.has_further_losses = False
+        """Whether there are losses beside those of features: terms, or penalties of a processor."""
         self._features = {
             name: [feature.name for feature in net.decoded(spec)]
             for name, spec in net.specs.items()
@@ -86,24 +92,16 @@ class Engine:
     def set_losses(self, sums: Mapping[str, Mapping[str, PerSeed]]) -> None:
         """Go on with sums that `losses` returned."""
         for task, own in self._losses.items():
-            own.add_names(sums[task])
+            if len(sums[task]) > len(own.names):
+                own.add_names(sums[task])
+                self.has_further_losses = True
             rows = [sums[task][name] for name in own.names]
             own.sums.copy_(torch.tensor(rows, dtype=torch.float64))
-
-    @property
-    def has_further_losses(self) -> bool:
-        """Whether there are losses beside those of features: terms, or penalties of a processor."""
-        return any(own.names[len(self._features[task]) :] for task, own in self._losses.items())
 
     def clear_losses(self) -> None:
         """Start all sums anew."""
         for own in self._losses.values():
             own.sums.zero_()
-
-    @property
-    def _updates_at_once(self) -> bool:
-        """Whether an update is part of every learning step."""
-        return not self._accumulates
 
     @property
     def _on_gpu(self) -> bool:
@@ -130,14 +128,22 @@ class Engine:
         rollout = net.rollout(algorithm, window, self.carries.get(place))
         spec = net.specs[algorithm]
         parts = feature_losses(spec, rollout, window)
-        parts = self._terms.weighted(algorithm, spec, parts, rollout, window)
-        kept.add_names(parts)
-        further = kept.names[len(self._features[algorithm]) :]
-        for name in further:  # each process has the mean over its own lanes
-            parts[name] = parts.get(name, kept.ones[0] * 0.0) * self._lanes_share
+        if self._terms is not None:
+            parts = self._terms.weighted(algorithm, spec, parts, rollout, window)
+        if len(parts) > len(self._features[algorithm]) or self.has_further_losses:
+            self._weigh_further(kept, parts, self._features[algorithm])
         losses = torch.stack([parts[name] for name in kept.names])
         losses.backward(kept.ones)
         return losses.detach(), rollout.carry.detach()
+
+    def _weigh_further(
+        self, kept: _LossSums, parts: dict[str, Tensor], features: Sequence[str]
+    ) -> None:
+        """Have sums for all parts beside features: means over the lanes of all processes."""
+        kept.add_names(parts)
+        self.has_further_losses = True
+        for name in kept.names[len(features) :]:
+            parts[name] = parts.get(name, kept.ones[0] * 0.0) * self._lanes_share
 
     def _keep(self, place: StreamKey, carry: Carry) -> None:
         """Carries stay where they are in memory, once they are there."""
@@ -185,6 +191,8 @@ class CapturedEngine(Engine):
     ):
         """Windows are copied to the GPU on a new stream, or on a given one."""
         super().__init__(net, config)
+        # An optimizer of one's own is not captured: it may do what a CUDA graph cannot.
+        self._updates_at_once = not self._accumulates and self.optimizer.is_capturable
         self._graphs, self._time_account = graphs, time_account or TimeAccount()
         self._steps: dict[tuple[StreamKey, Shape], _Step] = {}
         self._loaded: set[tuple[StreamKey, Shape]] = set()
@@ -217,11 +225,6 @@ class CapturedEngine(Engine):
             names = self._learning[packed_batch.key]
             self._apply_gradients({name: self._gradients[name] for name in names})
         step.done.record(current)
-
-    @property
-    def _updates_at_once(self) -> bool:
-        """An optimizer of one's own is not captured: it may do what a CUDA graph cannot."""
-        return not self._accumulates and self.optimizer.is_capturable
 
     def update(self) -> None:
         """Change the weights by accumulated gradients."""

@@ -106,7 +106,8 @@ class TaskStream:
         """The window of a step, fitted into shape and ready to be moved, on any thread."""
         window = fit(share.taken(self.spec, self.window(step)))
         layout = Layout(window)
-        return PackedBatch(self.key(step), layout, layout.pack(window), self.cursors_after(step))
+        cursors = self.cursors_after(step) if self.config.data.chunk else []
+        return PackedBatch(self.key(step), layout, layout.pack(window), cursors)
 
     def cursors_after(self, step: int) -> list[Cursor]:
         """Where the chunks of each seed stand after a step; empty for whole trajectories."""

@@ -14,16 +14,15 @@ from algorist.training.trainer import Report
 
 def curves(report: Report, place: int) -> dict[str, float]:
     """What a report says about the seed at that place, by the names of the curves."""
-    losses = {f"loss/{task}": values[place] for task, values in report.loss.items()}
-    losses |= {
-        f"loss/{task}/{name}": values[place]
-        for task, terms in report.terms.items()
-        for name, values in terms.items()
-    }
+    found = {}
+    for task, losses in report.loss.items():
+        found[f"loss/{task}"] = losses[place]
+        for name, values in report.terms.get(task, {}).items():
+            found[f"loss/{task}/{name}"] = values[place]
+        found[f"validation/{task}"] = report.scores[task][place]
     if report.learning_rate is not None:
-        losses["learning_rate"] = report.learning_rate
-    scores = {f"validation/{task}": values[place] for task, values in report.scores.items()}
-    return losses | scores | {"validation": report.score[place]}
+        found["learning_rate"] = report.learning_rate
+    return {**found, "validation": report.score[place]}
 
 
 class TensorBoard:

@@ -89,8 +89,6 @@ class WeightedTerms:
         window: Window,
     ) -> dict[str, Tensor]:
         """All parts of the loss of a window, (S,) each: those given, weighed, and further ones."""
-        if not self._weights:
-            return dict(parts)
         stages = {f.name: OUTPUTS for f in spec.outputs} | {f.name: HINTS for f in spec.hints}
         result = {
             name: part * self._weights.get(stages.get(name, name), 1.0)

@@ -6,7 +6,7 @@ What is registered is a function of parameters and settings that returns an opti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -51,7 +51,7 @@ def adamw(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> Torc
 
 def sgd(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchOptimizer:
     """Stochastic gradient descent, with momentum if that is set."""
-    fused = True if _on_gpu(parameters) else None
+    fused = True if parameters and parameters[0].is_cuda else None
     optimizer = torch.optim.SGD(
         parameters, momentum=settings.momentum, weight_decay=settings.weight_decay, fused=fused
     )
@@ -61,20 +61,18 @@ def sgd(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchO
     return optimizer
 
 
-def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
-    return any(p.is_cuda for p in parameters)
-
-
 def _for_gpus(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:
-    return {"fused": True, "capturable": True} if _on_gpu(parameters) else {}
+    on_gpu = bool(parameters) and parameters[0].is_cuda
+    return {"fused": True, "capturable": True} if on_gpu else {}
 
 
 def _with_moments(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
     """Moments and counts are there from the start and never move, as CUDA graphs need them."""
     for group in optimizer.param_groups:
         for p in group["params"]:
-            moments = {moment: torch.zeros_like(p) for moment in _MOMENTS}
-            optimizer.state[p] = {_COUNT: torch.zeros((), device=p.device), **moments}
+            state = optimizer.state[p] = {_COUNT: torch.zeros((), device=p.device)}
+            for moment in _MOMENTS:
+                state[moment] = torch.zeros_like(p)
     return optimizer
 
 
@@ -107,9 +105,9 @@ class Optimizer:
         factory = OPTIMIZERS[config.optimizer]
         self.is_capturable = factory in _CAPTURABLE
         self._is_adam = factory in _ADAMS
-        self._torch = _made(config, factory, list(self.parameters.values()))
-        device = next((p.device for p in self.parameters.values()), torch.device("cpu"))
-        self.learning_rate = torch.zeros((), device=device)
+        parameters = list(self.parameters.values())
+        self._torch = _made(config, factory, parameters)
+        self.learning_rate = torch.zeros((), device=parameters[0].device if parameters else "cpu")
         """What the next step takes: one float32 on the device, which captured steps read."""
         self.set_learning_rate(config.learning_rate)
 
@@ -174,29 +172,35 @@ class Optimizer:
 
     def tensors(self) -> dict[str, Tensor]:
         """The state of all parameters that were updated, as far as it is tensors."""
-        counts = self.counts()
-        return {
-            f"{name}.{key}": value
-            for name, state in self._states().items()
-            for key, value in state.items()
-            if isinstance(value, Tensor) and key != _COUNT and (not self._is_adam or name in counts)
-        }
+        counts, found = self.counts(), {}
+        for name, state in self._states():
+            if self._is_adam and name not in counts:
+                continue
+            for key, value in state.items():
+                if isinstance(value, Tensor) and key != _COUNT:
+                    found[f"{name}.{key}"] = value
+        return found
 
     def counts(self) -> dict[str, int]:
         """The number of updates of each parameter that was updated, where that is counted."""
-        states = {name: state[_COUNT] for name, state in self._states().items() if _COUNT in state}
-        if not states:
+        names, counts = [], []
+        for name, state in self._states():
+            if _COUNT in state:
+                names.append(name)
+                counts.append(torch.as_tensor(state[_COUNT]).float())
+        if not names:
             return {}
-        counts = torch.stack([torch.as_tensor(count).float() for count in states.values()])
-        return {name: int(c) for name, c in zip(states, counts.tolist(), strict=True) if c}
+        numbers = zip(names, torch.stack(counts).tolist(), strict=True)  # one look at the device
+        return {name: int(count) for name, count in numbers if count}
 
     def numbers(self) -> dict[str, dict[str, Any]]:
         """The state of all parameters beside tensors and counts, for optimizers that have some."""
-        numbers = {
-            name: {k: v for k, v in state.items() if k != _COUNT and not isinstance(v, Tensor)}
-            for name, state in self._states().items()
-        }
-        return {name: values for name, values in numbers.items() if values}
+        numbers: dict[str, dict[str, Any]] = {}
+        for name, state in self._states():
+            for key, value in state.items():
+                if key != _COUNT and not isinstance(value, Tensor):
+                    numbers.setdefault(name, {})[key] = value
+        return numbers
 
     def restore(
         self,
@@ -221,9 +225,10 @@ class Optimizer:
                 else:
                     state[key] = value
 
-    def _states(self) -> dict[str, Mapping[str, Any]]:
+    def _states(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The state of each parameter that has some, by name."""
         states = self._torch.state
-        return {name: states[p] for name, p in self.parameters.items() if p in states}
+        return [(name, states[p]) for name, p in self.parameters.items() if p in states]
 
 
 def _made(

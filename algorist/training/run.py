@@ -80,7 +80,7 @@ class Run:
         """A new run in a folder that does not hold one yet."""
         folder = Path(folder)
         expect_no_run(folder)
-        with _prepared(config, context, peers):
+        with _prepared(config, computing, context, peers):
             run = cls(folder, Trainer(config, computing, context=context, peers=peers))
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder, peers):
@@ -122,7 +122,7 @@ class Run:
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
             _expect_unchanged(folder / CONFIG, config)
-            with _prepared(config, context, peers):
+            with _prepared(config, computing, context, peers):
                 trainer = Trainer.resume(saved, computing, context, peers)
             trainer.reschedule(**changes)
             run = cls(folder, trainer)
@@ -357,12 +357,15 @@ def trained_seconds(folder: Path) -> float:
     return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 3)
 
 
-def _prepared(config: Config, context: GpuContext | None, peers: Peers) -> AbstractContextManager:
+def _prepared(
+    config: Config, computing: Computing, context: GpuContext | None, peers: Peers
+) -> AbstractContextManager:
     """Prepare the data of a run beside what is done in the block; of several runs, all at first.
 
     Of several processes one does it: it is kept on the disk.
     """
-    if context or not peers.is_first:
+    alone = len(config.algorithms) == 1 and computing.worker_count == 1  # made where it is used
+    if context or alone or not peers.is_first:
         return nullcontext()
     return prepared(config.algorithms, config.data.splits)
 

@@ -182,6 +182,8 @@ class Trainer:
     def learning_rate(self) -> float:
         """The rate of the next step: a pure function of how many are done."""
         settings, steps = self.config.optimizer, self.config.schedule.steps
+        if settings.schedule == DEFAULT_SCHEDULE:
+            return settings.learning_rate
         return settings.learning_rate * factor(settings.schedule, self.step / steps)
 
     def _set_learning_rate(self) -> None:
@@ -373,7 +375,7 @@ class Trainer:
             "best_scores": self.best_scores,
             "best_steps": self.best_steps,
         }
-        if numbers := optimizer.numbers():
+        if not optimizer.is_capturable and (numbers := optimizer.numbers()):
             state["optimizer_numbers"] = numbers
         return Checkpoint(self.step, tensors, state)
 

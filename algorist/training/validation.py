@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import torch
@@ -34,19 +34,15 @@ class Validation:
         graphs: Graphs | None,
         measure: str = OUTPUTS,
     ):
-        batches = {name: official.split(name, "val") for name in algorithms}
         self._evaluators: dict[str, Evaluator] = {}
-        if measure == OUTPUTS:
-            self._evaluators = {
-                name: Evaluator(learner, name, batch, graphs=graphs)
-                for name, batch in batches.items()
-            }
-        measured = {HINTS: _hint_scores, LOSS: _negative_losses}.get(measure)
-        self._measures = (
-            {name: partial(measured, learner, name, batch) for name, batch in batches.items()}
-            if measured
-            else {}
-        )
+        self._measures: dict[str, Callable[[], PerSeed]] = {}
+        for name in algorithms:
+            batch = official.split(name, "val")
+            if measure == OUTPUTS:
+                self._evaluators[name] = Evaluator(learner, name, batch, graphs=graphs)
+            else:
+                measured = _hint_scores if measure == HINTS else _negative_losses
+                self._measures[name] = partial(measured, learner, name, batch)
         present = {name: p.detach() for name, p in learner.net.named_parameters()}
         self._weights = [
             ([best[name][place] for name in present], [p[place] for p in present.values()])
@@ -56,11 +52,12 @@ class Validation:
     def qualities(self) -> dict[str, PerSeed]:
         """How good the present weights of every seed are at each task: larger is better."""
         answers = {name: problems.answers() for name, problems in self._evaluators.items()}
-        scored = {
-            name: [own.quality for own in self._evaluators[name].scored(answer)]
-            for name, answer in answers.items()
-        }
-        return scored | {name: measure() for name, measure in self._measures.items()}
+        qualities = {}
+        for name, answer in answers.items():
+            qualities[name] = [own.quality for own in self._evaluators[name].scored(answer)]
+        for name, measure in self._measures.items():
+            qualities[name] = measure()
+        return qualities
 
     def keep(self, place: int) -> None:
         """The weights of the seed at that place are its best so far. They never move in memory."""

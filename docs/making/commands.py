@@ -17,6 +17,7 @@ def _section(name: str) -> str:
     command = COMMANDS[name]
     parser = ArgumentParser(prog=f"algorist {name}", add_help=False)
     command.add_arguments(parser)
+    parser.format_help()  # which finds the texts of settings
     said = f"{command.help[0].upper()}{command.help[1:]}."
     return "\n\n".join((f"## {name}", said, f"```\n{command.examples}\n```", *_groups(parser)))
 
