@@ -50,7 +50,7 @@ constraints:
 wheel: $(DEV_READY)
 	rm -rf dist
 	$(BIN)/python -m hatchling build -t wheel -d dist
-	$(BIN)/python .ci/try_wheel.py dist/*.whl
+	.ci/try-wheel dist/*.whl
 
 # make bench PEER=python3 compares with the dm-clrs of that interpreter.
 bench: $(DEV_READY)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 import algorist
+from algorist.registries import additions_alone
 
 if not torch.cuda.is_available():
     # Triton's own interpreter runs the fused kernels; it is asked for once, at the first import.
@@ -25,14 +27,16 @@ def own_cache(tmp_path_factory):
         yield
 
 
+class _ForgottenError(Exception):
+    """Raised to undo what a test has registered."""
+
+
 @pytest.fixture
 def own_registry():
-    """Algorithms that the test registers are forgotten after it."""
-    registry = sys.modules["algorist.algorithms"]._registry
-    before = dict(registry)
-    yield
-    registry.clear()
-    registry.update(before)
+    """Algorithms, processors and recipes that the test registers are forgotten after it."""
+    with suppress(_ForgottenError), additions_alone():
+        yield
+        raise _ForgottenError  # a block that fails has added nothing
     for name in [name for name in sys.modules if name.startswith("algorist_plugin_")]:
         del sys.modules[name]
 

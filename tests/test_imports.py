@@ -1,16 +1,18 @@
 """Imports: light at the base, and one way between the rooms."""
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import algorist
 
-PACKAGE = Path(__file__).parent.parent / "algorist"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "algorist"
+sys.path.append(str(ROOT / "docs" / "making"))
+
+import rooms  # noqa: E402
 
 ORDER = [
     "version",
@@ -47,39 +49,28 @@ ORDER = [
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def room(file: Path) -> str:
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def imported(file: Path) -> Iterator[str]:
-    """The rooms that a file imports, inside functions too, but not for type checkers alone."""
-    tree = ast.parse(file.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        for name in names:
-            package, *rest = name.split(".")
-            if package == "algorist":
-                yield rest[0] if rest and rest[0] in ORDER else "__init__"
-
-
 def test_every_room_has_its_place():
-    assert {room(file) for file in FILES} <= set(ORDER)
+    assert {rooms.room(file) for file in FILES} <= set(ORDER)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_rooms_import_only_what_comes_before(file):
-    place = ORDER.index(room(file))
-    for other in imported(file):
-        assert ORDER.index(other) <= place, f"{room(file)} imports {other}"
+    place = ORDER.index(rooms.room(file))
+    for other in rooms.imported(file):
+        assert ORDER.index(other) <= place, f"{rooms.room(file)} imports {other}"
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports():
+    drawn = rooms.PICTURE.read_text()
+    assert drawn == rooms.picture(), "draw it again: python docs/making/rooms.py"
+
+
+def test_the_picture_shows_every_import_by_a_chain_of_arrows():
+    above = {}
+    for name in (name for row in rooms.levels() for name in row):
+        direct = {used for user, used in rooms.reduced() if user == name}
+        above[name] = direct.union(*(above[used] for used in direct))
+    assert all(used in above[user] for user, used in rooms.edges())
 
 
 def fresh(program: str) -> str:
@@ -118,6 +109,6 @@ def test_what_needs_torch_is_there_under_its_short_name():
     from algorist.training.loading import load
 
     assert (algorist.load, algorist.Learner) == (load, Learner)
-    assert set(algorist._WITH_TORCH) < set(algorist.__all__)
+    assert all(hasattr(algorist, name) for name in algorist.__all__)
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
         algorist.laod  # noqa: B018
