@@ -297,7 +297,7 @@ def test_outputs_of_all_kinds_are_shown(tmp_path, capsys):
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     rows = {row[0]: row for row in shown if row and row[0] in ("less", "sums", "kind")}
     assert rows["less"][-1] == "1>0"
-    assert rows["sums"][-4:] == ["6", "4;", "4", "2"]
+    assert rows["sums"][-6:] == ["0:", "6", "4;", "1:", "4", "2"]
     assert rows["kind"][-1] == "1"
     page = tmp_path / "page.html"
     assert main([*words, "view", *given, "--export", str(page)]) == 0

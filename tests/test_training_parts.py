@@ -14,7 +14,7 @@ from test_engine import RecordedGraphs
 
 import algorist
 from algorist.experiments.identity import recipe_of
-from algorist.model import objective
+from algorist.model.losses import feature_losses
 from algorist.training import loss_terms, optimizer, schedules
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.loader import TaskStream
@@ -80,27 +80,29 @@ def test_a_term_of_weight_zero_changes_nothing():
 
 def test_what_the_net_adds_to_its_losses_is_never_dropped(monkeypatch):
     """Penalties of processors come this way: the engine knows their names only afterwards."""
-    usual = objective.losses
+    usual = feature_losses
 
     def with_penalty(spec, rollout, window):
         penalty = 1e6 * rollout.carry.hidden.square().mean((1, 2, 3))
         return {**usual(spec, rollout, window), "penalty": penalty}
 
     plain = small.weights(trained(config()).net)
-    monkeypatch.setattr(objective, "losses", with_penalty)
+    monkeypatch.setattr("algorist.training.engine.feature_losses", with_penalty)
     trainer = trained(config())
     changed = small.weights(trainer.net)
-    assert not torch.equal(changed["processor.keep.weight"], plain["processor.keep.weight"])
+    assert not torch.equal(
+        changed["processor.self_projection.weight"], plain["processor.self_projection.weight"]
+    )
 
 
 def test_penalties_are_part_of_captured_steps_too(monkeypatch):
-    usual = objective.losses
+    usual = feature_losses
 
     def with_penalty(spec, rollout, window):
         penalty = 1e3 * rollout.carry.hidden.square().mean((1, 2, 3))
         return {**usual(spec, rollout, window), "penalty": penalty}
 
-    monkeypatch.setattr(objective, "losses", with_penalty)
+    monkeypatch.setattr("algorist.training.engine.feature_losses", with_penalty)
     monkeypatch.setattr("algorist.training.engine.CAPTURES", nullcontext())
     small.without_streams(monkeypatch)
     direct, captured = Trainer(config()), Trainer(config())
@@ -209,8 +211,8 @@ def test_a_schedule_sets_the_rate_of_every_step_and_resumes_exactly(tmp_path):
     small.assert_identical(small.weights(again.trainer.net), small.weights(trainer.net))
     plain = trained(small.training("bfs", steps=6))
     assert not torch.equal(
-        small.weights(plain.net)["processor.keep.weight"],
-        small.weights(trainer.net)["processor.keep.weight"],
+        small.weights(plain.net)["processor.self_projection.weight"],
+        small.weights(trainer.net)["processor.self_projection.weight"],
     )
     assert read_metrics(tmp_path / "metrics.jsonl")[-1].learning_rate == pytest.approx(expected[-1])
 

@@ -36,7 +36,7 @@ class Evaluation:
     forced_hints: Mapping[str, float] = field(default_factory=dict)
     """The same where the net is given the true hints at every step: how well it predicts a single
     step; empty unless asked for."""
-    hint_quality: float = float("nan")
+    hint_quality: float | None = None
     """The mean over the hints with errors counted as negative; nan where there are none."""
     hints_over_time: Mapping[str, list[float]] = field(default_factory=dict)
     """The score at each step after the first, over the samples that have it; nan where nothing
@@ -131,7 +131,7 @@ def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Eval
         correct=correct,
         quality=_quality(spec, scores),
         hints=hints,
-        hint_quality=_quality(spec, hints),
+        hint_quality=_quality(spec, hints) if hints else None,
         hints_over_time=over_time,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -66,7 +67,8 @@ class Validation:
 
 def _hint_scores(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
     """The mean score of all hints, errors counted as negative."""
-    return [own.hint_quality for own in evaluate(learner, algorithm, batch, hints=True)]
+    evaluations = evaluate(learner, algorithm, batch, hints=True)
+    return [math.nan if own.hint_quality is None else own.hint_quality for own in evaluations]
 
 
 @torch.no_grad()
