@@ -147,17 +147,22 @@ def switches_of(arguments: argparse.Namespace) -> Switches:
     return replace(Switches(), **changes)
 
 
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         "laboratory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    numbers = {"type": lambda text: tuple(map(int, text.split(",")))}
     parser.add_argument("algorithms", nargs="*", choices=[*algorist.algorithms(), []])
     parser.add_argument("--all", action="store_true", help="all thirty algorithms, one net")
     parser.add_argument("--steps", type=int, default=2000, help="updates per algorithm")
-    parser.add_argument("--sizes", default=(4, 7, 11, 13, 16), **numbers, help="of training")
-    parser.add_argument("--measure", default=(16, 32, 64), **numbers, help="sizes to measure at")
+    parser.add_argument("--sizes", default=(4, 7, 11, 13, 16), type=_numbers, help="of training")
+    parser.add_argument(
+        "--measure", default=(16, 32, 64), type=_numbers, help="sizes to measure at"
+    )
     parser.add_argument("--count", type=int, default=8, help="problems to measure with")
     parser.add_argument("--batch-size", type=int, default=96, help="transitions of an update")
     parser.add_argument("--ends", type=int, default=16, help="last steps of an update")

@@ -32,9 +32,6 @@ class Scalar(NamedTuple):
     value: Tensor  # the new value if it changes
 
 
-Prediction = Tensor | Scalar
-
-
 class Linear(nn.Linear):
     """A linear layer whose first weights are drawn as those of the library are."""
 
@@ -198,7 +195,7 @@ class ValueDecoder(nn.Module):
         if self._gated:
             self.weights = Linear(widths[feature.location], known, spread=0.01)
 
-    def forward(self, state: State, known: Tensor | None) -> Prediction:
+    def forward(self, state: State, known: Tensor | None) -> Tensor | Scalar:
         """The logits, or a scalar; `known` are the scalars that it may be combined from."""
         if self._location == Location.NODE:
             inner = state.nodes
@@ -324,10 +321,10 @@ class ExecutorNet(nn.Module):
         state: State,
         features: Iterable[Feature],
         choices: Values | None = None,
-    ) -> dict[str, Prediction]:
+    ) -> dict[str, Tensor | Scalar]:
         """Predict features; scalars are combined through `choices`, or those that are predicted."""
         task, features = self.tasks[algorithm], list(features)
-        found: dict[str, Prediction] = {
+        found: dict[str, Tensor | Scalar] = {
             f.name: _decode_choice(task.decoders[_key(f)], f, state, self.training)
             for f in features
             if f.kind != Kind.SCALAR
@@ -354,7 +351,7 @@ def _decode_choice(decoder: nn.Module, feature: Feature, state: State, training:
     return log_sinkhorn(logits, SINKHORN_STEPS, noise)
 
 
-def decide(feature: Feature, prediction: Prediction, before: Tensor | None = None) -> Tensor:
+def decide(feature: Feature, prediction: Tensor | Scalar, before: Tensor | None = None) -> Tensor:
     """A prediction as the next step reads it, in the form of pools."""
     if isinstance(prediction, Scalar):
         return torch.where(prediction.gate > 0, prediction.value, before)
@@ -368,7 +365,11 @@ def decide(feature: Feature, prediction: Prediction, before: Tensor | None = Non
 
 
 def loss(
-    feature: Feature, prediction: Prediction, truth: Tensor, before: Tensor | None, weight: float
+    feature: Feature,
+    prediction: Tensor | Scalar,
+    truth: Tensor,
+    before: Tensor | None,
+    weight: float,
 ) -> Tensor:
     """The mean loss of a feature; `before` is the true value of a scalar hint now."""
     truth = truth if feature.kind == Kind.POINTER else truth.float()

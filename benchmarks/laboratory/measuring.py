@@ -49,7 +49,9 @@ def measure(net: ExecutorNet, algorithm: str, pool: TransitionPool) -> Accuracy:
     return Accuracy(
         one_step=float(np.mean(list(by_hint.values()) or [100.0])),
         worst=f"{worst} {by_hint[worst]:.1f}" if worst else "",
-        free_hints=float(np.mean([100 * np.mean(rows) for rows in free.values()] or [100.0])),
+        free_hints=float(
+            np.mean([100 * float(np.mean(rows)) for rows in free.values()] or [100.0])
+        ),
         score=100 * _score(pool, outputs),
         whole=100 * _whole(pool, outputs),
         forced_score=100 * _score(pool, forced_outputs),
@@ -60,7 +62,8 @@ def _run(
     net: ExecutorNet, algorithm: str, pool: TransitionPool, *, forced: bool
 ) -> tuple[dict[str, list[float]], Values]:
     """The accuracy of each discrete hint at each step and trajectory, and all outputs."""
-    spec, accuracies = pool.spec, defaultdict(list)
+    spec = pool.spec
+    accuracies: dict[str, list[float]] = defaultdict(list)
     before, hints = None, {name: values[0] for name, values in pool.hints.items()}
     outputs = {name: torch.zeros_like(values) for name, values in pool.outputs.items()}
     for step in range(pool.steps):

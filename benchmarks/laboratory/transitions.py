@@ -7,6 +7,7 @@ steps can be drawn more often than they occur.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -114,6 +115,8 @@ def changes(before: Values | None, now: Values, batch: int) -> Tensor:
     return torch.stack([*flags, torch.full_like(flags[0], before is None)], 1).float()
 
 
-def _tensor(feature: Feature, arrays: dict[str, np.ndarray], device: torch.device | str) -> Tensor:
+def _tensor(
+    feature: Feature, arrays: Mapping[str, np.ndarray], device: torch.device | str
+) -> Tensor:
     array = arrays[feature.name].astype(_TYPES.get(feature.kind, np.int8))
     return torch.from_numpy(np.ascontiguousarray(array)).to(device)
