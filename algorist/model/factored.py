@@ -108,9 +108,10 @@ class Factored:
         """The same without joining the values, of which pairs of nodes have too many."""
         of_raw, of_beside, bias = self.encoding.split(layers)
         result = Affine(of_raw, bias)(self.raw)
-        for values in self.beside:
-            own, of_beside = of_beside.tensor_split((values.shape[-1],), 1)
-            result = result.add_(product(values, own))
+        widths = [values.shape[-1] for values in self.beside]
+        weights = [of_beside] if len(widths) == 1 else of_beside.split(widths, 1)
+        for values, weight in zip(self.beside, weights, strict=False):
+            result = result.add_(product(values, weight))
         return result
 
 
