@@ -32,6 +32,7 @@ class Encoding:
         self._rows = torch.cat((weight, bias.unsqueeze(1)), 1)
         self._composed: dict[tuple[Linear, ...], Affine] = {}
         self._split: dict[tuple[Linear, ...], tuple[Tensor, ...]] = {}
+        self._matrices: dict[tuple[Linear, ...], Tensor] = {}
 
     @property
     def channels(self) -> int:
@@ -50,6 +51,13 @@ class Encoding:
             rows, constant = torch.bmm(self._rows, of_encoding).tensor_split((-1,), 1)
             self._composed[layers] = Affine(torch.cat((rows, rest), 1), constant.squeeze(1) + bias)
         return self._composed[layers]
+
+    def matrix(self, layers: tuple[Linear, ...]) -> Tensor:
+        """The same as one matrix, whose last row is the bias."""
+        if layers not in self._matrices:
+            weight, bias = self.composed(layers)
+            self._matrices[layers] = torch.cat((weight, bias.unsqueeze(1)), 1)
+        return self._matrices[layers]
 
     def split(self, layers: tuple[Linear, ...]) -> tuple[Tensor, ...]:
         """The same as weights of raw numbers, weights of what is beside them, and a bias."""
@@ -82,19 +90,29 @@ class Factored:
 
     @cached_property
     def _values(self) -> Tensor:
-        return torch.cat((self.raw, *self.beside), -1) if self.beside else self.raw
+        """All numbers side by side, and a 1 for the bias: cheaper than to add it, for nodes."""
+        one = self.raw.new_ones(1).expand(*self.raw.shape[:-1], 1)
+        return torch.cat((self.raw, *self.beside, one), -1)
 
     def apply(self, *layers: Linear) -> Tensor:
         """The results of some layers side by side, in one product."""
-        if len(self.beside) != 1 or self.raw.ndim < 5:
-            affine = self.encoding.composed(layers)
-            if not self._values.shape[-1]:  # no feature is encoded here: what is left is constant
-                shape = (*self.raw.shape[:-1], affine.bias.shape[-1])
-                return affine.bias.view(len(self.raw), *(1,) * (len(shape) - 2), -1).expand(shape)
-            return affine(self._values)
-        # Pairs of nodes are so many that to join their values would take longer than a product.
+        if self.raw.ndim > 4:
+            return self._apply_to_pairs(layers)
+        if not self.beside and not self.raw.shape[-1]:  # nothing is encoded here but a bias
+            bias = self.encoding.composed(layers).bias
+            shape = (*self.raw.shape[:-1], bias.shape[-1])
+            return bias.view(len(bias), *(1,) * (len(shape) - 2), -1).expand(shape)
+        return product(self._values, self.encoding.matrix(layers))
+
+    def _apply_to_pairs(self, layers: tuple[Linear, ...]) -> Tensor:
+        """The same without joining the values, of which pairs of nodes have too many."""
         of_raw, of_beside, bias = self.encoding.split(layers)
-        return Affine(of_raw, bias)(self.raw).add_(product(self.beside[0], of_beside))
+        result = Affine(of_raw, bias)(self.raw)
+        widths = [values.shape[-1] for values in self.beside]
+        weights = [of_beside] if len(widths) == 1 else of_beside.split(widths, 1)
+        for values, weight in zip(self.beside, weights, strict=False):
+            result = result.add_(product(values, weight))
+        return result
 
 
 class Joint:
