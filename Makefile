@@ -24,6 +24,7 @@ test: lint types
 
 # The documentation, in site/: open site/index.html.
 docs: $(DEV_READY)
+	$(BIN)/python docs/making/fill.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: $(DEV_READY)

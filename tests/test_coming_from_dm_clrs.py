@@ -43,7 +43,9 @@ def test_options_that_have_no_equal_are_not_ours():
     COMMANDS["train"].add_arguments(parser)
     words = parser.format_help().lower()
     assert "--teacher-forcing" in words
-    for missing in ("dropout", "lstm", "--message"):
+    without = {flag for theirs, ours in ROWS if ours.startswith("none") for flag in options(theirs)}
+    assert without == {"--test_every=500", "--dataset_path=FOLDER"}
+    for missing in ("--test-every", "--dataset"):
         assert missing not in words
 
 

@@ -130,10 +130,10 @@ def test_the_search_finds_something_in_a_page_that_is_opened_as_a_file(site, tmp
 
 def test_every_algorithm_is_drawn_and_explained_on_the_page_of_its_family():
     asked = {
-        (words[1], page, words[0])
+        (name, page, what)
         for page, text in PAGES.items()
-        for head, _ in FENCE.findall(text)
-        if page.startswith("algorithms/") and len(words := head.split()) == 2
+        if page.startswith("algorithms/")
+        for what, name in re.findall(r"<!-- made: (\w+) (\S+) -->", text)
     }
     assert asked == {
         (name, f"algorithms/{algorist.get(name).family}.md", what)
@@ -142,6 +142,49 @@ def test_every_algorithm_is_drawn_and_explained_on_the_page_of_its_family():
     }
     listed = re.findall(r"\[(\w+)\]\(\w+\.md#\1\)", PAGES["algorithms/index.md"])
     assert sorted(listed) == algorist.algorithms()
+
+
+# What can be read without the site
+
+
+@pytest.mark.usefixtures("making")
+@pytest.mark.parametrize("page", sorted(p for p in PAGES if "<!-- made: " in PAGES[p]))
+def test_what_is_made_stands_in_the_sources(page):
+    import fill
+
+    assert fill.source(DOCS / page) == PAGES[page], "out of date: python docs/making/fill.py"
+
+
+@pytest.mark.usefixtures("making")
+def test_the_files_of_pictures_are_up_to_date_and_can_be_read():
+    import fill
+
+    made = fill.figures()
+    assert set(fill.FIGURES.iterdir()) == set(made)
+    for file, text in made.items():
+        assert file.read_text() == text, "out of date: python docs/making/fill.py"
+        assert "var(" not in text
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+
+
+@pytest.mark.usefixtures("making")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- made: features bfs -->\n", "without an end"),
+        ("<!-- made: nothing -->\n<!-- made: end -->", "got nothing, expected one of features"),
+    ],
+)
+def test_places_that_make_no_sense_are_refused(text, message):
+    import places
+
+    with pytest.raises(ValueError, match=message):
+        places.filled(text, str)
+
+
+def test_no_fence_of_a_page_is_empty():
+    empty = [page for page in PAGES for head, text in FENCE.findall(PAGES[page]) if not text]
+    assert not empty
 
 
 # What the site is made of
@@ -263,7 +306,8 @@ def test_the_first_five_minutes_go_as_they_are_told(capsys, monkeypatch, tmp_pat
 
 def command_lines(text):
     """All command lines of a page, but for those with a word to be replaced, like NAME."""
-    fenced = [line for head, body in FENCE.findall(text) if not head for line in body.splitlines()]
+    bodies = [body.replace("\\\n", "") for head, body in FENCE.findall(text) if not head]
+    fenced = [line for body in bodies for line in body.splitlines()]
     shown = [line for line in fenced if line.startswith("algorist ")]
     inline = re.findall(r"`(algorist [a-z-]+ [^`]+)`", FENCE.sub("", text))
     words = (shlex.split(line, comments=True)[1:] for line in (*shown, *inline))
@@ -272,7 +316,11 @@ def command_lines(text):
 
 @pytest.mark.usefixtures("own_tables")
 @pytest.mark.parametrize(
-    "page", sorted(page for page in PAGES if page != "log.md" and command_lines(PAGES[page]))
+    "page",
+    # Examples of the help, which the reference is made of, are tested in test_cli.py.
+    sorted(
+        p for p in PAGES.keys() - {"log.md", "reference/commands.md"} if command_lines(PAGES[p])
+    ),
 )
 def test_command_lines_in_the_pages_are_understood(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -313,20 +361,6 @@ def test_examples_of_extensions_can_be_trained_and_tested(
     (row,) = json.loads(capsys.readouterr().out)
     assert row["algorithm"] == options.split()[0]
     assert np.isfinite(row["replicas"][0]["score"])
-
-
-@pytest.mark.parametrize(
-    ("page", "example"),
-    [
-        ("processor", "mean_max"),
-        ("state", "lstm_cell"),
-        ("decoder", "edge_pointer_decoder"),
-        ("penalty", "gated_state"),
-    ],
-)
-def test_pages_about_extensions_show_the_whole_example(page, example):
-    text = (ROOT / "examples" / f"{example}.py").read_text()
-    assert f"```python\n{text}```" in PAGES[f"extending/{page}.md"]
 
 
 def test_the_loop_of_ones_own_runs_as_it_stands(capsys):

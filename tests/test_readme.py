@@ -1,5 +1,6 @@
-"""What README and model card promise: commands print what is shown, numbers are the results'."""
+"""What README, model card and results promise: commands print it, the numbers are measured."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from algorist.report.filling import Filling
 from algorist.report.reproduced import Reproduced
 
 ROOT = Path(__file__).parent.parent
-TEXT, CARD = (ROOT / "README.md").read_text(), (ROOT / "docs" / "models.md").read_text()
+FILES = ("README.md", "docs/models.md", "docs/results.md")
+TEXT, CARD, RESULTS = ((ROOT / file).read_text() for file in FILES)
 SESSIONS = re.findall(r"```console\n\$ algorist (.+)\n([\s\S]*?)```", TEXT)
 LEARNING = [(command, shown) for command, shown in SESSIONS if "runs/" in command]
 EXACT = [session for session in SESSIONS if session not in LEARNING]
@@ -66,14 +68,14 @@ def test_other_commands_in_readme_and_model_card_are_understood(command):
     assert _parser(command.split()).parse_args(command.split()).command == command.split()[0]
 
 
-@pytest.mark.parametrize("text", [TEXT, CARD], ids=["README", "model card"])
+@pytest.mark.parametrize("text", [CARD, RESULTS], ids=["model card", "results"])
 def test_tables_and_figures_are_those_of_the_results(text):
     if not is_results(ROOT / "results"):
         pytest.skip("there are no results yet")
     assert Filling(Reproduced(ROOT / "results")).filled(text) == text
 
 
-@pytest.mark.parametrize("file", ["README.md", "docs/models.md"])
+@pytest.mark.parametrize("file", FILES)
 def test_no_picture_is_missing(file):
     text = (ROOT / file).read_text()
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
@@ -90,12 +92,22 @@ def test_problems_in_the_readme_are_understood(command, tmp_path, monkeypatch):
     assert len(algorithm.trace(**problem(algorithm, arguments))) == 1
 
 
-def test_the_example_in_the_readme_is_the_file():
-    assert (ROOT / "examples" / "euclid.py").read_text() in TEXT
+def test_the_readme_is_short():
+    assert len(TEXT.splitlines()) <= 250
+
+
+@pytest.mark.parametrize("text", [TEXT, RESULTS], ids=["README", "results"])
+def test_the_generalists_means_are_those_of_the_results(text):
+    with open(ROOT / "results" / "shipped.csv") as file:
+        rows = [row for row in csv.DictReader(file) if row["part"] == "generalist"]
+    assert len(rows) == 30
+    for column in ("score", "correct"):
+        mean = sum(float(row[column]) for row in rows) / len(rows)
+        assert f"{mean:.1f} %" in text, column
 
 
 def test_the_ratios_follow_from_the_times():
-    rows = re.findall(r"^\| (.+?) \| " + r" \| ".join([r"([\d.,]+)"] * 6) + r" \|$", TEXT, re.M)
+    rows = re.findall(r"^\| (.+?) \| " + r" \| ".join([r"([\d.,]+)"] * 6) + r" \|$", RESULTS, re.M)
     assert len(rows) == 31
     for name, *cells in rows:
         ours, peers, ratio, *larger = (float(cell.replace(",", "")) for cell in cells)

@@ -206,7 +206,7 @@ algorist report runs/bfs --out bfs.html --samples 8
 algorist report runs/a runs/b runs/c --out comparison.html
 algorist report sweeps/width --out width
 algorist report results --out report
-algorist report results --fill README.md docs/models.md""",
+algorist report results --fill docs/models.md docs/results.md""",
     add_arguments=add_arguments,
     run=run,
 )

@@ -24,26 +24,58 @@ class Picture:
     """What is to be seen beside the roles of nodes."""
 
 
-def html(name: str) -> str:
-    """The picture of an algorithm: a small drawing for each of some steps, and what they show."""
+@dataclass(frozen=True)
+class Panel:
+    """One step, drawn."""
+
+    svg: str
+    caption: str
+
+
+def panels(name: str) -> list[Panel]:
+    """A small drawing for each of some steps of an algorithm."""
+    picture, trace = PICTURES[name], _trace(name)
+    return [_panel(picture, trace, step) for step in picture.steps]
+
+
+def legend(name: str) -> list[tuple[str, str]]:
+    """The style and the meaning of each colour, and the note, which has no style."""
     picture = PICTURES[name]
-    trace = Trace.of(name, picture.problem)
-    panels = "".join(_panel(picture, trace, step) for step in picture.steps)
-    legend = "".join(
-        f'<span><i class="{style}"></i>{escape(means)}</span>'
-        for style, means in picture.scene.legend(trace)
+    note = [("", picture.note)] if picture.note else []
+    return [*picture.scene.legend(_trace(name)), *note]
+
+
+def description(name: str) -> str:
+    """What is to be seen, in a sentence for those who do not see it."""
+    return f"{name}: {len(PICTURES[name].steps)} of the {_trace(name).steps} steps of a small run"
+
+
+def html(name: str) -> str:
+    """The picture of an algorithm for the site: its panels and its legend."""
+    drawn = panels(name)
+    steps = "".join(f"<div>{panel.svg}<span>{panel.caption}</span></div>" for panel in drawn)
+    items = "".join(
+        f"<span>{_colour(style)}{escape(means)}</span>" for style, means in legend(name)
     )
-    note = f"<span>{escape(picture.note)}</span>" if picture.note else ""
     return (
-        f'<figure class="trace"><div class="steps of-{len(picture.steps)}">{panels}</div>'
-        f'<figcaption><span class="legend">{legend}{note}</span></figcaption></figure>'
+        f'<figure class="trace"><div class="steps of-{len(drawn)}">{steps}</div>'
+        f'<figcaption><span class="legend">{items}</span></figcaption></figure>'
     )
 
 
-def _panel(picture: Picture, trace: Trace, step: int) -> str:
-    canvas = Canvas(f"{trace.algorithm.name}, step {step} of {trace.steps - 1}")
+def _colour(style: str) -> str:
+    return f'<i class="{style}"></i>' if style else ""
+
+
+def _trace(name: str) -> Trace:
+    return Trace.of(name, PICTURES[name].problem)
+
+
+def _panel(picture: Picture, trace: Trace, step: int) -> Panel:
+    caption = f"step {step} of {trace.steps - 1}"
+    canvas = Canvas(f"{trace.algorithm.name}, {caption}")
     picture.scene.draw(canvas, trace, step)
-    return f"<div>{canvas.svg()}<span>step {step} of {trace.steps - 1}</span></div>"
+    return Panel(canvas.svg(), caption)
 
 
 Edges = Iterable[tuple[int, int] | tuple[int, int, float]]
@@ -166,13 +198,13 @@ PICTURES: dict[str, Picture] = {
         {"A": _TOWN, "s": 0},
         range(4),
         Graph(_RING, arrows="pi_h"),
-        "Arrows are pi_h: whence each node was reached.",
+        "Arrows are pi_h: where each node was reached from.",
     ),
     "dfs": Picture(
         {"A": _ONE_WAY},
         (0, 3, 5, 8, 12, 17),
         Graph(_RING, arrows="pi_h", tags=("u", "v"), directed=True),
-        "Thick arrows are pi_h: whence each node was found.",
+        "Thick arrows are pi_h: where each node was found from.",
     ),
     "topological_sort": Picture(
         {"A": _DUTIES},
