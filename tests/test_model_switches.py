@@ -11,8 +11,7 @@ from algorist.data.chunks import Chunker
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
 from algorist.model.window import continuing, pack_trajectories, pieces, whole
-from algorist.training.bucketing import bucket_window
-from algorist.training.packing import packed
+from algorist.training.packing import bucket_window, packed
 
 
 def losses_and_gradients(net, algorithm, window):
