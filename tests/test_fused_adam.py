@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small import DEVICE
+from small import DEVICE, needs_gpu
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
@@ -11,12 +11,17 @@ from algorist.kernels.fused.adam import Adam, Weights
 SHAPES = [(3, 5), (40, 33), (1,)]
 
 
+def scalar(value: float) -> torch.Tensor:
+    return torch.tensor(value, device=DEVICE)
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
 @pytest.mark.parametrize(("replicas", "limit"), [(1, 0.5), (3, 0.0), (3, 0.5), (3, 1e3)])
-def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, limit):
+def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, limit, weight_decay):
     torch.manual_seed(replicas)
     start = [torch.randn(replicas, *shape, device=DEVICE) for shape in SHAPES]
     expected = [tensor.clone().requires_grad_() for tensor in start]
-    adam = torch.optim.Adam(expected, lr=1e-2)
+    adam = torch.optim.AdamW(expected, lr=1e-2, weight_decay=weight_decay)
     buffer = torch.empty(sum(x.numel() for x in start) + 7, device=DEVICE)
     views, at = [torch.empty_like(start[0])], 7  # the first lies apart from the others
     for tensor in start[1:]:
@@ -26,7 +31,7 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, li
         Weights(x, view, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=DEVICE))
         for x, view in zip(start, views, strict=True)
     ]
-    own = Adam(weights)
+    own, learning_rate = Adam(weights, weight_decay=weight_decay), scalar(1e-2)
     for _ in range(3):
         buffer.normal_()
         views[0].normal_()
@@ -35,7 +40,50 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, li
         for tensor, view in zip(expected, views, strict=True):
             tensor.grad = view * scale.view(-1, *(1,) * (view.ndim - 1))
         adam.step()
-        own.step(views, 1e-2, limit)
+        own.step(views, learning_rate, limit)
     for mine, theirs in zip(weights, expected, strict=True):
         torch.testing.assert_close(mine.parameter, theirs.detach(), rtol=1e-5, atol=1e-5)
         assert mine.count.item() == 3
+
+
+def one_weight() -> Weights:
+    weights = Weights(*(torch.zeros(1, 1, device=DEVICE) for _ in Weights._fields))
+    weights.gradient.fill_(1.0)
+    return weights
+
+
+def test_the_learning_rate_is_read_from_the_device_at_each_step():
+    weights, rate = one_weight(), scalar(0.5)
+    adam = Adam([weights])
+    adam.step([weights.gradient], rate, 0.0)
+    assert weights.parameter.item() == pytest.approx(-0.5, rel=1e-4)
+    rate.fill_(0.25)
+    adam.step([weights.gradient], rate, 0.0)
+    assert weights.parameter.item() == pytest.approx(-0.75, rel=1e-4)
+
+
+@needs_gpu
+def test_a_captured_step_follows_a_schedule():
+    weights, rate = one_weight(), scalar(0.5)
+    adam = Adam([weights])
+    adam.warm_up()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        adam.step([weights.gradient], rate, 0.0)
+    for learning_rate in (0.5, 0.25):
+        rate.fill_(learning_rate)
+        graph.replay()
+    assert weights.parameter.item() == pytest.approx(-0.75, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        (torch.ones(2), r"shape \(2,\), expected one float32"),
+        (torch.ones((), dtype=torch.float64), "float64"),
+    ],
+)
+def test_other_learning_rates_are_refused(rate, message):
+    weights = one_weight()
+    with pytest.raises(ValueError, match=message):
+        Adam([weights]).step([weights.gradient], rate.to(DEVICE), 0.0)

@@ -25,10 +25,12 @@ class Optimiser:
 
     def __init__(self, net: nn.Module, config: OptimiserConfig, *, captured: bool = False):
         """`captured` says that steps will be captured as CUDA graphs."""
-        self.clip, self._rate = config.clip, config.learning_rate
+        self.clip = config.clip
         self._fused: dict[tuple[tuple[int, int, int], ...], Adam] = {}
         self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
         on_gpu = any(p.is_cuda for p in self.parameters.values())
+        device = next(iter(self.parameters.values())).device
+        self._rate = torch.tensor(config.learning_rate, device=device)
         self._adam = torch.optim.Adam(
             self.parameters.values(),
             lr=config.learning_rate,
