@@ -7,6 +7,7 @@ from torch.nn.functional import relu
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
+from algorist.kernels import plain
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.fused.edges import (
     edge_pointer_logits,
@@ -16,7 +17,6 @@ from algorist.kernels.fused.edges import (
 )
 from algorist.kernels.fused.pointer_logits import Scoring, Widening
 from algorist.kernels.fused.tiling import tiles
-from algorist.kernels.plain import edge_pointer_scores
 
 H, T, COLUMN, SPARE = 16, 8, 3, 2
 CASES = [(1, 1, 1, 2), (3, 5, 2, 0), (1, 17, 1, 3)]
@@ -141,7 +141,7 @@ class Pointers(Problem):
                 source, target, edge[:, q], None if triplet is None else triplet[:, q]
             )
             scoring = Affine(score[:, q].unsqueeze(-1), bias[:, q : q + 1])
-            scores.append(edge_pointer_scores(pairs, pointee, scoring))
+            scores.append(plain.edge_pointer_logits(pairs, pointee, scoring))
         return torch.stack(scores)
 
     def columns(self, x, q):

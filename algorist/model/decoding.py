@@ -248,7 +248,7 @@ class Decoders:
             edges=edges,
             points=[score(next(parts), next(parts), raw, wide) for score in self._pointers],
             edge_pointer_logits=[
-                plain.edge_pointer_scores(
+                plain.edge_pointer_logits(
                     _pairs(next(parts), next(parts), raw, wide, one), next(parts), one.affine
                 )
                 for one in _each(maps.edge_pointer_logits)

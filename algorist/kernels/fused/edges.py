@@ -153,7 +153,7 @@ def _cube(
     edge_pointer_logits, wide, pairs,  # results
     column, width, B, n, F, Q,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
-    PRECISION: tl.constexpr,
+    GIVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     follow()
     sample, samples = tl.program_id(0).to(tl.int64), tl.num_programs(0)
@@ -177,8 +177,12 @@ def _cube(
         if T > 0:
             of_triplet = tl.load(turned + pointer * H * H + channel[:, None] * H + channel)
             value += tl.trans(dot(of_triplet, tl.trans(third), PRECISION))
-        value += tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
-        value += tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
+        if GIVEN:
+            given = pairs + slot * H + pair[:, None] * H + channel
+            value += tl.load(given, there[:, None], 0.0)
+        else:
+            value += tl.load(of_node + source[:, None] * width, there[:, None], 0.0)
+            value += tl.load(of_node + H + target[:, None] * width, there[:, None], 0.0)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
             value += number[:, None] * tl.load(edge + (pointer * F + f) * H + channel)
@@ -202,7 +206,7 @@ def _cube_backward(
     d_decoded, d_target, d_pointee, d_pair, d_score, d_widen, d_raw, d_maxima,  # results
     column, width, B, n, F, Q,
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
-    PRECISION: tl.constexpr,
+    GIVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     follow()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
@@ -214,7 +218,8 @@ def _cube_backward(
     pair = source * n + target
     place, square = pair[:, None] * H + channel, channel[:, None] * H + channel
     decoded += sample * n * width + column
-    d_decoded += sample * n * width + column
+    if not GIVEN:
+        d_decoded += sample * n * width + column
     d_turned = tl.zeros((H, R * N), tl.float32)
     d_numbers = tl.zeros((R * N, FP), tl.float32)
     for q in range(Q):
@@ -242,19 +247,21 @@ def _cube_backward(
         tl.store(d_score + (slot * blocks + block) * H + channel, of_score)
         grad = won * weight
         tl.store(d_pair + slot * n * n * H + place, grad, there[:, None])
-        of_source = d_decoded + 3 * H * q + sources[:, None] * width + channel
-        total = tl.sum(tl.reshape(grad, (R, N, H)), 1)
-        tl.store(of_source, total, (sources < n)[:, None])
-        of_target = d_target + (slot * blocks + block) * n * H + targets[:, None] * H + channel
-        total = tl.sum(tl.reshape(grad, (R, N, H)), 0)
-        tl.store(of_target, total, (targets < n)[:, None])
+        if not GIVEN:
+            of_source = d_decoded + 3 * H * q + sources[:, None] * width + channel
+            total = tl.sum(tl.reshape(grad, (R, N, H)), 1)
+            tl.store(of_source, total, (sources < n)[:, None])
+            of_target = d_target + (slot * blocks + block) * n * H + targets[:, None] * H + channel
+            total = tl.sum(tl.reshape(grad, (R, N, H)), 0)
+            tl.store(of_target, total, (targets < n)[:, None])
         d_numbers = _add_numbers(d_numbers, grad, edge + pointer * F * H, F, H, FP)
         if T > 0:
             of_triplet = tl.load(triplet + pointer * H * H + square)
             d_turned += dot(of_triplet, tl.trans(grad), PRECISION)
-    d_raw += sample * n * n * F
-    at_number = pair[:, None] * F + number
-    tl.store(d_raw + at_number, d_numbers, there[:, None] & (number < F)[None, :])
+    if not GIVEN:
+        d_raw += sample * n * n * F
+        at_number = pair[:, None] * F + number
+        tl.store(d_raw + at_number, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
         maxima += sample * n * n * T
         wide += sample * n * n * H
@@ -339,7 +346,7 @@ def edge_pointer_logits(
         *(widening or (None, None)), scores, wide, pairs,
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
-        KEEP_WIDE=wide is not None, PRECISION=precision, num_warps=8,
+        KEEP_WIDE=wide is not None, GIVEN=False, PRECISION=precision, num_warps=8,
         **following(S * B * n),
     )  # fmt: skip
 
@@ -373,6 +380,44 @@ def edge_pointer_logits_backward(
         d_decoded, d_target, d_pointee, d_pair, d_score, d_widen, d_raw, d_maxima,
         column, width, B, n, F, len(d_scores),
         H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
-        PRECISION=precision, num_warps=8,
+        GIVEN=False, PRECISION=precision, num_warps=8,
         **following(S * B * n),
+    )  # fmt: skip
+
+
+def logits_of_pairs(
+    pair: Tensor,  # (S, B, n, n, h), contiguous, as are all others here
+    pointee: Tensor,  # (S, B, n, h)
+    score: Tensor,  # (S, h)
+    bias: Tensor,  # (S,)
+    logits: Tensor,  # (S, B, n, n, n), to be written
+) -> None:
+    """Score max(pair, pointee) for pairs whose features are given."""
+    S, B, n, h = pointee.shape
+    # The kernel expects the pointee behind source and target, in columns 2h and up.
+    _cube[(S * B, triton.cdiv(n * n, ROWS))](
+        pointee, pair, None, score, None, score, bias, None, None, logits, None, pair,
+        -2 * h, h, B, n, 0, 1,
+        H=h, T=0, M=ROWS, KEEP=False, KEEP_WIDE=False, GIVEN=True, PRECISION="ieee", num_warps=8,
+        **following(S * B * n),
+    )  # fmt: skip
+
+
+def logits_of_pairs_backward(
+    d_logits: Tensor,  # (S, B, n, n, n)
+    pair: Tensor,
+    pointee: Tensor,
+    score: Tensor,
+    d_pair: Tensor,  # (S, B, n, n, h)
+    d_pointee: Tensor,  # (S, B, blocks, n, h), to be summed over blocks
+    d_score: Tensor,  # (S, B, blocks, h), to be summed over samples and blocks
+) -> None:
+    """The gradients of the inputs of `logits_of_pairs`."""
+    S, B, n, h = pointee.shape
+    cut = tiles(n)
+    _cube_backward[(S * B, cut.blocks(n))](
+        d_logits, pointee, pair, None, None, score, None, score, None,
+        None, None, d_pointee, d_pair, d_score, None, None, None, -2 * h, h, B, n, 0, 1,
+        H=h, T=0, FP=16, R=cut.receivers, N=cut.senders, GIVEN=True, PRECISION="ieee",
+        num_warps=8, **following(S * B * n),
     )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from algorist.kernels.affine import Affine
+from algorist.kernels.edges import FactoredEdges
 from algorist.kernels.fused import message, node, triplet
 from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
 from algorist.kernels.fused.gradients import Gradients, affine
@@ -32,7 +34,6 @@ class Processing:
         K, S, B, n, h = moments.before.shape
         new, gated = moments.before.new_empty, maps.update.gate is not None
         # The columns of the state: receiver, triplets, sender, keep, gate.
-        self.triplet_column = h
         self.keep_column = self.state.out.shape[-1] - (2 * h if gated else h)
         self.sender_column = self.keep_column - h
         self.columns = self.keep_column, self.keep_column + h if gated else None
@@ -67,25 +68,32 @@ class Processing:
         """The maxima over triplets of step k."""
         maxima = at_step(self.moments.maxima, k)
         if maxima is not None:
+            edges = FactoredEdges(self.moments.raw[k], self.maps.triplet)
             triplet.triplet_max(
-                self.state.out[k], self.triplet_column, self.moments.raw[k], self.maps.triplet,
-                maxima, at_step(self.triplet_winner, k),
-            )  # fmt: skip
+                self._of_triplets(self.state.out[k]), edges, maxima, at_step(self.triplet_winner, k)
+            )
 
     def renew(self, k: int) -> None:
         """The new states of step k, from the messages of all to all."""
         maps, state, raw = self.maps, self.state.out[k], self.moments.raw[k]
         if self.connects is not None:
             message.connect(raw, self.connects, self.message_mask)
+        h = self.messages.shape[-1]
         message.message(
-            state, (0, self.sender_column), raw, self.message_mask, maps.edge, self.first,
-            maps.first.bias, self.second, self.messages[k], at_step(self.winner, k),
-            at_step(self.built, k), at_step(self.inner, k), precision=self.precision,
+            state[..., :h], state[..., self.sender_column :][..., :h],
+            FactoredEdges(raw, maps.edge), self.message_mask,
+            Affine(self.first, maps.first.bias), self.second, self.messages[k], None,
+            self._kept(k), precision=self.precision,
         )  # fmt: skip
         node.renew(
             state, self.columns, self.messages[k], self.moments.before[k], maps.update,
             self.moments.after[k], self._renewed(k), self.precision,
         )  # fmt: skip
+
+    def _kept(self, k: int) -> message.Kept:
+        """What messages leave for backward."""
+        winner, built, inner = (at_step(x, k) for x in (self.winner, self.built, self.inner))
+        return message.Kept(winner=winner, built=built, inner=inner)
 
     def _renewed(self, k: int) -> list[Tensor | None]:
         """What renewal keeps for the way back."""
@@ -126,19 +134,28 @@ class Processing:
             self.columns, self.d_message, at_step(self.d_before, k),
             self.d_door[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
+        wanted = message.MessageGrads(
+            receiver=grads[..., : self.messages.shape[-1]], sender=self.d_sender[0],
+            raw=self.d_raw[k], dense=None, edge=self.d_edge[k], result=self.d_result[k],
+            hidden=self.d_hidden[k],
+        )  # fmt: skip
         message.message_backward(
-            self.d_message, self.winner[k], self.built[k], self.inner[k], self.moments.raw[k],
-            maps.edge, maps.first.weight, maps.second, grads, 0, self.d_sender[0], self.d_raw[k],
-            self.d_edge[k], self.d_result[k], self.d_hidden[k], precision=self.precision,
+            self.d_message, None, self._kept(k), FactoredEdges(self.moments.raw[k], maps.edge),
+            None, maps.first.weight, maps.second, wanted, precision=self.precision,
         )  # fmt: skip
 
     def connect_triplets_backward(self, k: int) -> None:
         """The grads of what the triplets of step k are made of."""
         if self.maps.triplet is not None:
             triplet.triplet_max_backward(
-                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet, self.state.grads[k],
-                self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
+                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet,
+                self._of_triplets(self.state.grads[k]), self.d_edges[k], self.d_raw_of_triplets[k],
             )  # fmt: skip
+
+    def _of_triplets(self, state: Tensor) -> Tensor:
+        """The columns of the three projections for triplets."""
+        h = self.messages.shape[-1]
+        return state[..., h : self.sender_column]
 
     def project_backward(self, k: int) -> None:
         """The grads of the states and numbers that step k began with."""
