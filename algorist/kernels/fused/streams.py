@@ -14,7 +14,7 @@ class Aside:
 
     def __init__(self, device: torch.device):
         on_gpu = device.type == "cuda"
-        self._device = device
+        self._device, self._forked = device, False
         self._stream = beside(torch.cuda.current_stream(device)) if on_gpu else None
 
     @contextmanager
@@ -24,12 +24,14 @@ class Aside:
             yield
             return
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        self._forked = True
         with torch.cuda.stream(self._stream):
             yield
 
     def join(self) -> None:
         """What comes after this waits for the work aside."""
-        if self._stream is not None:
+        if self._forked:  # in a graph, a stream that has not forked from it cannot be waited for
+            self._forked = False
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
