@@ -66,7 +66,7 @@ class Links(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.links, self.loaded, self.ids = [], [], set()
-        self.task_stream(text)
+        self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
