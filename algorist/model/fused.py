@@ -164,14 +164,14 @@ class FusedScan:
         """All steps, and the outputs where trajectories end."""
         from algorist.kernels.fused.copying import copy_grouped
         from algorist.kernels.fused.scan import scan
-        from algorist.kernels.fused.streams import Aside
+        from algorist.kernels.fused.streams import SideStream
 
-        maps, processor, aside = self.maps, self.net.processor, Aside(self.net.device)
-        with aside.work():
+        maps, processor, side_stream = self.maps, self.net.processor, SideStream(self.net.device)
+        with side_stream.work():
             reading = self._reading(carry)
         folded, *decode = maps.compose(processor.widen, copy_grouped)
         process = processor.maps(folded)
-        aside.join()
+        side_stream.join()
         of_hints, of_outputs, hidden = scan(process, *decode, reading)
         hints = maps.hints.predictions(_by_form(of_hints), None, None)
         at_ends = maps.outputs.predictions(

@@ -12,7 +12,7 @@ from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
-from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.maps import DecodeMaps
 
 
@@ -61,11 +61,11 @@ class Decoding:
         for part in self.prepared:
             part.prepare(k)
 
-    def forward(self, k: int, aside: Aside) -> None:
+    def forward(self, k: int, side_stream: SideStream) -> None:
         """Predict from moment k, and from what was prepared aside."""
         if self.nodes:
             self.nodes.forward(k)
-        aside.join()
+        side_stream.join()
         for part in self.parts.values():
             part.forward(k)
 
@@ -90,11 +90,11 @@ class Decoding:
         for name, part in self.parts.items():
             part.begin_backward(grad_buffers, getattr(grads, name))
 
-    def backward(self, k: int, aside: Aside) -> None:
+    def backward(self, k: int, side_stream: SideStream) -> None:
         """The grads of moment k; aside, those of what was prepared."""
         for part in self.parts.values():
             part.backward(k)
-        with aside.work():
+        with side_stream.work():
             for part in self.prepared:
                 part.prepare_backward(k)
         if self.nodes:

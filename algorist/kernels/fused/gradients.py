@@ -20,7 +20,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused.grouped_launch import coded, filled, number, own, started
-from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.tiling import dot, padded
 
 _JOBS, _RESULTS = 16, 32
@@ -267,11 +267,11 @@ class Gradients:
         parts = [x.new_empty(n, *x.shape) for n, x in zip(counts, self._results, strict=True)]
         launches = [some for group in alike.values() for some in _batched(group, _JOBS)]
         launches.sort(key=lambda some: sum(job.place.width for _, job in some))
-        aside = Aside(self._results[0].device)
+        side_stream = SideStream(self._results[0].device)
         for some in launches:  # all others run beside the widest, which comes last
-            with nullcontext() if some is launches[-1] else aside.work():
+            with nullcontext() if some is launches[-1] else side_stream.work():
                 _launch([(job, parts[result]) for result, job in some], S, per, self.precision)
-        aside.join()
+        side_stream.join()
         for some in _batched(list(zip(parts, self._results, strict=True)), _RESULTS):
             _add_up(some)
 

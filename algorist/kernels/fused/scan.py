@@ -20,7 +20,7 @@ from algorist.kernels.fused.decoding import Decoding
 from algorist.kernels.fused.feedback import begin, begin_backward
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.processing import Processing
-from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.maps import DecodeMaps, Maps, ProcessMaps, detached, matching, tensors
 
 
@@ -108,7 +108,7 @@ class _Run:
         keep: bool,
     ):
         self.reading, self.keep, self.output_maps = reading, keep, outputs
-        self.aside = Aside(reading.x.device)
+        self.side_stream = SideStream(reading.x.device)
         x, raw, h = reading.x, reading.raw, process.second.shape[-1]
         K, S, B, n, _ = x.shape
         maxima = None
@@ -144,15 +144,15 @@ class _Run:
                 reading.given[k], reading.fresh[k], *before.logits, before.hidden, reading.hard,
             )  # fmt: skip
             self.process.project(k)
-            with self.aside.work():
+            with self.side_stream.work():
                 self.process.connect_triplets(k)
                 self.hints.prepare(k)
             self.process.renew(k)
-            self.hints.forward(k, self.aside)
+            self.hints.forward(k, self.side_stream)
         self.outputs = self._decoding(self.output_maps, self.moments.at(*reading.ends))
-        with self.aside.work():
+        with self.side_stream.work():
             self.outputs.prepare(0)
-        self.outputs.forward(0, self.aside)
+        self.outputs.forward(0, self.side_stream)
 
     def backward(self, grads: Iterator[Tensor]) -> Maps:
         """The gradients of all maps, from the grads of all predictions."""
@@ -163,21 +163,21 @@ class _Run:
         grad_buffers = GradBuffers(self.moments, adds)
         from_next = grad_buffers.take("after")
         self.outputs.begin_backward(at_ends, of_outputs)
-        with self.aside.work():
+        with self.side_stream.work():
             grad_buffers.clear_last()
             from_next[-1] = 0.0
-        self.outputs.backward(0, self.aside)
-        self.aside.join()
+        self.outputs.backward(0, self.side_stream)
+        self.side_stream.join()
 
         self.hints.begin_backward(grad_buffers, of_hints)
         self.process.begin_backward(grad_buffers)
         grad_buffers.put_at(self.reading.ends, self.reading.end_weights, at_ends)
         for k in reversed(range(len(from_next))):
-            self.hints.backward(k, self.aside)
-            with self.aside.work():
+            self.hints.backward(k, self.side_stream)
+            with self.side_stream.work():
                 self.process.connect_triplets_backward(k)
             self.process.renew_backward(k)
-            self.aside.join()
+            self.side_stream.join()
             self.process.project_backward(k)
             if k:
                 self._begin_backward(k, grad_buffers, from_next[k - 1])

@@ -9,7 +9,7 @@ from functools import cache
 import torch
 
 
-class Aside:
+class SideStream:
     """A second stream. On devices without streams all runs in turn."""
 
     def __init__(self, device: torch.device):
