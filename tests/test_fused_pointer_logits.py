@@ -56,7 +56,7 @@ class Problem:
         self.widening = None
         if triplets:
             triplet = draw(S, P, H, H) / 4
-            self.maps = self.maps._replace(triplet=triplet, turned=triplet.mT.contiguous())
+            self.maps = self.maps._replace(triplet=triplet, transposed=triplet.mT.contiguous())
             self.widening = Widening(draw(S, T, H), draw(S, H))
         self.scores = blank(P, S, B, n, n)
         self.wide, self.larger = blank(S, B, n, n, H), blank(P, S, B, n, n, H)
