@@ -125,7 +125,7 @@ class Pointers(Problem):
         self.maps = Scoring(draw(S, Q, F, H), draw(S, Q, H), draw(S, Q))
         if triplets:
             triplet = draw(S, Q, H, H) / 4
-            self.maps = self.maps._replace(triplet=triplet, turned=triplet.mT.contiguous())
+            self.maps = self.maps._replace(triplet=triplet, transposed=triplet.mT.contiguous())
         B, blocks = self.shape[1], tiles(n).blocks(n)
         self.scores, self.grads = blank(Q, S, B, n, n, n), draw(Q, S, B, n, n, n)
         self.kept_pairs, self.d_pair = blank(Q, S, B, n, n, H), blank(Q, S, B, n, n, H)

@@ -149,7 +149,7 @@ def _values_backward(
 
 @triton.jit(do_not_specialize=COUNTS)
 def _cube(
-    decoded, raw, maxima, edge, turned, score, score_bias, widen, widen_bias,  # inputs
+    decoded, raw, maxima, edge, transposed, score, score_bias, widen, widen_bias,  # inputs
     edge_pointer_logits, wide, pairs,  # results
     column, width, B, n, F, Q,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
@@ -175,7 +175,7 @@ def _cube(
         of_node = decoded + 3 * H * q + channel
         value = tl.zeros((M, H), tl.float32)
         if T > 0:
-            of_triplet = tl.load(turned + pointer * H * H + channel[:, None] * H + channel)
+            of_triplet = tl.load(transposed + pointer * H * H + channel[:, None] * H + channel)
             value += tl.trans(dot(of_triplet, tl.trans(third), PRECISION))
         if GIVEN:
             given = pairs + slot * H + pair[:, None] * H + channel
@@ -220,7 +220,7 @@ def _cube_backward(
     decoded += sample * n * width + column
     if not GIVEN:
         d_decoded += sample * n * width + column
-    d_turned = tl.zeros((H, R * N), tl.float32)
+    d_transposed = tl.zeros((H, R * N), tl.float32)
     d_numbers = tl.zeros((R * N, FP), tl.float32)
     for q in range(Q):
         pointer, slot = sample // B * Q + q, q * samples + sample
@@ -257,7 +257,7 @@ def _cube_backward(
         d_numbers = _add_numbers(d_numbers, grad, edge + pointer * F * H, F, H, FP)
         if T > 0:
             of_triplet = tl.load(triplet + pointer * H * H + square)
-            d_turned += dot(of_triplet, tl.trans(grad), PRECISION)
+            d_transposed += dot(of_triplet, tl.trans(grad), PRECISION)
     if not GIVEN:
         d_raw += sample * n * n * F
         at_number = pair[:, None] * F + number
@@ -269,7 +269,17 @@ def _cube_backward(
         widen += sample // B * T * H
         d_widen += (sample * blocks + block) * (T + 1) * H
         _spread_to_triplets(
-            tl.trans(d_turned), maxima, wide, widen, d_widen, d_maxima, pair, there, H, T, PRECISION
+            tl.trans(d_transposed),
+            maxima,
+            wide,
+            widen,
+            d_widen,
+            d_maxima,
+            pair,
+            there,
+            H,
+            T,
+            PRECISION,
         )
 
 
@@ -342,7 +352,7 @@ def edge_pointer_logits(
     """Score max(pair, pointee) for all pairs and pointees."""
     S, B, n, width = decoded.shape
     _cube[(S * B, triton.cdiv(n * n, ROWS))](
-        decoded, raw, maxima, maps.edge, maps.turned, maps.score, maps.score_bias,
+        decoded, raw, maxima, maps.edge, maps.transposed, maps.score, maps.score_bias,
         *(widening or (None, None)), scores, wide, pairs,
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,

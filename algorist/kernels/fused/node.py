@@ -96,7 +96,7 @@ def _project_backward(
     width = F + (H if d_after is None else 2 * H)
     there, known = (row < rows)[:, None], (channel < width)[None, :]
     line = (replica * rows + row)[:, None]
-    turned = weight + (replica * width + channel)[None, :] * C
+    transposed = weight + (replica * width + channel)[None, :] * C
     inner = tl.arange(0, DEEP)
     down = tl.zeros((TALL, WIDE), tl.float32)
     for i in tl.static_range(len(partials)):
@@ -106,7 +106,7 @@ def _project_backward(
         for p in range(count):
             sample = (p * tl.num_programs(0) + replica) * B + row // n
             column = first + p * stride + whole
-            weights = tl.load(turned + column[:, None], known, 0.0)
+            weights = tl.load(transposed + column[:, None], known, 0.0)
             total = tl.zeros((TALL, H), tl.float32)
             for start in range(0, blocks, BLOCKS):
                 for block in tl.static_range(BLOCKS):
@@ -127,7 +127,7 @@ def _project_backward(
             away = column - first
             own &= (away < 0) | (away >= (count - 1) * stride + H) | (away % stride >= H)
         values = tl.load(grads + line * C + column, there & own, 0.0)
-        weights = tl.load(turned + column[:, None], known & own[:, None], 0.0)
+        weights = tl.load(transposed + column[:, None], known & own[:, None], 0.0)
         down += dot(values, weights, PRECISION)
     tl.store(d_x + line * F + channel, down, there & (channel < F))
     channel -= F
@@ -249,8 +249,8 @@ def _renew_backward(
     place = line * H + channel
     wide: tl.constexpr = H if gate is None else 2 * H
     # All weights are transposed, and asked for before they are needed.
-    turned = weight + (replica * H + channel)[None, :] * wide + channel[:, None]
-    of_value = tl.load(turned)
+    transposed = weight + (replica * H + channel)[None, :] * wide + channel[:, None]
+    of_value = tl.load(transposed)
     follow()
     value = tl.load(pre + place, there, 0.0)
     down = tl.zeros((ROWS, H), tl.float32)
@@ -286,7 +286,7 @@ def _renew_backward(
     tl.store(grads + line * C + keep_column + channel, down, there)
     down = dot(down, of_value, PRECISION)
     if gate is not None:
-        of_gate = tl.load(turned + H)
+        of_gate = tl.load(transposed + H)
         d_gate = dot(d_gate, gates, PRECISION)
         d_gate = tl.where(tl.load(door_inner + place, there, 0.0) > 0, d_gate, 0.0)
         tl.store(grads + line * C + gate_column + channel, d_gate, there)
@@ -420,7 +420,7 @@ def _pool_backward(
     channel, feature, value = tl.arange(0, H), tl.arange(0, FX), tl.arange(0, G)
     known, wanted = feature < F, (value < CG)[None, :]
     encoder += replica * F * H
-    turned = tl.load(encoder + feature[None, :] * H + channel[:, None], known[None, :], 0.0)
+    transposed = tl.load(encoder + feature[None, :] * H + channel[:, None], known[None, :], 0.0)
     place = sample * 3 * H + channel
     node_winner = tl.load(winners + place)[None, :]
     before_winner = tl.load(winners + place + H)[None, :]
@@ -441,7 +441,7 @@ def _pool_backward(
         tl.store(d_encoded + at, encoded, there)
         tl.store(d_before + at, tl.where(node == before_winner, of_before, 0.0), there)
         tl.store(d_after + at, tl.where(node == after_winner, of_after, 0.0), there)
-        numbers = dot(encoded, turned, PRECISION) + tl.where(node == 0, of_graph, 0.0)
+        numbers = dot(encoded, transposed, PRECISION) + tl.where(node == 0, of_graph, 0.0)
         tl.store(d_x + line * F + feature, numbers, there & known)
 
 

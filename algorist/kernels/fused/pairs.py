@@ -108,7 +108,7 @@ class Points(OfPairs):
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_turned(maps, self.widen)
+        self.maps = _with_transposed(maps, self.widen)
         K, S, B, n, h = self.moments.before.shape
         new, P = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
@@ -193,7 +193,7 @@ class EdgePointerDecoder(OfPairs):
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_turned(maps, self.widen)
+        self.maps = _with_transposed(maps, self.widen)
         K, S, B, n, h = self.moments.before.shape
         new, Q = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, Q, S, B, n, n, n)
@@ -233,7 +233,9 @@ class EdgePointerDecoder(OfPairs):
         return Pointing(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
 
 
-def _with_turned(maps: Pointing, widen: pointer_logits.Widening | None) -> pointer_logits.Scoring:
+def _with_transposed(
+    maps: Pointing, widen: pointer_logits.Widening | None
+) -> pointer_logits.Scoring:
     """The maps as kernels take them: those of triplets, if any are read, in both directions."""
     triplets = (maps.triplet, maps.triplet.mT.contiguous()) if widen else (None, None)
     return pointer_logits.Scoring(maps.edge, maps.score, maps.bias, *triplets)

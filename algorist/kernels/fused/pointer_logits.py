@@ -36,12 +36,12 @@ class Scoring(NamedTuple):
     score: Tensor  # (S, P, h), with or without a last axis of one
     score_bias: Tensor  # (S, P), likewise
     triplet: Tensor | None = None  # (S, P, h, h), for backward; None without triplets
-    turned: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
+    transposed: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
 
 
 @triton.jit(do_not_specialize=COUNTS)
 def _pairs(
-    raw, maxima, edge, turned, widen, widen_bias,  # inputs
+    raw, maxima, edge, transposed, widen, widen_bias,  # inputs
     values, wide,  # results
     B, n, F, P,
     H: tl.constexpr, T: tl.constexpr, TP: tl.constexpr, M: tl.constexpr, C: tl.constexpr,
@@ -70,7 +70,7 @@ def _pairs(
                 if KEEP_WIDE:
                     kept = sample * pairs * H + pair[:, None] * H + part
                     tl.store(wide + kept, third, there[:, None] & (p == 0))
-                weight = turned + pointer * H * H + channel[None, :] * H + part[:, None]
+                weight = transposed + pointer * H * H + channel[None, :] * H + part[:, None]
                 value += dot(third, tl.load(weight), PRECISION)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
@@ -173,8 +173,8 @@ def _pairs_backward(
         grad = dot(d_third, tl.load(weight, known, 0.0), PRECISION)
         at_maxima = sample * n * n * T + pair[:, None] * T + feature
         tl.store(d_maxima + at_maxima, grad, there[:, None] & known)
-        turned = maxima + sample * n * n * T + pair[None, :] * T + feature[:, None]
-        numbers = tl.load(turned, there[None, :] & (feature < T)[:, None], 0.0)
+        transposed = maxima + sample * n * n * T + pair[None, :] * T + feature[:, None]
+        numbers = tl.load(transposed, there[None, :] & (feature < T)[:, None], 0.0)
         numbers = tl.where((feature == T)[:, None], 1.0, numbers)
         of_widening = dot(numbers, d_third, PRECISION)
         d_widen += (sample * tl.num_programs(1) + tl.program_id(1)) * (T + 1) * H
@@ -195,7 +195,7 @@ def pair_values(
     P, S, B, n, _, h = values.shape
     T = features(maxima)
     _pairs[(S * B, blocks_of_pairs(n))](
-        raw, maxima, maps.edge, maps.turned, *(widening or (None, None)), values, wide,
+        raw, maxima, maps.edge, maps.transposed, *(widening or (None, None)), values, wide,
         B, n, raw.shape[-1], P,
         H=h, T=T, TP=padded(T), M=ROWS, C=min(h, 32), KEEP_WIDE=wide is not None,
         PRECISION=precision, num_warps=4, num_stages=2,

@@ -38,8 +38,8 @@ class Processing:
         self.sender_column = self.keep_column - h
         self.columns = self.keep_column, self.keep_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
-        turned = torch.stack((maps.first.weight.mT, maps.second.mT))
-        self.first, self.second = turned.mT.unbind()
+        transposed = torch.stack((maps.first.weight.mT, maps.second.mT))
+        self.first, self.second = transposed.mT.unbind()
         self.message_mask = message_mask if connects is None else new(S, B, n, n)
         self.connects = connects
         self.messages = new(K, S, B, n, h)
