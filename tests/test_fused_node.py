@@ -112,11 +112,11 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     inputs = (state, messages, *([before] if gated else []), *weights)
     d_state, d_messages, *rest = slopes_of(expected, total, *inputs)
     grads, d_message = torch.zeros(S, B, n, C, device=DEVICE), blank(S, B, n, H)
-    d_before, d_door = (blank(S, B, n, H) if gated else None for _ in range(2))
+    d_before, d_gate = (blank(S, B, n, H) if gated else None for _ in range(2))
     d_norm = (blank(S, B, n, H), blank(S, B, n, H)) if normed else None
     node.renew_backward(
         grad_buffers, before.detach(), maps, kept, grads, (keep, gate), d_message, d_before,
-        d_door, d_norm, "ieee",
+        d_gate, d_norm, "ieee",
     )  # fmt: skip
     assert_close(grads, d_state)
     assert_close(d_message, d_messages)
@@ -127,7 +127,7 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     if normed:
         found += [x.sum((1, 2)) for x in d_norm]
     if gated:
-        found += affine_slopes(kept[2], d_door)
+        found += affine_slopes(kept[2], d_gate)
     for got, wanted in zip(found, rest, strict=True):
         assert_close(got, wanted)
 

@@ -164,8 +164,8 @@ def project_backward(
 
 @triton.jit
 def _renew(
-    state, messages, before, weight, scale, offset, gate, gate_bias,
-    after, pre, opened, door_inner,
+    state, messages, before, weight, scale, offset, gate_weight, gate_bias,
+    after, pre, gate, gate_hidden,
     rows, C, keep_column, gate_column,
     H: tl.constexpr, ROWS: tl.constexpr, DEEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -174,21 +174,21 @@ def _renew(
     there = (row < rows)[:, None]
     line = (replica * rows + row)[:, None]
     place = line * H + channel
-    wide: tl.constexpr = H if gate is None else 2 * H
-    if gate is not None:
-        gates = tl.load(gate + (replica * H + channel)[:, None] * H + channel)
+    wide: tl.constexpr = H if gate_weight is None else 2 * H
+    if gate_weight is not None:
+        gate_layer = tl.load(gate_weight + (replica * H + channel)[:, None] * H + channel)
     follow()
     value = tl.load(state + line * C + keep_column + channel, there, 0.0)
-    if gate is not None:
-        door = tl.load(state + line * C + gate_column + channel, there, 0.0)
+    if gate_weight is not None:
+        gate_value = tl.load(state + line * C + gate_column + channel, there, 0.0)
         old = tl.load(before + place, there, 0.0)
     for k in tl.range(0, H, DEEP, num_stages=3):
         inner = k + tl.arange(0, DEEP)
-        message_mask = tl.load(messages + line * H + inner, there, 0.0)
+        received = tl.load(messages + line * H + inner, there, 0.0)
         weights = weight + (replica * H + inner)[:, None] * wide + channel
-        value += dot(message_mask, tl.load(weights), PRECISION)
-        if gate is not None:
-            door += dot(message_mask, tl.load(weights + H), PRECISION)
+        value += dot(received, tl.load(weights), PRECISION)
+        if gate_weight is not None:
+            gate_value += dot(received, tl.load(weights + H), PRECISION)
     value = tl.maximum(value, 0.0)
     if pre is not None:
         tl.store(pre + place, value, there)
@@ -197,15 +197,16 @@ def _renew(
         value *= tl.rsqrt(tl.sum(value * value, 1)[:, None] / H + 1e-5)
         value *= tl.load(scale + replica * H + channel)
         value += tl.load(offset + replica * H + channel)
-    if gate is not None:
-        door = tl.maximum(door, 0.0)
+    if gate_weight is not None:
+        gate_value = tl.maximum(gate_value, 0.0)
         if pre is not None:
-            tl.store(door_inner + place, door, there)
-        door = dot(door, gates, PRECISION) + tl.load(gate_bias + replica * H + channel)
-        door = tl.sigmoid(door)
+            tl.store(gate_hidden + place, gate_value, there)
+        gate_value = dot(gate_value, gate_layer, PRECISION)
+        gate_value += tl.load(gate_bias + replica * H + channel)
+        gate_value = tl.sigmoid(gate_value)
         if pre is not None:
-            tl.store(opened + place, door, there)
-        value = old + door * (value - old)
+            tl.store(gate + place, gate_value, there)
+        value = old + gate_value * (value - old)
     tl.store(after + place, value, there)
 
 
@@ -221,14 +222,14 @@ def renew(
 ) -> None:
     """The new states of the nodes; `columns` of `state` are where its parts keep and gate begin.
 
-    kept are pre, opened and door_inner (the last two None without a gate); None keeps nothing.
+    kept are pre, gate and gate_hidden (the last two None without a gate); None keeps nothing.
     """
     S, B, n, h = messages.shape
     keep_column, gate_column = columns
-    pre, opened, door_inner = kept or (None, None, None)
+    pre, gate, gate_hidden = kept or (None, None, None)
     _renew[S, triton.cdiv(B * n, _ROWS)](
         state, messages, before, maps.of_message, *(maps.norm or (None, None)),
-        *(maps.gate or (None, None)), after, pre, opened, door_inner,
+        *(maps.gate or (None, None)), after, pre, gate, gate_hidden,
         B * n, state.shape[-1], keep_column, gate_column,
         H=h, ROWS=_ROWS, DEEP=min(_DEEP, h), PRECISION=precision, num_warps=8,
         **following(S * B * n),
@@ -237,8 +238,8 @@ def renew(
 
 @triton.jit
 def _renew_backward(
-    d_after, before, weight, scale, offset, gate, pre, opened, door_inner,
-    grads, d_message, d_before, d_door, d_normal, d_value,
+    d_after, before, weight, scale, offset, gate_weight, pre, gate, gate_hidden,
+    grads, d_message, d_before, d_gate, d_normal, d_value,
     rows, C, keep_column, gate_column,
     H: tl.constexpr, SLOTS: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -247,7 +248,7 @@ def _renew_backward(
     there = (row < rows)[:, None]
     line = (replica * rows + row)[:, None]
     place = line * H + channel
-    wide: tl.constexpr = H if gate is None else 2 * H
+    wide: tl.constexpr = H if gate_weight is None else 2 * H
     # All weights are transposed, and asked for before they are needed.
     transposed = weight + (replica * H + channel)[None, :] * wide + channel[:, None]
     of_value = tl.load(transposed)
@@ -263,16 +264,16 @@ def _renew_backward(
         inverse = tl.rsqrt(tl.sum(value * value, 1)[:, None] / H + 1e-5)
         value *= inverse
         scales = tl.load(scale + replica * H + channel)
-    if gate is not None:
+    if gate_weight is not None:
         new = value
         if scale is not None:
             new = value * scales + tl.load(offset + replica * H + channel)
-        door = tl.load(opened + place, there, 0.0)
+        gate_value = tl.load(gate + place, there, 0.0)
         old = tl.load(before + place, there, 0.0)
-        tl.store(d_before + place, down * (1.0 - door), there)
-        d_gate = down * (new - old) * door * (1.0 - door)
-        tl.store(d_door + place, d_gate, there)
-        down *= door
+        tl.store(d_before + place, down * (1.0 - gate_value), there)
+        d_logit = down * (new - old) * gate_value * (1.0 - gate_value)
+        tl.store(d_gate + place, d_logit, there)
+        down *= gate_value
     if scale is not None:
         tl.store(d_value + place, down, there)
         tl.store(d_normal + place, down * value, there)
@@ -280,17 +281,17 @@ def _renew_backward(
         mean = tl.sum(down, 1)[:, None] / H
         tilt = tl.sum(down * value, 1)[:, None] / H
         down = inverse * (down - mean - value * tilt)
-    if gate is not None:
-        gates = tl.load(gate + (replica * H + channel)[None, :] * H + channel[:, None])
+    if gate_weight is not None:
+        gate_layer = tl.load(gate_weight + (replica * H + channel)[None, :] * H + channel[:, None])
     down = tl.where(alive, down, 0.0)
     tl.store(grads + line * C + keep_column + channel, down, there)
     down = dot(down, of_value, PRECISION)
-    if gate is not None:
+    if gate_weight is not None:
         of_gate = tl.load(transposed + H)
-        d_gate = dot(d_gate, gates, PRECISION)
-        d_gate = tl.where(tl.load(door_inner + place, there, 0.0) > 0, d_gate, 0.0)
-        tl.store(grads + line * C + gate_column + channel, d_gate, there)
-        down += dot(d_gate, of_gate, PRECISION)
+        d_logit = dot(d_logit, gate_layer, PRECISION)
+        d_logit = tl.where(tl.load(gate_hidden + place, there, 0.0) > 0, d_logit, 0.0)
+        tl.store(grads + line * C + gate_column + channel, d_logit, there)
+        down += dot(d_logit, of_gate, PRECISION)
     tl.store(d_message + place, down, there)
 
 
@@ -303,22 +304,22 @@ def renew_backward(
     columns: tuple[int, int | None],
     d_message: Tensor,
     d_before: Tensor | None,
-    d_door: Tensor | None,
+    d_gate: Tensor | None,
     d_norm: Sequence[Tensor] | None,
     precision: str,
 ) -> None:
     """The grads of what `renew` reads, from the sum of d_after over (grad buffers, S, B, n, h).
 
     They go into the columns keep and gate of `grads`, d_message and, with a gate, d_before. For
-    the weights are d_door, before the gate's sigmoid, and d_norm, which sums up to the grads of
+    the weights are d_gate, before the gate's sigmoid, and d_norm, which sums up to the grads of
     the norm's scale and offset.
     """
     grad_buffers, S, B, n, h = d_after.shape
     keep_column, gate_column = columns
-    gate = maps.gate.weight if maps.gate else None
+    gate_weight = maps.gate.weight if maps.gate else None
     _renew_backward[S, triton.cdiv(B * n, _ROWS)](
-        d_after, before, maps.of_message, *(maps.norm or (None, None)), gate, *kept,
-        grads, d_message, d_before, d_door, *(d_norm or (None, None)),
+        d_after, before, maps.of_message, *(maps.norm or (None, None)), gate_weight, *kept,
+        grads, d_message, d_before, d_gate, *(d_norm or (None, None)),
         B * n, grads.shape[-1], keep_column, gate_column,
         H=h, SLOTS=grad_buffers, ROWS=_ROWS, PRECISION=precision, num_warps=8,
         **following(S * B * n),

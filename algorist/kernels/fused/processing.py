@@ -49,7 +49,7 @@ class Processing:
         features = 0 if moments.maxima is None else moments.maxima.shape[-1]
         self.triplet_winner = new(steps, S, B, n, n, features, dtype=torch.int16)
         gates = steps if gated else 0
-        self.pre, self.opened, self.door_inner = (
+        self.pre, self.gate, self.gate_hidden = (
             new(count, S, B, n, h) for count in (steps, gates, gates)
         )
 
@@ -97,7 +97,7 @@ class Processing:
 
     def _renewed(self, k: int) -> list[Tensor | None]:
         """What renewal keeps for the way back."""
-        return [at_step(stack, k) for stack in (self.pre, self.opened, self.door_inner)]
+        return [at_step(stack, k) for stack in (self.pre, self.gate, self.gate_hidden)]
 
     def begin_backward(self, grad_buffers: GradBuffers) -> None:
         """Make ready for the way back."""
@@ -110,7 +110,7 @@ class Processing:
         K, S, B = self.messages.shape[:3]
         self.d_edge = self.messages.new_empty(K, S, B, blocks, *self.maps.edge.shape[1:])
         # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
-        self.d_door, self.d_scale, self.d_offset = (
+        self.d_gate, self.d_scale, self.d_offset = (
             torch.empty_like(self.messages) for _ in range(3)
         )
         self.d_raw = grad_buffers.take("raw")
@@ -132,7 +132,7 @@ class Processing:
         node.renew_backward(
             self.d_after[k], self.moments.before[k], maps.update, self._renewed(k), grads,
             self.columns, self.d_message, at_step(self.d_before, k),
-            self.d_door[k] if maps.update.gate else None, norm, self.precision,
+            self.d_gate[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
         wanted = message.MessageGrads(
             receiver=grads[..., : self.messages.shape[-1]], sender=self.d_sender[0],
@@ -166,13 +166,13 @@ class Processing:
         maps, raw, want = self.maps, self.moments.raw, wanted.want
         triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
         norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
-        gate = affine(want(self.d_door, wide=[self.door_inner])) if maps.update.gate else None
-        message_mask = want(self.state.grads, wide=[self.messages], column=self.keep_column)
+        gate = affine(want(self.d_gate, wide=[self.gate_hidden])) if maps.update.gate else None
+        of_message = want(self.state.grads, wide=[self.messages], column=self.keep_column)
         return ProcessMaps(
             state=self.state.gradients(wanted),
             edge=want(self.d_edge.flatten(-2)).view_as(maps.edge),
             first=affine(want(self.d_hidden, wide=[self.built])),
             second=want(self.d_result, wide=[self.inner])[:, :-1],
             triplet=triplet,
-            update=Update(of_message=message_mask[:, :-1], norm=norm, gate=gate),
+            update=Update(of_message=of_message[:, :-1], norm=norm, gate=gate),
         )
