@@ -101,8 +101,8 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     kept = [blank(S, B, n, H), *(blank(S, B, n, H) if gated else None for _ in range(2))]
     after, unkept = blank(S, B, n, H), blank(S, B, n, H)
     given = (state.detach(), (keep, gate), messages.detach(), before.detach(), maps)
-    node.renew(*given, after, kept, "ieee")
-    node.renew(*given, unkept, None, "ieee")
+    node.update_states(*given, after, kept, "ieee")
+    node.update_states(*given, unkept, None, "ieee")
     assert_close(after, expected.detach())
     assert torch.equal(after, unkept)
 
@@ -114,7 +114,7 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     grads, d_message = torch.zeros(S, B, n, C, device=DEVICE), blank(S, B, n, H)
     d_before, d_gate = (blank(S, B, n, H) if gated else None for _ in range(2))
     d_norm = (blank(S, B, n, H), blank(S, B, n, H)) if normed else None
-    node.renew_backward(
+    node.update_states_backward(
         grad_buffers, before.detach(), maps, kept, grads, (keep, gate), d_message, d_before,
         d_gate, d_norm, "ieee",
     )  # fmt: skip

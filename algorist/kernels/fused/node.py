@@ -163,10 +163,10 @@ def project_backward(
 
 
 @triton.jit
-def _renew(
+def _update_states(
     state, messages, before, weight, scale, offset, gate_weight, gate_bias,
     after, pre, gate, gate_hidden,
-    rows, C, keep_column, gate_column,
+    rows, C, self_column, gate_column,
     H: tl.constexpr, ROWS: tl.constexpr, DEEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     replica = tl.program_id(0).to(tl.int64)
@@ -178,7 +178,7 @@ def _renew(
     if gate_weight is not None:
         gate_layer = tl.load(gate_weight + (replica * H + channel)[:, None] * H + channel)
     follow()
-    value = tl.load(state + line * C + keep_column + channel, there, 0.0)
+    value = tl.load(state + line * C + self_column + channel, there, 0.0)
     if gate_weight is not None:
         gate_value = tl.load(state + line * C + gate_column + channel, there, 0.0)
         old = tl.load(before + place, there, 0.0)
@@ -210,7 +210,7 @@ def _renew(
     tl.store(after + place, value, there)
 
 
-def renew(
+def update_states(
     state: Tensor,
     columns: tuple[int, int | None],
     messages: Tensor,
@@ -225,22 +225,22 @@ def renew(
     kept are pre, gate and gate_hidden (the last two None without a gate); None keeps nothing.
     """
     S, B, n, h = messages.shape
-    keep_column, gate_column = columns
+    self_column, gate_column = columns
     pre, gate, gate_hidden = kept or (None, None, None)
-    _renew[S, triton.cdiv(B * n, _ROWS)](
+    _update_states[S, triton.cdiv(B * n, _ROWS)](
         state, messages, before, maps.of_message, *(maps.norm or (None, None)),
         *(maps.gate or (None, None)), after, pre, gate, gate_hidden,
-        B * n, state.shape[-1], keep_column, gate_column,
+        B * n, state.shape[-1], self_column, gate_column,
         H=h, ROWS=_ROWS, DEEP=min(_DEEP, h), PRECISION=precision, num_warps=8,
         **following(S * B * n),
     )  # fmt: skip
 
 
 @triton.jit
-def _renew_backward(
+def _update_states_backward(
     d_after, before, weight, scale, offset, gate_weight, pre, gate, gate_hidden,
     grads, d_message, d_before, d_gate, d_normal, d_value,
-    rows, C, keep_column, gate_column,
+    rows, C, self_column, gate_column,
     H: tl.constexpr, SLOTS: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     replica = tl.program_id(0).to(tl.int64)
@@ -284,7 +284,7 @@ def _renew_backward(
     if gate_weight is not None:
         gate_layer = tl.load(gate_weight + (replica * H + channel)[None, :] * H + channel[:, None])
     down = tl.where(alive, down, 0.0)
-    tl.store(grads + line * C + keep_column + channel, down, there)
+    tl.store(grads + line * C + self_column + channel, down, there)
     down = dot(down, of_value, PRECISION)
     if gate_weight is not None:
         of_gate = tl.load(transposed + H)
@@ -295,7 +295,7 @@ def _renew_backward(
     tl.store(d_message + place, down, there)
 
 
-def renew_backward(
+def update_states_backward(
     d_after: Tensor,
     before: Tensor,
     maps: Update,
@@ -315,12 +315,12 @@ def renew_backward(
     the norm's scale and offset.
     """
     grad_buffers, S, B, n, h = d_after.shape
-    keep_column, gate_column = columns
+    self_column, gate_column = columns
     gate_weight = maps.gate.weight if maps.gate else None
-    _renew_backward[S, triton.cdiv(B * n, _ROWS)](
+    _update_states_backward[S, triton.cdiv(B * n, _ROWS)](
         d_after, before, maps.of_message, *(maps.norm or (None, None)), gate_weight, *kept,
         grads, d_message, d_before, d_gate, *(d_norm or (None, None)),
-        B * n, grads.shape[-1], keep_column, gate_column,
+        B * n, grads.shape[-1], self_column, gate_column,
         H=h, SLOTS=grad_buffers, ROWS=_ROWS, PRECISION=precision, num_warps=8,
         **following(S * B * n),
     )  # fmt: skip

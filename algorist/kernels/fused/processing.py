@@ -34,9 +34,9 @@ class Processing:
         K, S, B, n, h = moments.before.shape
         new, gated = moments.before.new_empty, maps.update.gate is not None
         # The columns of the state: receiver, triplets, sender, keep, gate.
-        self.keep_column = self.state.out.shape[-1] - (2 * h if gated else h)
-        self.sender_column = self.keep_column - h
-        self.columns = self.keep_column, self.keep_column + h if gated else None
+        self.self_column = self.state.out.shape[-1] - (2 * h if gated else h)
+        self.sender_column = self.self_column - h
+        self.columns = self.self_column, self.self_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
         transposed = torch.stack((maps.first.weight.mT, maps.second.mT))
         self.first, self.second = transposed.mT.unbind()
@@ -73,7 +73,7 @@ class Processing:
                 self._of_triplets(self.state.out[k]), edges, maxima, at_step(self.triplet_winner, k)
             )
 
-    def renew(self, k: int) -> None:
+    def update_states(self, k: int) -> None:
         """The new states of step k, from the messages of all to all."""
         maps, state, raw = self.maps, self.state.out[k], self.moments.raw[k]
         if self.connects is not None:
@@ -85,9 +85,9 @@ class Processing:
             Affine(self.first, maps.first.bias), self.second, self.messages[k], None,
             self._kept(k), precision=self.precision,
         )  # fmt: skip
-        node.renew(
+        node.update_states(
             state, self.columns, self.messages[k], self.moments.before[k], maps.update,
-            self.moments.after[k], self._renewed(k), self.precision,
+            self.moments.after[k], self._kept_of_update(k), self.precision,
         )  # fmt: skip
 
     def _kept(self, k: int) -> message.Kept:
@@ -95,7 +95,7 @@ class Processing:
         winner, built, inner = (at_step(x, k) for x in (self.winner, self.built, self.inner))
         return message.Kept(winner=winner, built=built, inner=inner)
 
-    def _renewed(self, k: int) -> list[Tensor | None]:
+    def _kept_of_update(self, k: int) -> list[Tensor | None]:
         """What renewal keeps for the way back."""
         return [at_step(stack, k) for stack in (self.pre, self.gate, self.gate_hidden)]
 
@@ -125,12 +125,12 @@ class Processing:
                 *self.moments.raw.shape[:-1], self.maps.triplet.shape[-1]
             )
 
-    def renew_backward(self, k: int) -> None:
+    def update_states_backward(self, k: int) -> None:
         """The grads of the messages of step k, and of all that they are made of."""
         maps, grads = self.maps, self.state.grads[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
-        node.renew_backward(
-            self.d_after[k], self.moments.before[k], maps.update, self._renewed(k), grads,
+        node.update_states_backward(
+            self.d_after[k], self.moments.before[k], maps.update, self._kept_of_update(k), grads,
             self.columns, self.d_message, at_step(self.d_before, k),
             self.d_gate[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
@@ -167,7 +167,7 @@ class Processing:
         triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
         norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
         gate = affine(want(self.d_gate, wide=[self.gate_hidden])) if maps.update.gate else None
-        of_message = want(self.state.grads, wide=[self.messages], column=self.keep_column)
+        of_message = want(self.state.grads, wide=[self.messages], column=self.self_column)
         return ProcessMaps(
             state=self.state.gradients(wanted),
             edge=want(self.d_edge.flatten(-2)).view_as(maps.edge),

@@ -147,7 +147,7 @@ class _Run:
             with self.side_stream.work():
                 self.process.connect_triplets(k)
                 self.hints.prepare(k)
-            self.process.renew(k)
+            self.process.update_states(k)
             self.hints.forward(k, self.side_stream)
         self.outputs = self._decoding(self.output_maps, self.moments.at(*reading.ends))
         with self.side_stream.work():
@@ -176,7 +176,7 @@ class _Run:
             self.hints.backward(k, self.side_stream)
             with self.side_stream.work():
                 self.process.connect_triplets_backward(k)
-            self.process.renew_backward(k)
+            self.process.update_states_backward(k)
             self.side_stream.join()
             self.process.project_backward(k)
             if k:
