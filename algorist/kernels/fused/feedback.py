@@ -106,7 +106,7 @@ def _edge_pointer(
 
 
 @triton.jit(do_not_specialize=_ARGUMENTS)
-def _begin(
+def _feed_hints(
     table, given, fresh,  # inputs
     decoded, points, edge_values, edge_pointer_logits, graph_values, after,  # logits, states
     x, raw, before,  # results
@@ -181,7 +181,7 @@ def _edge_pointer_backward(
 
 
 @triton.jit(do_not_specialize=_BACKWARD_ARGUMENTS)
-def _begin_backward(
+def _feed_hints_backward(
     table, given, fresh, x, raw, edge_pointer_logits, d_x, d_raw, d_before,  # inputs
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values, d_after,  # results
     n, h, Fx, Fe, C2, Ce, Cg, x_slots, raw_slots, before_slots,
@@ -242,7 +242,7 @@ def _begin_backward(
                 tl.store(target, tl.load(target, entry < entries, 0.0) + total, entry < entries)
 
 
-def begin(
+def feed_hints(
     table: Tensor, x: Tensor, raw: Tensor, before: Tensor, given: Tensor, fresh: Tensor,
     decoded: Tensor | None, points: Tensor | None, edge_values: Tensor | None,
     edge_pointer_logits: Tensor | None, graph_values: Tensor | None, after: Tensor, hard: bool,
@@ -255,7 +255,7 @@ def begin(
     `given` and `fresh` are (S, B). `before` becomes `after` of the step before, or 0 where fresh.
     """
     S, B, n, h = before.shape
-    _begin[(S * B, len(table) + 1)](
+    _feed_hints[(S * B, len(table) + 1)](
         table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x),
         _any(edge_pointer_logits, x), _any(graph_values, x), after, x, raw, before,
         n, h, x.shape[-1], raw.shape[-1], _width(decoded), _width(edge_values),
@@ -264,7 +264,7 @@ def begin(
     )  # fmt: skip
 
 
-def begin_backward(
+def feed_hints_backward(
     table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor,
     edge_pointer_logits: Tensor | None, d_x: Tensor, d_raw: Tensor, d_before: Tensor,
     grads: Tensor | None, d_points: Tensor | None,
@@ -278,7 +278,7 @@ def begin_backward(
     """
     S, B, n, h = d_after.shape
     counts = len(d_x), len(d_raw), len(d_before)
-    _begin_backward[(S * B, 1 if hard else len(table) + 1)](
+    _feed_hints_backward[(S * B, 1 if hard else len(table) + 1)](
         table, given, fresh, x, raw, _any(edge_pointer_logits, x), d_x, d_raw, d_before,
         _any(grads, x), _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
         _any(d_graph_values, x), d_after,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
 from algorist.kernels.fused.decoding import Decoding
-from algorist.kernels.fused.feedback import begin, begin_backward
+from algorist.kernels.fused.feedback import feed_hints, feed_hints_backward
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.processing import Processing
 from algorist.kernels.fused.streams import SideStream
@@ -40,7 +40,7 @@ class Reading:
     raw: Tensor
     """(K, S, B, n, n, Fe): those of edges, likewise."""
     table: Tensor
-    """The hints, as `begin` reads them."""
+    """The hints, as `feed_hints` reads them."""
     given: Tensor
     """(K, S, B): where the net is given the true hints."""
     fresh: Tensor
@@ -139,7 +139,7 @@ class _Run:
                 before = Previous(self.moments.after[k - 1], logits.step(k - 1))
             elif before is None:  # all is given: nobody reads what lies there
                 before = Previous(self.moments.after[0], logits.step(0))
-            begin(
+            feed_hints(
                 reading.table, reading.x[k], reading.raw[k], self.moments.before[k],
                 reading.given[k], reading.fresh[k], *before.logits, before.hidden, reading.hard,
             )  # fmt: skip
@@ -180,17 +180,17 @@ class _Run:
             self.side_stream.join()
             self.process.project_backward(k)
             if k:
-                self._begin_backward(k, grad_buffers, from_next[k - 1])
+                self._feed_hints_backward(k, grad_buffers, from_next[k - 1])
         wanted = Gradients(self.reading.precision)
         parts = (self.process, self.hints, self.outputs)
         gradients = tuple(part.gradients(wanted) for part in parts)
         wanted.make()
         return gradients
 
-    def _begin_backward(self, k: int, grad_buffers: GradBuffers, d_after: Tensor) -> None:
+    def _feed_hints_backward(self, k: int, grad_buffers: GradBuffers, d_after: Tensor) -> None:
         reading, grads = self.reading, self.hints.grads.step(k - 1)
         edge_pointer_logits = self.hints.logits.step(k - 1).edge_pointer_logits
-        begin_backward(
+        feed_hints_backward(
             reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k],
             edge_pointer_logits, *(grad_buffers.all[name][k] for name in ("x", "raw", "before")),
             *grads, d_after, reading.hard,
