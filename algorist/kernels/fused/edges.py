@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.fused.pointer_logits import Scoring, Widening, features
-from algorist.kernels.fused.tiling import ROWS, dot, follow, following, padded, tiles
+from algorist.kernels.fused.tiling import ROWS, dot, padded, pdl_options, tiles, wait_for_previous
 
 COUNTS = ["B", "n", "F", "C", "Q"]
 """One compilation serves all values of these."""
@@ -76,7 +76,7 @@ def _values(
     column, width, B, n, F, C,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample = tl.program_id(0).to(tl.int64)
     replica, pairs = sample // B, n * n
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
@@ -112,7 +112,7 @@ def _values_backward(
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
@@ -155,7 +155,7 @@ def _cube(
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
     GIVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, samples = tl.program_id(0).to(tl.int64), tl.num_programs(0)
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there = pair < n * n
@@ -208,7 +208,7 @@ def _cube_backward(
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     GIVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     samples, blocks = tl.num_programs(0), tl.num_programs(1)
     row, channel, number = tl.arange(0, R * N), tl.arange(0, H), tl.arange(0, FP)
@@ -300,7 +300,7 @@ def edge_values(
         decoded, raw, maxima, edge, triplet, *(widening or (None, None)), values, wide,
         column, width, B, n, raw.shape[-1], values.shape[-1],
         H=_channels(widening), T=features(maxima), M=ROWS, KEEP=wide is not None, num_warps=8,
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -327,7 +327,7 @@ def edge_values_backward(
         d_decoded, d_widen, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
         H=_channels(widening), T=features(d_maxima), FP=padded(F),
         R=cut.receivers, N=cut.senders, PRECISION=precision, num_warps=8,
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -357,7 +357,7 @@ def edge_pointer_logits(
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
         KEEP_WIDE=wide is not None, GIVEN=False, PRECISION=precision, num_warps=8,
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -391,7 +391,7 @@ def edge_pointer_logits_backward(
         column, width, B, n, F, len(d_scores),
         H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
         GIVEN=False, PRECISION=precision, num_warps=8,
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -409,7 +409,7 @@ def logits_of_pairs(
         pointee, pair, None, score, None, score, bias, None, None, logits, None, pair,
         -2 * h, h, B, n, 0, 1,
         H=h, T=0, M=ROWS, KEEP=False, KEEP_WIDE=False, GIVEN=True, PRECISION="ieee", num_warps=8,
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -429,5 +429,5 @@ def logits_of_pairs_backward(
         d_logits, pointee, pair, None, None, score, None, score, None,
         None, None, d_pointee, d_pair, d_score, None, None, None, -2 * h, h, B, n, 0, 1,
         H=h, T=0, FP=16, R=cut.receivers, N=cut.senders, GIVEN=True, PRECISION="ieee",
-        num_warps=8, **following(S * B * n),
+        num_warps=8, **pdl_options(S * B * n),
     )  # fmt: skip

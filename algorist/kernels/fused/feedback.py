@@ -20,7 +20,7 @@ from algorist.kernels.fused.feature_codes import (
     MASK,
     POINTER,
 )
-from algorist.kernels.fused.tiling import follow, following, padded
+from algorist.kernels.fused.tiling import padded, pdl_options, wait_for_previous
 
 _TILE, _CUBE_TILE = 1024, 4096
 """The numbers that a program holds at once, and those of edge pointers."""
@@ -114,7 +114,7 @@ def _feed_hints(
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, HARD: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if hint == tl.num_programs(1) - 1:
         kept = tl.where(tl.load(fresh + sample) == 0, n * h, 0)
@@ -188,7 +188,7 @@ def _feed_hints_backward(
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
     nodes = n.to(tl.int64) * tl.num_programs(0)  # of all samples
     if hint == tl.num_programs(1) - 1:
@@ -260,7 +260,7 @@ def feed_hints(
         _any(edge_pointer_logits, x), _any(graph_values, x), after, x, raw, before,
         n, h, x.shape[-1], raw.shape[-1], _width(decoded), _width(edge_values),
         _width(graph_values), HARD=hard, **_tiles(n, edge_pointer_logits is not None),
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -284,7 +284,7 @@ def feed_hints_backward(
         _any(d_graph_values, x), d_after,
         n, h, x.shape[-1], raw.shape[-1], _width(grads), _width(d_edge_values),
         _width(d_graph_values), *counts, SLOTS=triton.next_power_of_2(max(counts)),
-        **_tiles(n, d_cube is not None), **following(S * B * n),
+        **_tiles(n, d_cube is not None), **pdl_options(S * B * n),
     )  # fmt: skip
 
 

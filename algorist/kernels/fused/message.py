@@ -15,7 +15,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.edges import FactoredEdges
-from algorist.kernels.fused.tiling import dot, follow, following, padded, tiles
+from algorist.kernels.fused.tiling import dot, padded, pdl_options, tiles, wait_for_previous
 from algorist.kernels.plain import NOT_A_NEIGHBOUR
 
 _NOT_A_NEIGHBOUR = tl.constexpr(NOT_A_NEIGHBOUR)
@@ -57,7 +57,7 @@ def _message(
     DENSE: tl.constexpr, MASKED: tl.constexpr, MEAN: tl.constexpr,
     KEEP_WINNER: tl.constexpr, KEEP_ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel = tl.arange(0, R * N), tl.arange(0, H)
@@ -151,7 +151,7 @@ def message(
         DENSE_STRIDE=0 if dense is None else dense.stride(-2), F=raw.shape[-1],
         DENSE=dense is not None, MASKED=message_mask is not None, MEAN=mean is not None,
         KEEP_WINNER=kept.winner is not None, KEEP_ROWS=kept.built is not None,
-        PRECISION=precision, **_resources(S * B, n, h), **following(S * B * n),
+        PRECISION=precision, **_resources(S * B, n, h), **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def _message_backward(
     H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     DENSE: tl.constexpr, MASKED: tl.constexpr, MEAN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel = tl.arange(0, R * N), tl.arange(0, H)
@@ -251,7 +251,7 @@ def message_backward(
         edges.raw, edges.weight, first, second, *grads, B, n, *_strides(first, second),
         STRIDE=grads.receiver.stride(-2), F=F, FP=padded(F), DENSE=grads.dense is not None,
         MASKED=message_mask is not None, MEAN=d_mean is not None, PRECISION=precision,
-        **_resources(S * B, n, h), **following(S * B * n),
+        **_resources(S * B, n, h), **pdl_options(S * B * n),
     )  # fmt: skip
 
 

@@ -12,7 +12,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import MANY, dot, exact_dot, follow, following, padded
+from algorist.kernels.fused.tiling import (
+    MANY,
+    dot,
+    exact_dot,
+    padded,
+    pdl_options,
+    wait_for_previous,
+)
 from algorist.kernels.maps import Update
 
 _TALL, _WIDE, _DEEP, _STAGES = 32, 64, 32, 4
@@ -35,7 +42,7 @@ def _project(
     FX: tl.constexpr, H: tl.constexpr, UNIT: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
     DEEP: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     # Rows that are known to start at multiples of 4 are read four numbers at a time.
     C = C // UNIT * UNIT
     replica = tl.program_id(0).to(tl.int64)
@@ -72,7 +79,7 @@ def project(parts: Sequence[Tensor], weight: Tensor, out: Tensor, precision: str
     _project[S, triton.cdiv(B * n, _TALL), triton.cdiv(C, wide)](
         x, before, after, weight, out, B * n, x.shape[-1], C,
         FX=padded(x.shape[-1]), H=h, UNIT=_unit(C), TALL=_TALL, WIDE=wide, DEEP=min(_DEEP, h),
-        PRECISION=precision, num_warps=4, **following(S * B * n),
+        PRECISION=precision, num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -88,7 +95,7 @@ def _project_backward(
     H: tl.constexpr, UNIT: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
     DEEP: tl.constexpr, BLOCKS: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     C = C // UNIT * UNIT
     replica = tl.program_id(0).to(tl.int64)
     row = tl.program_id(1) * TALL + tl.arange(0, TALL)
@@ -158,7 +165,7 @@ def project_backward(
         grads, weight, tuple(x for x, *_ in partials), places, d_x, d_before, d_after,
         B * n, B, n, F, C,
         H=h, UNIT=_unit(C, *starts), TALL=tall, WIDE=_WIDE, DEEP=min(_DEEP, h), BLOCKS=4,
-        STAGES=_STAGES, PRECISION=precision, num_warps=4, **following(S * B * n),
+        STAGES=_STAGES, PRECISION=precision, num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -177,7 +184,7 @@ def _update_states(
     wide: tl.constexpr = H if gate_weight is None else 2 * H
     if gate_weight is not None:
         gate_layer = tl.load(gate_weight + (replica * H + channel)[:, None] * H + channel)
-    follow()
+    wait_for_previous()
     value = tl.load(state + line * C + self_column + channel, there, 0.0)
     if gate_weight is not None:
         gate_value = tl.load(state + line * C + gate_column + channel, there, 0.0)
@@ -232,7 +239,7 @@ def update_states(
         *(maps.gate or (None, None)), after, pre, gate, gate_hidden,
         B * n, state.shape[-1], self_column, gate_column,
         H=h, ROWS=_ROWS, DEEP=min(_DEEP, h), PRECISION=precision, num_warps=8,
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -252,7 +259,7 @@ def _update_states_backward(
     # All weights are transposed, and asked for before they are needed.
     transposed = weight + (replica * H + channel)[None, :] * wide + channel[:, None]
     of_value = tl.load(transposed)
-    follow()
+    wait_for_previous()
     value = tl.load(pre + place, there, 0.0)
     down = tl.zeros((ROWS, H), tl.float32)
     for slot in tl.static_range(SLOTS):
@@ -322,7 +329,7 @@ def update_states_backward(
         grads, d_message, d_before, d_gate, *(d_norm or (None, None)),
         B * n, grads.shape[-1], self_column, gate_column,
         H=h, SLOTS=grad_buffers, ROWS=_ROWS, PRECISION=precision, num_warps=8,
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -340,7 +347,7 @@ def _pool(
     B, n, F, CG,
     FX: tl.constexpr, H: tl.constexpr, G: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample = tl.program_id(0).to(tl.int64)
     replica = sample // B
     channel, feature, value = tl.arange(0, H), tl.arange(0, FX), tl.arange(0, G)
@@ -405,7 +412,7 @@ def pool(
     _pool[(S * B,)](
         x, before, after, encoder, weight, graph_weight, out, pooled, winners, B, n, F, Cg,
         FX=padded(F), H=h, G=triton.next_power_of_2(Cg), ROWS=_ROWS, PRECISION=precision,
-        num_warps=4, **following(S * B * n),
+        num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -415,7 +422,7 @@ def _pool_backward(
     B, n, F, CG,
     FX: tl.constexpr, H: tl.constexpr, G: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample = tl.program_id(0).to(tl.int64)
     replica = sample // B
     channel, feature, value = tl.arange(0, H), tl.arange(0, FX), tl.arange(0, G)
@@ -465,5 +472,5 @@ def pool_backward(
         d_out, winners, encoder, weight, graph_weight, d_x, d_before, d_after, d_encoded,
         B, n, F, Cg,
         FX=padded(F), H=h, G=triton.next_power_of_2(Cg), ROWS=_ROWS, PRECISION=precision,
-        num_warps=4, **following(S * B * n),
+        num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import ROWS, dot, follow, following, padded
+from algorist.kernels.fused.tiling import ROWS, dot, padded, pdl_options, wait_for_previous
 
 COUNTS = ["B", "n", "P"]
 """These differ between algorithms: one compilation serves all values of them."""
@@ -83,7 +83,7 @@ def _score(
     decoded, score, score_bias, points, values, column, width, B, n, P,
     H: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, p = tl.program_id(0).to(tl.int64), tl.program_id(2)
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there, pointer = pair < n * n, sample // B * P + p
@@ -105,7 +105,7 @@ def _score_backward(
     d_points, decoded, larger, score, d_decoded, column, width, B, n, P,
     H: tl.constexpr, R: tl.constexpr, N: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, p = tl.program_id(0).to(tl.int64), tl.program_id(2)
     part, sources = tl.program_id(1) * C + tl.arange(0, C), tl.arange(0, N)
     slot = (p * tl.num_programs(0) + sample) * n * n
@@ -218,7 +218,7 @@ def points(
     P, S, B, n, _, h = values.shape
     _score[(S * B, triton.cdiv(n * n, _FEW_ROWS), P)](
         decoded, maps.score, maps.score_bias, scores, values, column, decoded.shape[-1], B, n, P,
-        H=h, M=_FEW_ROWS, KEEP=keep, num_warps=4, **following(S * B * n),
+        H=h, M=_FEW_ROWS, KEEP=keep, num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def points_backward(
     C = min(h, 32 if N == 16 else 16)
     _score_backward[(S * B, h // C, P)](
         d_scores, decoded, larger, maps.score, d_decoded, column, decoded.shape[-1], B, n, P,
-        H=h, R=max(1, 256 // N) if N > 16 else 16, N=N, C=C, num_warps=8, **following(S * B * n),
+        H=h, R=max(1, 256 // N) if N > 16 else 16, N=N, C=C, num_warps=8, **pdl_options(S * B * n),
     )  # fmt: skip
 
 

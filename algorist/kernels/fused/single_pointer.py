@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.edges import FactoredEdges
-from algorist.kernels.fused.tiling import dot, follow, following, padded
+from algorist.kernels.fused.tiling import dot, padded, pdl_options, wait_for_previous
 
 _COUNTS = ["B", "n", "F"]
 """Arguments that Triton does not specialise on: one compilation serves all their values."""
@@ -30,7 +30,7 @@ def _logits(
     SOURCE_STRIDE: tl.constexpr, TARGET_STRIDE: tl.constexpr, DENSE_STRIDE: tl.constexpr,
     H: tl.constexpr, M: tl.constexpr, DENSE: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample = tl.program_id(0).to(tl.int64)
     replica, node = sample // B, sample * n
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
@@ -57,7 +57,7 @@ def _logits_backward(
     H: tl.constexpr, R: tl.constexpr, N: tl.constexpr, C: tl.constexpr, FP: tl.constexpr,
     FACTORED: tl.constexpr, DENSE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, chunk = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica, node, samples = sample // B, sample * n, tl.num_programs(0)
     part, sources, number = chunk * C + tl.arange(0, C), tl.arange(0, N), tl.arange(0, FP)
@@ -133,7 +133,7 @@ def logits(
         source, target, raw, dense, weight, score, bias, result, B, n, raw.shape[-1],
         SOURCE_STRIDE=source.stride(-2), TARGET_STRIDE=target.stride(-2),
         DENSE_STRIDE=0 if dense is None else dense.stride(-2),
-        H=h, M=_ROWS, DENSE=dense is not None, num_warps=4, **following(S * B * n),
+        H=h, M=_ROWS, DENSE=dense is not None, num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -161,5 +161,5 @@ def logits_backward(
         SOURCE_STRIDE=source.stride(-2), TARGET_STRIDE=target.stride(-2),
         DENSE_STRIDE=0 if dense is None else dense.stride(-2),
         H=h, R=max(1, 256 // N), N=N, C=C, FP=padded(F), FACTORED=F > 0,
-        DENSE=dense is not None, PRECISION=precision, num_warps=8, **following(S * B * n),
+        DENSE=dense is not None, PRECISION=precision, num_warps=8, **pdl_options(S * B * n),
     )  # fmt: skip

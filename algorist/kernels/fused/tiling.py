@@ -59,13 +59,13 @@ _CAN_FOLLOW = torch.cuda.is_available() and torch.cuda.get_device_capability() >
 _IN_KERNELS = tl.constexpr(_CAN_FOLLOW)
 
 
-def following(nodes: int) -> dict[str, bool]:
+def pdl_options(nodes: int) -> dict[str, bool]:
     """How a kernel for so many nodes is launched that will `follow` the one before."""
     return {"launch_pdl": True} if _CAN_FOLLOW and nodes < MANY else {}
 
 
 @triton.jit
-def follow():
+def wait_for_previous():
     """Wait for the kernel before, and let the next one be made ready while this one runs.
 
     What was written by kernels before that one, or at the beginning, may be read earlier.
