@@ -19,7 +19,13 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused.grouped_launch import coded, filled, number, own, started
+from algorist.kernels.fused.grouped_launch import (
+    encode_numbers,
+    pad_tensors,
+    program_offsets,
+    select_number,
+    select_tensor,
+)
 from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.tiling import dot, padded
 
@@ -120,16 +126,16 @@ def _products(
     NARROW: tl.constexpr, UNIT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     job = tl.program_id(0)
-    grads, out = own(grads, starts, job), own(parts, starts, job)
-    narrow, wide = own(narrow, starts, job), own(wide, starts, job)
-    rows, steps = number(places[0], starts, job), number(places[1], starts, job)
-    P, stride = number(places[2], starts, job), number(places[3], starts, job)
-    first, columns = number(places[4], starts, job), number(places[5], starts, job)
-    F, step = number(places[6], starts, job), number(places[7], starts, job)
-    narrow_P, height = number(places[8], starts, job), number(places[9], starts, job)
-    top, width = number(places[10], starts, job), number(places[11], starts, job)
-    part = number(places[12], starts, job)
-    unit = job - number(starts, starts, job)
+    grads, out = select_tensor(grads, starts, job), select_tensor(parts, starts, job)
+    narrow, wide = select_tensor(narrow, starts, job), select_tensor(wide, starts, job)
+    rows, steps = select_number(places[0], starts, job), select_number(places[1], starts, job)
+    P, stride = select_number(places[2], starts, job), select_number(places[3], starts, job)
+    first, columns = select_number(places[4], starts, job), select_number(places[5], starts, job)
+    F, step = select_number(places[6], starts, job), select_number(places[7], starts, job)
+    narrow_P, height = select_number(places[8], starts, job), select_number(places[9], starts, job)
+    top, width = select_number(places[10], starts, job), select_number(places[11], starts, job)
+    part = select_number(places[12], starts, job)
+    unit = job - select_number(starts, starts, job)
 
     # Programs of the same rows follow each other.
     tiles = tl.cdiv(columns, TALL * CHUNKS)
@@ -192,9 +198,9 @@ def _sums(
     PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     job = tl.program_id(0)
-    parts, result = own(parts, starts, job), own(results, starts, job)
-    size, count = number(sizes, starts, job), number(counts, starts, job)
-    block = job - number(starts, starts, job)
+    parts, result = select_tensor(parts, starts, job), select_tensor(results, starts, job)
+    size, count = select_number(sizes, starts, job), select_number(counts, starts, job)
+    block = job - select_number(starts, starts, job)
     place = block * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, count, PARTS):
@@ -285,12 +291,12 @@ def _launch(jobs: Sequence[tuple[_Job, Tensor]], S: int, per: int, precision: st
     """Make the parts of some products, whose grads are all aligned or all ragged."""
     one, places = jobs[0][0], [job.place for job, _ in jobs]
     programs = [job.units(S) * triton.cdiv(job.tiles, per) for job, _ in jobs]
-    starts, total = started(programs, _JOBS)
+    starts, total = program_offsets(programs, _JOBS)
     stacks = [(job.grads, job.narrow, job.wide, parts) for job, parts in jobs]
     _products[(total,)](
         starts,
-        *(filled(some, _JOBS) for some in zip(*stacks, strict=True)),
-        tuple(coded(numbers, _JOBS) for numbers in zip(*places, strict=True)),
+        *(pad_tensors(some, _JOBS) for some in zip(*stacks, strict=True)),
+        tuple(encode_numbers(numbers, _JOBS) for numbers in zip(*places, strict=True)),
         S, per,
         ROWS=_ROWS, TALL=_TALL, CHUNKS=one.chunks, UNIT=4 if one.aligned else 1,
         WIDE=_WIDE if any(place.width for place in places) else 0,
@@ -303,10 +309,10 @@ def _add_up(sums: Sequence[tuple[Tensor, Tensor]]) -> None:
     """Add up the parts of some results."""
     parts, results = zip(*sums, strict=True)
     sizes = [result.numel() for result in results]
-    starts, total = started([triton.cdiv(size, _BLOCK) for size in sizes], _RESULTS)
+    starts, total = program_offsets([triton.cdiv(size, _BLOCK) for size in sizes], _RESULTS)
     _sums[(total,)](
-        starts, filled(parts, _RESULTS), filled(results, _RESULTS),
-        coded(sizes, _RESULTS), coded([len(some) for some in parts], _RESULTS),
+        starts, pad_tensors(parts, _RESULTS), pad_tensors(results, _RESULTS),
+        encode_numbers(sizes, _RESULTS), encode_numbers([len(some) for some in parts], _RESULTS),
         PARTS=_PARTS, BLOCK=_BLOCK, num_warps=4,
     )  # fmt: skip
 

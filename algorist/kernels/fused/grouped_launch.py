@@ -18,7 +18,7 @@ _NEVER = 2**29
 
 
 @triton.jit
-def own(fields, starts, program):
+def select_tensor(fields, starts, program):
     """What belongs to the job of a program: the last one that starts before it."""
     program = program * 2 + 5
     field = fields[0]
@@ -28,23 +28,23 @@ def own(fields, starts, program):
 
 
 @triton.jit
-def number(fields, starts, program):
+def select_number(fields, starts, program):
     """The same for numbers, which come coded."""
-    return (own(fields, starts, program) - 5) // 2
+    return (select_tensor(fields, starts, program) - 5) // 2
 
 
-def coded(numbers: Sequence[int], length: int, *, filler: int = 0) -> tuple[int, ...]:
+def encode_numbers(numbers: Sequence[int], length: int, *, filler: int = 0) -> tuple[int, ...]:
     """Numbers from -1 on in a form that Triton does not compile anew for: odd, and not one."""
     filled = (*numbers, *[filler] * (length - len(numbers)))
     return tuple(2 * number + 5 for number in filled)
 
 
-def filled(tensors: Sequence[Tensor], length: int) -> tuple[Tensor, ...]:
+def pad_tensors(tensors: Sequence[Tensor], length: int) -> tuple[Tensor, ...]:
     """Tensors, and something in place of those of jobs that there are not."""
     return (*tensors, *[tensors[0]] * (length - len(tensors)))
 
 
-def started(programs: Sequence[int], length: int) -> tuple[tuple[int, ...], int]:
+def program_offsets(programs: Sequence[int], length: int) -> tuple[tuple[int, ...], int]:
     """With which program each job starts, coded, and how many programs there are."""
     *starts, total = accumulate(programs, initial=0)
-    return coded(starts, length, filler=_NEVER), total
+    return encode_numbers(starts, length, filler=_NEVER), total
