@@ -18,8 +18,8 @@ from algorist.kernels.fused.pointer_logits import (
     blocks_of_pairs,
     pair_values,
     pair_values_backward,
-    points,
-    points_backward,
+    pointer_logits,
+    pointer_logits_backward,
 )
 
 H, T, COLUMN, SPARE = 16, 8, 3, 2
@@ -83,12 +83,12 @@ class Problem:
             self.raw, self.maxima, self.maps, self.widening, self.larger,
             self.wide if keep else None, precision="ieee",
         )  # fmt: skip
-        points(self.decoded, COLUMN, self.maps, self.larger, self.scores, keep=keep)
+        pointer_logits(self.decoded, COLUMN, self.maps, self.larger, self.scores, keep=keep)
 
     def run_backward(self):
         P, S, B, n, _ = self.scores.shape
         d_decoded = blank(*self.decoded.shape)
-        points_backward(self.grads, self.decoded, COLUMN, self.maps, self.larger, d_decoded)
+        pointer_logits_backward(self.grads, self.decoded, COLUMN, self.maps, self.larger, d_decoded)
         blocks = blocks_of_pairs(n)
         widening = (
             None if self.maxima is None else blank(S, B, blocks, self.maxima.shape[-1] + 1, H)

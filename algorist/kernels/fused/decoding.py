@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
 from algorist.kernels.fused.gradients import Gradients, affine
-from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pairs
+from algorist.kernels.fused.pairs import PairDecoder, PointerDecoder, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.streams import SideStream
@@ -23,7 +23,7 @@ class Decoding:
         x, _, before, after, _ = moments
         self.moments, self.node_values = moments, maps.node_values
         self.nodes: Projection | None = None
-        self.of_pairs: dict[str, OfPairs] = {}
+        self.of_pairs: dict[str, PairDecoder] = {}
         if maps.nodes is not None:
             unread = (maps.narrow, maps.rest)
             self.nodes = Projection(maps.nodes, (x, before, after), precision, unread=unread)
@@ -31,8 +31,10 @@ class Decoding:
             shared = Shared(moments, self.nodes, maps.widen, keep=keep)
             self.of_pairs = decoders_of_pairs(maps, shared)
         # Part of what pointers say does not depend on new states: it is prepared before them.
-        self.prepared = [part for part in self.of_pairs.values() if isinstance(part, Points)]
-        self.parts: dict[str, OfPairs | Pool] = {**self.of_pairs}
+        self.prepared = [
+            part for part in self.of_pairs.values() if isinstance(part, PointerDecoder)
+        ]
+        self.parts: dict[str, PairDecoder | Pool] = {**self.of_pairs}
         if maps.graph:
             self.parts["graph"] = Pool(maps.graph, moments, precision, keep=keep)
 

@@ -32,7 +32,7 @@ class Shared:
         self.wide = moments.x.new_empty(K if keep and widen else 0, S, B, n, n, h)
 
 
-class OfPairs(ABC):
+class PairDecoder(ABC):
     """What decoders of pairs of nodes have in common."""
 
     adds = ("raw", "maxima")
@@ -103,7 +103,7 @@ class OfPairs(ABC):
         return edge, triplet if wide else None
 
 
-class Points(OfPairs):
+class PointerDecoder(PairDecoder):
     """Pointers of nodes."""
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
@@ -125,7 +125,7 @@ class Points(OfPairs):
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
-        pointer_logits.points(
+        pointer_logits.pointer_logits(
             self.projection.out[k], self.column, self.maps, self.larger[k], self.out[k],
             keep=self.shared.keep,
         )  # fmt: skip
@@ -142,7 +142,7 @@ class Points(OfPairs):
 
     def backward(self, k: int) -> None:
         """The grads of what nodes said in step k."""
-        pointer_logits.points_backward(
+        pointer_logits.pointer_logits_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.larger[k],
             self.projection.grads[k],
         )  # fmt: skip
@@ -163,7 +163,7 @@ class Points(OfPairs):
         return Pointing(edge, triplet, score=score.mT, bias=bias[..., 0])
 
 
-class Edges(OfPairs):
+class EdgeDecoder(PairDecoder):
     """Values of edges."""
 
     def __init__(self, maps: EdgeValues, shared: Shared, column: int, *, first: bool):
@@ -188,7 +188,7 @@ class Edges(OfPairs):
         return EdgeValues(*self._of_sums(wanted, self.grads, each=False))
 
 
-class EdgePointerDecoder(OfPairs):
+class EdgePointerDecoder(PairDecoder):
     """Pointers of edges."""
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
@@ -241,15 +241,15 @@ def _with_transposed(
     return pointer_logits.Scoring(maps.edge, maps.score, maps.bias, *triplets)
 
 
-def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, OfPairs]:
+def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, PairDecoder]:
     """Those that there are, by the names that maps and logits have for them."""
-    found: dict[str, OfPairs] = {}
+    found: dict[str, PairDecoder] = {}
     column, h = maps.rest, shared.moments.before.shape[-1]
     if maps.points:
-        found["points"] = Points(maps.points, shared, column, first=True)
+        found["points"] = PointerDecoder(maps.points, shared, column, first=True)
         column += 2 * h * maps.points.edge.shape[1]
     if maps.edges:
-        found["edges"] = Edges(maps.edges, shared, maps.node_values, first=not found)
+        found["edges"] = EdgeDecoder(maps.edges, shared, maps.node_values, first=not found)
     if maps.edge_pointer_logits:
         found["edge_pointer_logits"] = EdgePointerDecoder(
             maps.edge_pointer_logits, shared, column, first=not found

@@ -202,7 +202,7 @@ def pair_values(
     )  # fmt: skip
 
 
-def points(
+def pointer_logits(
     decoded: Tensor,  # (S, B, n, C), from `column` on: source h, target h of each pointer
     column: int,
     maps: Scoring,
@@ -222,7 +222,7 @@ def points(
     )  # fmt: skip
 
 
-def points_backward(
+def pointer_logits_backward(
     d_scores: Tensor,  # (P, S, B, n, n)
     decoded: Tensor,
     column: int,
