@@ -108,7 +108,7 @@ class Decoding:
             name: part.gradients(wanted) for name, part in self.parts.items()
         }
         widen = None
-        grads = [x for x in (part.d_widen for part in self.of_pairs.values()) if x is not None]
+        grads = [x for x in (part.d_projection for part in self.of_pairs.values()) if x is not None]
         if grads:
             sums = wanted.want([x.flatten(-2) for x in grads])
             widen = affine(sums.unflatten(-1, grads[0].shape[-2:])[:, 0])

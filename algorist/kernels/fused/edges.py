@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.pointer_logits import Scoring, Widening, features
+from algorist.kernels.fused.pointer_logits import Scoring, TripletProjection, features
 from algorist.kernels.fused.tiling import ROWS, dot, padded, pdl_options, tiles, wait_for_previous
 
 COUNTS = ["B", "n", "F", "C", "Q"]
@@ -24,39 +24,39 @@ COLUMNS = tl.constexpr(16)
 
 
 @triton.jit
-def _widened(
-    maxima, widen, widen_bias, pair, there, H: tl.constexpr, T: tl.constexpr
+def project_triplets(
+    maxima, projection, projection_bias, pair, there, H: tl.constexpr, T: tl.constexpr
 ):  # fmt: skip
-    """The triplets of some pairs as decoders read them, a row each."""
+    """The edge states of some pairs, relu(maxima W + b), a row each."""
     channel = tl.arange(0, H)
     # Loaded for each row: so the rows lie in registers as those of large tensors do.
-    wide = tl.load(widen_bias + channel[None, :], there[:, None], 0.0)
+    edge_states = tl.load(projection_bias + channel[None, :], there[:, None], 0.0)
     for t in range(T):
         number = tl.load(maxima + pair * T + t, there, 0.0)
-        wide += number[:, None] * tl.load(widen + t * H + channel)
-    return tl.maximum(wide, 0.0)
+        edge_states += number[:, None] * tl.load(projection + t * H + channel)
+    return tl.maximum(edge_states, 0.0)
 
 
 @triton.jit
-def _spread_to_triplets(
-    d_third, maxima, wide, widen, d_widen, d_maxima, pair, there,
+def project_triplets_backward(
+    d_third, maxima, edge_states, projection, d_projection, d_maxima, pair, there,
     H: tl.constexpr, T: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Cut the grads of widened triplets where these are zero, and take them on to the maxima.
+    """Backward of `project_triplets`: the gradients of the maxima, and of the layer.
 
-    What they make of the weights that widen, and of the bias below them, is added up over the rows.
+    Those of its weights, and of the bias in a row below them, are summed over the rows.
     """
     TP: tl.constexpr = 2 * T if T >= 16 else 16
     channel, feature = tl.arange(0, H), tl.arange(0, TP)
     place, exists = pair[:, None] * H + channel, (feature < T)[:, None]
-    d_third = tl.where(tl.load(wide + place, there[:, None], 0.0) > 0, d_third, 0.0)
-    weight = tl.load(widen + feature[:, None] * H + channel, exists, 0.0)
+    d_third = tl.where(tl.load(edge_states + place, there[:, None], 0.0) > 0, d_third, 0.0)
+    weight = tl.load(projection + feature[:, None] * H + channel, exists, 0.0)
     grad = dot(weight, tl.trans(d_third), PRECISION)
     tl.store(d_maxima + pair * T + feature[:, None], grad, there & exists)
     numbers = tl.load(maxima + pair * T + feature[:, None], there & exists, 0.0)
     numbers = tl.where((feature == T)[:, None], 1.0, numbers)
-    of_widening = dot(numbers, d_third, PRECISION)
-    tl.store(d_widen + feature[:, None] * H + channel, of_widening, (feature <= T)[:, None])
+    of_projection = dot(numbers, d_third, PRECISION)
+    tl.store(d_projection + feature[:, None] * H + channel, of_projection, (feature <= T)[:, None])
 
 
 @triton.jit
@@ -71,8 +71,8 @@ def _add_numbers(total, grad, edge, F, H: tl.constexpr, FP: tl.constexpr):
 
 @triton.jit(do_not_specialize=COUNTS)
 def _values(
-    decoded, raw, maxima, edge, triplet, widen, widen_bias,  # inputs
-    values, wide,  # results
+    decoded, raw, maxima, edge, triplet, projection, projection_bias,  # inputs
+    values, edge_states,  # results
     column, width, B, n, F, C,
     H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
@@ -88,12 +88,13 @@ def _values(
     edge += replica * F * C
     if T > 0:
         maxima += sample * pairs * T
-        widen += replica * T * H
+        projection += replica * T * H
         triplet += replica * H * C
-        third = _widened(maxima, widen, widen_bias + replica * H, pair, there, H, T)
+        projection_bias += replica * H
+        third = project_triplets(maxima, projection, projection_bias, pair, there, H, T)
         if KEEP:
-            wide += sample * pairs * H
-            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
+            edge_states += sample * pairs * H
+            tl.store(edge_states + pair[:, None] * H + channel, third, there[:, None])
     for c in range(C):
         value = tl.load(decoded + source * width + c, there, 0.0)
         value += tl.load(decoded + target * width + C + c, there, 0.0)
@@ -106,8 +107,8 @@ def _values(
 
 @triton.jit(do_not_specialize=COUNTS)
 def _values_backward(
-    d_values, maxima, wide, edge, triplet, widen,  # inputs
-    d_decoded, d_widen, d_raw, d_maxima,  # results
+    d_values, maxima, edge_states, edge, triplet, projection,  # inputs
+    d_decoded, d_projection, d_raw, d_maxima,  # results
     column, width, B, n, F, C,
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -138,22 +139,32 @@ def _values_backward(
     tl.store(d_raw + at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
         maxima += sample * n * n * T
-        wide += sample * n * n * H
+        edge_states += sample * n * n * H
         d_maxima += sample * n * n * T
-        widen += replica * T * H
-        d_widen += (sample * tl.num_programs(1) + block) * (T + 1) * H
-        _spread_to_triplets(
-            d_third, maxima, wide, widen, d_widen, d_maxima, pair, there, H, T, PRECISION
+        projection += replica * T * H
+        d_projection += (sample * tl.num_programs(1) + block) * (T + 1) * H
+        project_triplets_backward(
+            d_third,
+            maxima,
+            edge_states,
+            projection,
+            d_projection,
+            d_maxima,
+            pair,
+            there,
+            H,
+            T,
+            PRECISION,
         )
 
 
 @triton.jit(do_not_specialize=COUNTS)
-def _cube(
-    decoded, raw, maxima, edge, transposed, score, score_bias, widen, widen_bias,  # inputs
-    edge_pointer_logits, wide, pairs,  # results
+def _edge_pointer_logits(
+    decoded, raw, maxima, edge, transposed, score, score_bias, projection, projection_bias,
+    logits, edge_states, pairs,  # results
     column, width, B, n, F, Q,
-    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr, KEEP_WIDE: tl.constexpr,
-    GIVEN: tl.constexpr, PRECISION: tl.constexpr,
+    H: tl.constexpr, T: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
+    KEEP_STATES: tl.constexpr, GIVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     wait_for_previous()
     sample, samples = tl.program_id(0).to(tl.int64), tl.num_programs(0)
@@ -165,11 +176,12 @@ def _cube(
     raw += sample * n * n * F
     if T > 0:
         maxima += sample * n * n * T
-        widen += sample // B * T * H
-        third = _widened(maxima, widen, widen_bias + sample // B * H, pair, there, H, T)
-        if KEEP_WIDE:
-            wide += sample * n * n * H
-            tl.store(wide + pair[:, None] * H + channel, third, there[:, None])
+        projection += sample // B * T * H
+        projection_bias += sample // B * H
+        third = project_triplets(maxima, projection, projection_bias, pair, there, H, T)
+        if KEEP_STATES:
+            edge_states += sample * n * n * H
+            tl.store(edge_states + pair[:, None] * H + channel, third, there[:, None])
     for q in range(Q):
         pointer, slot = sample // B * Q + q, (q * samples + sample) * n * n
         of_node = decoded + 3 * H * q + channel
@@ -196,14 +208,14 @@ def _cube(
             for k in tl.range(start, min(start + COLUMNS, n), loop_unroll_factor=2):
                 larger = tl.maximum(value, tl.load(of_node + 2 * H + k * width))
                 totals = tl.where(pointee == k, tl.sum(larger * weight, 1)[:, None], totals)
-            at = edge_pointer_logits + slot * n + pair[:, None] * n + pointee
+            at = logits + slot * n + pair[:, None] * n + pointee
             tl.store(at, totals + bias, there[:, None] & (pointee < n)[None, :])
 
 
 @triton.jit(do_not_specialize=COUNTS)
-def _cube_backward(
-    d_cube, decoded, pairs, maxima, wide, edge, triplet, score, widen,  # inputs
-    d_decoded, d_target, d_pointee, d_pair, d_score, d_widen, d_raw, d_maxima,  # results
+def _edge_pointer_logits_backward(
+    d_logits, decoded, pairs, maxima, edge_states, edge, triplet, score, projection,  # inputs
+    d_decoded, d_target, d_pointee, d_pair, d_score, d_projection, d_raw, d_maxima,  # results
     column, width, B, n, F, Q,
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
     GIVEN: tl.constexpr, PRECISION: tl.constexpr,
@@ -234,7 +246,7 @@ def _cube_backward(
             of_node = decoded + (3 * q + 2) * H + channel
             for k in range(start, min(start + COLUMNS, n)):
                 exceeds = value > tl.load(of_node + k * width)
-                down = tl.load(d_cube + (slot * n * n * n + k) + pair * n, there, 0.0)
+                down = tl.load(d_logits + (slot * n * n * n + k) + pair * n, there, 0.0)
                 won += tl.where(exceeds, down[:, None], 0.0)
                 part = tl.sum(tl.where(exceeds, 0.0, down[:, None]), 0)
                 lost = tl.where((pointee == k)[:, None], part, lost)
@@ -264,16 +276,16 @@ def _cube_backward(
         tl.store(d_raw + at_number, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
         maxima += sample * n * n * T
-        wide += sample * n * n * H
+        edge_states += sample * n * n * H
         d_maxima += sample * n * n * T
-        widen += sample // B * T * H
-        d_widen += (sample * blocks + block) * (T + 1) * H
-        _spread_to_triplets(
+        projection += sample // B * T * H
+        d_projection += (sample * blocks + block) * (T + 1) * H
+        project_triplets_backward(
             tl.trans(d_transposed),
             maxima,
-            wide,
-            widen,
-            d_widen,
+            edge_states,
+            projection,
+            d_projection,
             d_maxima,
             pair,
             there,
@@ -290,17 +302,17 @@ def edge_values(
     maxima: Tensor | None,  # (S, B, n, n, T)
     edge: Tensor,  # (S, F, C)
     triplet: Tensor | None,  # (S, h, C)
-    widening: Widening | None,
+    projection: TripletProjection | None,
     values: Tensor,  # (S, B, n, n, C), to be written
-    wide: Tensor | None = None,  # (S, B, n, n, h), written unless None
+    edge_states: Tensor | None = None,  # (S, B, n, n, h), written unless None
 ) -> None:
     """The values source + target + edge + triplets of all pairs (source, target)."""
     S, B, n, width = decoded.shape
     _values[(S * B, triton.cdiv(n * n, ROWS))](
-        decoded, raw, maxima, edge, triplet, *(widening or (None, None)), values, wide,
+        decoded, raw, maxima, edge, triplet, *(projection or (None, None)), values, edge_states,
         column, width, B, n, raw.shape[-1], values.shape[-1],
-        H=_channels(widening), T=features(maxima), M=ROWS, KEEP=wide is not None, num_warps=8,
-        **pdl_options(S * B * n),
+        H=_channels(projection), T=features(maxima), M=ROWS, KEEP=edge_states is not None,
+        num_warps=8, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -309,11 +321,11 @@ def edge_values_backward(
     column: int,
     edge: Tensor,
     triplet: Tensor | None,
-    widening: Widening | None,
+    projection: TripletProjection | None,
     maxima: Tensor | None,
-    wide: Tensor | None,  # (S, B, n, n, h), as the forward pass of any decoder wrote it
+    edge_states: Tensor | None,  # (S, B, n, n, h), as the forward pass of any decoder wrote it
     d_decoded: Tensor,  # (S, B, n, width), all columns of the values are written
-    d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), as in `pair_values_backward`
+    d_projection: Tensor | None,  # (S, B, blocks, T + 1, h), as in `pair_values_backward`
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)
     *,
@@ -323,17 +335,17 @@ def edge_values_backward(
     S, B, n, width = d_decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
     _values_backward[(S * B, cut.blocks(n))](
-        d_values, maxima, wide, edge, triplet, widening and widening.weight,
-        d_decoded, d_widen, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
-        H=_channels(widening), T=features(d_maxima), FP=padded(F),
+        d_values, maxima, edge_states, edge, triplet, projection and projection.weight,
+        d_decoded, d_projection, d_raw, d_maxima, column, width, B, n, F, d_values.shape[-1],
+        H=_channels(projection), T=features(d_maxima), FP=padded(F),
         R=cut.receivers, N=cut.senders, PRECISION=precision, num_warps=8,
         **pdl_options(S * B * n),
     )  # fmt: skip
 
 
-def _channels(widening: Widening | None) -> int:
-    """Those of widened triplets; without triplets, any number that Triton takes."""
-    return 16 if widening is None else widening.bias.shape[-1]
+def _channels(projection: TripletProjection | None) -> int:
+    """The channels of edge states; without triplets, any number that Triton takes."""
+    return 16 if projection is None else projection.bias.shape[-1]
 
 
 def edge_pointer_logits(
@@ -342,21 +354,21 @@ def edge_pointer_logits(
     raw: Tensor,  # (S, B, n, n, F)
     maxima: Tensor | None,  # (S, B, n, n, T)
     maps: Scoring,  # of Q pointers
-    widening: Widening | None,
+    projection: TripletProjection | None,
     scores: Tensor,  # (Q, S, B, n, n, n), to be written: [pointer, ..., source, target, pointee]
-    wide: Tensor | None = None,  # (S, B, n, n, h), written unless None
+    edge_states: Tensor | None = None,  # (S, B, n, n, h), written unless None
     pairs: Tensor | None = None,  # (Q, S, B, n, n, h), likewise: source + target + edge + triplets
     *,
     precision: str,
 ) -> None:
     """Score max(pair, pointee) for all pairs and pointees."""
     S, B, n, width = decoded.shape
-    _cube[(S * B, triton.cdiv(n * n, ROWS))](
+    _edge_pointer_logits[(S * B, triton.cdiv(n * n, ROWS))](
         decoded, raw, maxima, maps.edge, maps.transposed, maps.score, maps.score_bias,
-        *(widening or (None, None)), scores, wide, pairs,
+        *(projection or (None, None)), scores, edge_states, pairs,
         column, width, B, n, raw.shape[-1], len(scores),
         H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
-        KEEP_WIDE=wide is not None, GIVEN=False, PRECISION=precision, num_warps=8,
+        KEEP_STATES=edge_states is not None, GIVEN=False, PRECISION=precision, num_warps=8,
         **pdl_options(S * B * n),
     )  # fmt: skip
 
@@ -366,16 +378,16 @@ def edge_pointer_logits_backward(
     decoded: Tensor,
     column: int,
     maps: Scoring,
-    widening: Widening | None,
+    projection: TripletProjection | None,
     maxima: Tensor | None,
-    wide: Tensor | None,
+    edge_states: Tensor | None,
     pairs: Tensor,
     d_decoded: Tensor,  # (S, B, n, width), the columns of the sources are written
     d_target: Tensor,  # (Q, S, B, blocks, n, h), to be added up over blocks
     d_pointee: Tensor,  # (Q, S, B, blocks, n, h), likewise
     d_pair: Tensor,  # (Q, S, B, n, n, h)
     d_score: Tensor,  # (Q, S, B, blocks, h), to be added up over samples and blocks
-    d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), likewise
+    d_projection: Tensor | None,  # (S, B, blocks, T + 1, h), likewise
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)
     *,
@@ -384,10 +396,10 @@ def edge_pointer_logits_backward(
     """The grads of all that `edge_pointer_logits` read, and those of the scores' weights."""
     S, B, n, width = decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
-    _cube_backward[(S * B, cut.blocks(n))](
-        d_scores, decoded, pairs, maxima, wide, maps.edge, maps.triplet, maps.score,
-        widening and widening.weight,
-        d_decoded, d_target, d_pointee, d_pair, d_score, d_widen, d_raw, d_maxima,
+    _edge_pointer_logits_backward[(S * B, cut.blocks(n))](
+        d_scores, decoded, pairs, maxima, edge_states, maps.edge, maps.triplet, maps.score,
+        projection and projection.weight,
+        d_decoded, d_target, d_pointee, d_pair, d_score, d_projection, d_raw, d_maxima,
         column, width, B, n, F, len(d_scores),
         H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
         GIVEN=False, PRECISION=precision, num_warps=8,
@@ -405,10 +417,10 @@ def logits_of_pairs(
     """Score max(pair, pointee) for pairs whose features are given."""
     S, B, n, h = pointee.shape
     # The kernel expects the pointee behind source and target, in columns 2h and up.
-    _cube[(S * B, triton.cdiv(n * n, ROWS))](
+    _edge_pointer_logits[(S * B, triton.cdiv(n * n, ROWS))](
         pointee, pair, None, score, None, score, bias, None, None, logits, None, pair,
         -2 * h, h, B, n, 0, 1,
-        H=h, T=0, M=ROWS, KEEP=False, KEEP_WIDE=False, GIVEN=True, PRECISION="ieee", num_warps=8,
+        H=h, T=0, M=ROWS, KEEP=False, KEEP_STATES=False, GIVEN=True, PRECISION="ieee", num_warps=8,
         **pdl_options(S * B * n),
     )  # fmt: skip
 
@@ -425,7 +437,7 @@ def logits_of_pairs_backward(
     """The gradients of the inputs of `logits_of_pairs`."""
     S, B, n, h = pointee.shape
     cut = tiles(n)
-    _cube_backward[(S * B, cut.blocks(n))](
+    _edge_pointer_logits_backward[(S * B, cut.blocks(n))](
         d_logits, pointee, pair, None, None, score, None, score, None,
         None, None, d_pointee, d_pair, d_score, None, None, None, -2 * h, h, B, n, 0, 1,
         H=h, T=0, FP=16, R=cut.receivers, N=cut.senders, GIVEN=True, PRECISION="ieee",

@@ -23,13 +23,22 @@ class Shared:
     """What the decoders of pairs of nodes share."""
 
     def __init__(
-        self, moments: Moments, projection: Projection, widen: Affine | None, *, keep: bool
+        self,
+        moments: Moments,
+        projection: Projection,
+        triplet_projection: Affine | None,
+        *,
+        keep: bool,
     ):
         self.moments, self.projection, self.keep = moments, projection, keep
-        self.widen = pointer_logits.Widening(*widen) if widen else None
+        self.triplet_projection = (
+            pointer_logits.TripletProjection(*triplet_projection) if triplet_projection else None
+        )
         K, S, B, n, h = moments.before.shape
         # Triplets as all of them read them.
-        self.wide = moments.x.new_empty(K if keep and widen else 0, S, B, n, n, h)
+        self.edge_states = moments.x.new_empty(
+            K if keep and triplet_projection else 0, S, B, n, n, h
+        )
 
 
 class PairDecoder(ABC):
@@ -44,7 +53,11 @@ class PairDecoder(ABC):
         The first of several writes the triplets as all of them read them.
         """
         self.shared, self.column, self.first = shared, column, first
-        self.moments, self.projection, self.widen = shared.moments, shared.projection, shared.widen
+        self.moments, self.projection, self.triplet_projection = (
+            shared.moments,
+            shared.projection,
+            shared.triplet_projection,
+        )
         self.precision = shared.projection.precision
 
     @abstractmethod
@@ -63,19 +76,19 @@ class PairDecoder(ABC):
         maxima = at_step(self.moments.maxima, k)
         return self.projection.out[k], self.column, self.moments.raw[k], maxima
 
-    def _wide(self, k: int) -> Tensor | None:
-        """Where the widened triplets are to be written, if at all."""
-        return at_step(self.shared.wide, k) if self.first else None
+    def _edge_states(self, k: int) -> Tensor | None:
+        """Where the edge states of step k are to be written, if at all."""
+        return at_step(self.shared.edge_states, k) if self.first else None
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
         """Make ready for the way back."""
         self.grads = grads
         self.d_raw, self.d_maxima = grad_buffers.take("raw"), grad_buffers.take_if("maxima")
-        self.d_widen: Tensor | None = None
+        self.d_projection: Tensor | None = None
         if self.moments.maxima is not None:
             K, S, B, n, h = self.moments.before.shape
             weights = self.moments.maxima.shape[-1] + 1  # and the bias
-            self.d_widen = self.grads.new_empty(K, S, B, self.blocks(n), weights, h)
+            self.d_projection = self.grads.new_empty(K, S, B, self.blocks(n), weights, h)
 
     def blocks(self, n: int) -> int:
         """Into how many blocks the way back cuts the pairs of n nodes."""
@@ -86,21 +99,21 @@ class PairDecoder(ABC):
         return self.projection.partial(count, column, stride, blocks)
 
     def _triplets(self, k: int) -> tuple[Tensor | None, Tensor | None]:
-        """The maxima of step k, and these widened."""
-        return at_step(self.moments.maxima, k), at_step(self.shared.wide, k)
+        """The maxima over triplets of step k, and the edge states made of them."""
+        return at_step(self.moments.maxima, k), at_step(self.shared.edge_states, k)
 
     def _grads(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
-        return at_step(self.d_widen, k), self.d_raw[k], at_step(self.d_maxima, k)
+        return at_step(self.d_projection, k), self.d_raw[k], at_step(self.d_maxima, k)
 
     def _of_sums(
         self, wanted: Gradients, grads: Tensor, *, each: bool
     ) -> tuple[Tensor, Tensor | None]:
         """The gradients of what edges and triplets add to sums, from the grads of these."""
         raw = self.moments.raw
-        wide = [self.shared.wide] if self.widen else []
-        product = wanted.want(grads, raw, wide, each=each)
+        states = [self.shared.edge_states] if self.triplet_projection else []
+        product = wanted.want(grads, raw, states, each=each)
         edge, triplet = product[..., :-1, :].tensor_split((raw.shape[-1],), -2)
-        return edge, triplet if wide else None
+        return edge, triplet if states else None
 
 
 class PointerDecoder(PairDecoder):
@@ -108,7 +121,7 @@ class PointerDecoder(PairDecoder):
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_transposed(maps, self.widen)
+        self.maps = _with_transposed(maps, self.triplet_projection)
         K, S, B, n, h = self.moments.before.shape
         new, P = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
@@ -119,8 +132,9 @@ class PointerDecoder(PairDecoder):
     def prepare(self, k: int) -> None:
         """What step k can know of pairs before states are renewed."""
         pointer_logits.pair_values(
-            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps, self.widen,
-            self.larger[k], self._wide(k), precision=self.precision,
+            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps,
+            self.triplet_projection,
+            self.larger[k], self._edge_states(k), precision=self.precision,
         )  # fmt: skip
 
     def forward(self, k: int) -> None:
@@ -150,7 +164,7 @@ class PointerDecoder(PairDecoder):
     def prepare_backward(self, k: int) -> None:
         """The grads of what edges and triplets said in step k, in the place of what was scored."""
         pointer_logits.pair_values_backward(
-            self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
+            self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
             *self._triplets(k), self.larger[k], self.d_score[k], self.larger[k],
             *self._grads(k), precision=self.precision,
         )  # fmt: skip
@@ -168,18 +182,20 @@ class EdgeDecoder(PairDecoder):
 
     def __init__(self, maps: EdgeValues, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = EdgeValues(maps.edge, maps.triplet if self.widen else None)
+        self.maps = EdgeValues(maps.edge, maps.triplet if self.triplet_projection else None)
         raw = self.moments.raw
         self.out = raw.new_empty(*raw.shape[:-1], maps.edge.shape[-1])
 
     def forward(self, k: int) -> None:
         """The values of step k."""
-        edges.edge_values(*self._read(k), *self.maps, self.widen, self.out[k], self._wide(k))
+        edges.edge_values(
+            *self._read(k), *self.maps, self.triplet_projection, self.out[k], self._edge_states(k)
+        )
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
         edges.edge_values_backward(
-            self.grads[k], self.column, *self.maps, self.widen, *self._triplets(k),
+            self.grads[k], self.column, *self.maps, self.triplet_projection, *self._triplets(k),
             self.projection.grads[k], *self._grads(k), precision=self.precision,
         )  # fmt: skip
 
@@ -193,7 +209,7 @@ class EdgePointerDecoder(PairDecoder):
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_transposed(maps, self.widen)
+        self.maps = _with_transposed(maps, self.triplet_projection)
         K, S, B, n, h = self.moments.before.shape
         new, Q = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, Q, S, B, n, n, n)
@@ -202,7 +218,7 @@ class EdgePointerDecoder(PairDecoder):
     def forward(self, k: int) -> None:
         """The scores of step k."""
         edges.edge_pointer_logits(
-            *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
+            *self._read(k), self.maps, self.triplet_projection, self.out[k], self._edge_states(k),
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
 
@@ -219,7 +235,7 @@ class EdgePointerDecoder(PairDecoder):
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
         edges.edge_pointer_logits_backward(
-            self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
+            self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
             *self._triplets(k), self.pairs[k], self.projection.grads[k], self.d_target,
             self.d_pointee, self.d_pair[k], self.d_score[k], *self._grads(k),
             precision=self.precision,
@@ -234,10 +250,10 @@ class EdgePointerDecoder(PairDecoder):
 
 
 def _with_transposed(
-    maps: Pointing, widen: pointer_logits.Widening | None
+    maps: Pointing, triplet_projection: pointer_logits.TripletProjection | None
 ) -> pointer_logits.Scoring:
     """The maps as kernels take them: those of triplets, if any are read, in both directions."""
-    triplets = (maps.triplet, maps.triplet.mT.contiguous()) if widen else (None, None)
+    triplets = (maps.triplet, maps.triplet.mT.contiguous()) if triplet_projection else (None, None)
     return pointer_logits.Scoring(maps.edge, maps.score, maps.bias, *triplets)
 
 
