@@ -9,12 +9,11 @@ pytest.importorskip("triton", reason="fused kernels need Triton, which is not in
 
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine, product
-from algorist.kernels.fused.edges import (
+from algorist.kernels.fused.edge_pointer_logits import (
     edge_pointer_logits,
     edge_pointer_logits_backward,
-    edge_values,
-    edge_values_backward,
 )
+from algorist.kernels.fused.edge_values import edge_values, edge_values_backward
 from algorist.kernels.fused.pointer_logits import Scoring, TripletProjection
 from algorist.kernels.fused.tiling import tiles
 

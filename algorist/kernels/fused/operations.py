@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.edges import FactoredEdges
-from algorist.kernels.fused import edges as edge_kernels
+from algorist.kernels.fused import edge_pointer_logits as edge_pointers
 from algorist.kernels.fused import message, single_pointer, triplet
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.streams import on
@@ -382,7 +382,7 @@ class _EdgePointerLogits(ReplicaFunction):
         S, B, n, _ = pointee.shape
         logits = pointee.new_empty(S, B, n, n, n)
         with on(pointee.device):
-            edge_kernels.logits_of_pairs(
+            edge_pointers.logits_of_pairs(
                 *(x.contiguous() for x in (pair, pointee, score, bias)), logits
             )
         return logits
@@ -400,7 +400,7 @@ class _EdgePointerLogits(ReplicaFunction):
         d_pair, d_pointee = new(S, B, n, n, h), new(S, B, blocks, n, h)
         d_score = new(S, B, blocks, h)
         with on(pair.device):
-            edge_kernels.logits_of_pairs_backward(
+            edge_pointers.logits_of_pairs_backward(
                 d_logits.contiguous(), pair, pointee, score, d_pair, d_pointee, d_score
             )
         return _needed(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused import edges, pointer_logits
+from algorist.kernels.fused import edge_pointer_logits, edge_values, pointer_logits
 from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
@@ -188,13 +188,13 @@ class EdgeDecoder(PairDecoder):
 
     def forward(self, k: int) -> None:
         """The values of step k."""
-        edges.edge_values(
+        edge_values.edge_values(
             *self._read(k), *self.maps, self.triplet_projection, self.out[k], self._edge_states(k)
         )
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
-        edges.edge_values_backward(
+        edge_values.edge_values_backward(
             self.grads[k], self.column, *self.maps, self.triplet_projection, *self._triplets(k),
             self.projection.grads[k], *self._grads(k), precision=self.precision,
         )  # fmt: skip
@@ -217,7 +217,7 @@ class EdgePointerDecoder(PairDecoder):
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
-        edges.edge_pointer_logits(
+        edge_pointer_logits.edge_pointer_logits(
             *self._read(k), self.maps, self.triplet_projection, self.out[k], self._edge_states(k),
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
@@ -234,7 +234,7 @@ class EdgePointerDecoder(PairDecoder):
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
-        edges.edge_pointer_logits_backward(
+        edge_pointer_logits.edge_pointer_logits_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
             *self._triplets(k), self.pairs[k], self.projection.grads[k], self.d_target,
             self.d_pointee, self.d_pair[k], self.d_score[k], *self._grads(k),

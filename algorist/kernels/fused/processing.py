@@ -7,7 +7,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.edges import FactoredEdges
-from algorist.kernels.fused import message, node, triplet
+from algorist.kernels.fused import message, state_update, triplet
 from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.projection import Projection
@@ -85,7 +85,7 @@ class Processing:
             Affine(self.first, maps.first.bias), self.second, self.messages[k], None,
             self._kept(k), precision=self.precision,
         )  # fmt: skip
-        node.update_states(
+        state_update.update_states(
             state, self.columns, self.messages[k], self.moments.before[k], maps.update,
             self.moments.after[k], self._kept_of_update(k), self.precision,
         )  # fmt: skip
@@ -129,7 +129,7 @@ class Processing:
         """The grads of the messages of step k, and of all that they are made of."""
         maps, grads = self.maps, self.state.grads[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
-        node.update_states_backward(
+        state_update.update_states_backward(
             self.d_after[k], self.moments.before[k], maps.update, self._kept_of_update(k), grads,
             self.columns, self.d_message, at_step(self.d_before, k),
             self.d_gate[k] if maps.update.gate else None, norm, self.precision,
