@@ -237,17 +237,17 @@ def test_inputs_learn_where_weights_are_frozen(case, implementation):
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_messages_are_computed_again_in_chunks_of_samples(monkeypatch, masked):
-    operations = pytest.importorskip("algorist.kernels.fused.operations")
+    operation = pytest.importorskip("algorist.kernels.fused.message_operation")
     shape = Shape(2, 5, 4, 2)
     of_two_samples = 2 * 4 * 4 * H * 4
-    monkeypatch.setattr(operations, "_CHUNK_BYTES", of_two_samples)
+    monkeypatch.setattr(operation, "_CHUNK_BYTES", of_two_samples)
     assert_as_plain(message_case(shape, "both", masked=masked, recompute=True), "fused")
 
 
 @pytest.mark.parametrize(("limit", "rows"), [(0, 0), (2**28, 2)])
 def test_large_batches_keep_no_rows_unless_told(monkeypatch, limit, rows):
-    operations = pytest.importorskip("algorist.kernels.fused.operations")
-    monkeypatch.setattr(operations, "KEPT_BYTES", limit)
+    operation = pytest.importorskip("algorist.kernels.fused.message_operation")
+    monkeypatch.setattr(operation, "KEPT_BYTES", limit)
     case = message_case(Shape(1, 2, 3, 0), "none")
     kept = []
     hooks = torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x)
