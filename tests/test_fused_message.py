@@ -100,11 +100,11 @@ def assert_messages_agree(case: Messages) -> None:
     for name in ("receiver", "sender", "raw", "edge"):
         assert_close(got[name], grads[name])
 
-    def weight_slope(values: Tensor, grads: Tensor) -> Tensor:
+    def weight_grad(values: Tensor, grads: Tensor) -> Tensor:
         return values.flatten(1, 3).mT @ grads.flatten(1, 3)
 
-    assert_close(weight_slope(case.built, got["hidden"]), grads["first"])
-    assert_close(weight_slope(case.inner, got["result"]), grads["second"])
+    assert_close(weight_grad(case.built, got["hidden"]), grads["first"])
+    assert_close(weight_grad(case.inner, got["result"]), grads["second"])
     assert_close(got["hidden"].sum((1, 2, 3)), grads["bias"])
 
 

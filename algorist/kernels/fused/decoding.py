@@ -17,7 +17,7 @@ from algorist.kernels.maps import DecodeMaps
 
 
 class Decoding:
-    """Decoders by the names that maps and logits have for them; `keep` what the way back needs."""
+    """All decoders, by the names of maps and logits; `keep` what backward needs."""
 
     def __init__(self, maps: DecodeMaps, moments: Moments, precision: str, *, keep: bool):
         x, _, before, after, _ = moments
@@ -30,7 +30,7 @@ class Decoding:
         if self.nodes and (maps.points or maps.edges or maps.edge_pointer_logits):
             shared = Shared(moments, self.nodes, maps.widen, keep=keep)
             self.of_pairs = decoders_of_pairs(maps, shared)
-        # Part of what pointers say does not depend on new states: it is prepared before them.
+        # What edges contribute to pointers does not depend on the new states: it is prepared.
         self.prepared = [
             part for part in self.of_pairs.values() if isinstance(part, PointerDecoder)
         ]
@@ -59,12 +59,12 @@ class Decoding:
         return logits._replace(decoded=logits.decoded[..., : self.node_values])
 
     def prepare(self, k: int) -> None:
-        """Do what can be done before the states of step k are renewed."""
+        """Do what can be done before the states of step k are updated."""
         for part in self.prepared:
             part.prepare(k)
 
     def forward(self, k: int, side_stream: SideStream) -> None:
-        """Predict from moment k, and from what was prepared aside."""
+        """Predict from the states of step k, and from what was prepared on the side stream."""
         if self.nodes:
             self.nodes.forward(k)
         side_stream.join()
@@ -78,7 +78,7 @@ class Decoding:
         )
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Logits) -> None:
-        """Make ready for the way back, with grads of all predictions.
+        """Allocate what backward writes, given the gradients of all predictions.
 
         What the next step reads of a prediction is added to its grads in place: nobody else reads
         them any more.
@@ -93,7 +93,7 @@ class Decoding:
             part.begin_backward(grad_buffers, getattr(grads, name))
 
     def backward(self, k: int, side_stream: SideStream) -> None:
-        """The grads of moment k; aside, those of what was prepared."""
+        """The gradients of step k; those of what was prepared on the side stream."""
         for part in self.parts.values():
             part.backward(k)
         with side_stream.work():
@@ -103,7 +103,7 @@ class Decoding:
             self.nodes.backward(k)
 
     def gradients(self, wanted: Gradients) -> DecodeMaps:
-        """Of all maps."""
+        """The gradient of every weight."""
         of_parts: dict[str, Any] = {
             name: part.gradients(wanted) for name, part in self.parts.items()
         }

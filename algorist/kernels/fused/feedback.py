@@ -1,4 +1,4 @@
-"""How a step begins: predicted hints become the numbers that it reads, and states move on.
+"""Feedback: predicted hints become the numbers that the next step reads, and states are carried on.
 
 A program takes one hint of one sample; one more copies the states. All that differs between
 algorithms is read from a table, so that a single compilation serves them all.

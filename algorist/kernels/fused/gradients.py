@@ -2,8 +2,8 @@
 
 Many products are wanted, over pairs of nodes, nodes and graphs. They are collected first; then a
 few launches make them all. A program takes some rows of one product and leaves its part of the
-sum; the last launch adds up the parts of all products, always in the same order. Slopes are read
-once: they meet a wide input, a narrow one and a column of ones together.
+sum; the last launch adds up the parts of all products in a fixed order. Gradients are read
+once: they are multiplied with a wide input, a narrow one and a column of ones together.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.tiling import dot, padded
 
 _JOBS, _RESULTS = 16, 32
-"""So many a launch takes, or nothing in place of some: one compilation serves all."""
+"""The jobs and results of a launch, padded: one compilation serves all."""
 _PROGRAMS, _FEWEST = 2112, 32
-"""As many programs as keep a device busy, unless these had too few tiles to be worth a part."""
+"""As many programs as keep a device busy, but with at least this many tiles each."""
 _ROWS, _TALL, _WIDE = 16, 32, 128
 """The rows of a tile; the columns of grads that matrix units take at a time; those of inputs."""
 _WARPS, _STAGES = 4, 4
@@ -153,8 +153,8 @@ def _products(
     stride, width = stride // UNIT * UNIT, width // 4 * 4
     grads += first // UNIT * UNIT
     readable = tl.cdiv(columns, UNIT) * UNIT
-    # The matrix units read grads as they lie, not turned first, if they take few columns at once.
-    of_slopes = row[None, :] * stride + column[:, None]
+    # With few columns at a time, the matrix units read gradients without transposing them.
+    of_grads = row[None, :] * stride + column[:, None]
     small = _zeros(CHUNKS, TALL, NARROW)
     if WIDE > 0:
         large = _zeros(CHUNKS, TALL, WIDE)
@@ -174,7 +174,7 @@ def _products(
         base = (((k * P + p) * S + replica).to(tl.int64) * rows + start) * stride
         for chunk in tl.static_range(CHUNKS):
             read = (column + chunk * TALL < readable)[:, None]
-            place = base + chunk * TALL + of_slopes
+            place = base + chunk * TALL + of_grads
             down = tl.load(grads + place, there[None, :] & read, 0.0)
             small = _added(small, chunk, dot(down, numbers, PRECISION))
             if WIDE > 0:
@@ -229,7 +229,7 @@ class Gradients:
     ) -> Tensor:
         """[narrow, wide, 1] x grads, summed over all rows: (S, height, b), filled by `make`.
 
-        Slopes are (K, S, rows..., b), and so are the inputs, which lie side by side in the rows of
+        grads: (K, S, rows..., b), and so are the inputs, which lie side by side in the rows of
         the result; its last row holds the sums of the grads. The products of several stacks of
         grads are added up; without inputs, these may have different rows.
 

@@ -70,7 +70,7 @@ class PairDecoder(ABC):
 
     @abstractmethod
     def gradients(self, wanted: Gradients) -> Pointing | EdgeValues:
-        """Of the maps."""
+        """The gradients of the weights."""
 
     def _read(self, k: int) -> tuple[Tensor, int, Tensor, Tensor | None]:
         maxima = at_step(self.moments.maxima, k)
@@ -81,7 +81,7 @@ class PairDecoder(ABC):
         return at_step(self.shared.edge_states, k) if self.first else None
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         self.grads = grads
         self.d_raw, self.d_maxima = grad_buffers.take("raw"), grad_buffers.take_if("maxima")
         self.d_projection: Tensor | None = None
@@ -91,7 +91,7 @@ class PairDecoder(ABC):
             self.d_projection = self.grads.new_empty(K, S, B, self.blocks(n), weights, h)
 
     def blocks(self, n: int) -> int:
-        """Into how many blocks the way back cuts the pairs of n nodes."""
+        """The number of blocks of pairs of n nodes in backward."""
         return tiles(n).blocks(n)
 
     def _partial(self, count: int, column: int, stride: int) -> Tensor:
@@ -125,12 +125,12 @@ class PointerDecoder(PairDecoder):
         K, S, B, n, h = self.moments.before.shape
         new, P = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
-        # Without a way back all steps may share the room of one.
-        room = new(K if shared.keep else 1, P, S, B, n, n, h)
-        self.larger = room.expand(K, *room.shape[1:])
+        # Without backward, all steps share one buffer.
+        buffer = new(K if shared.keep else 1, P, S, B, n, n, h)
+        self.larger = buffer.expand(K, *buffer.shape[1:])
 
     def prepare(self, k: int) -> None:
-        """What step k can know of pairs before states are renewed."""
+        """Compute what the pairs of step k depend on beside the new states."""
         pointer_logits.pair_values(
             self.moments.raw[k], at_step(self.moments.maxima, k), self.maps,
             self.triplet_projection,
@@ -145,24 +145,24 @@ class PointerDecoder(PairDecoder):
         )  # fmt: skip
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         super().begin_backward(grad_buffers, grads)
         K, P, S, B, n, _, h = self.larger.shape
         self.d_score = self.larger.new_empty(K, P, S, B, self.blocks(n), h)
 
     def blocks(self, n: int) -> int:
-        """Into how many blocks the way back cuts the pairs of n nodes."""
+        """The number of blocks of pairs of n nodes in backward."""
         return pointer_logits.blocks_of_pairs(n)
 
     def backward(self, k: int) -> None:
-        """The grads of what nodes said in step k."""
+        """The gradients of the nodes' projections of step k."""
         pointer_logits.pointer_logits_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.larger[k],
             self.projection.grads[k],
         )  # fmt: skip
 
     def prepare_backward(self, k: int) -> None:
-        """The grads of what edges and triplets said in step k, in the place of what was scored."""
+        """The gradients of what edges and triplets contribute to step k, in place of the values."""
         pointer_logits.pair_values_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
             *self._triplets(k), self.larger[k], self.d_score[k], self.larger[k],
@@ -170,7 +170,7 @@ class PointerDecoder(PairDecoder):
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> Pointing:
-        """Of the maps."""
+        """The gradients of the weights."""
         edge, triplet = self._of_sums(wanted, self.larger, each=True)
         score = wanted.want(self.d_score, each=True)
         bias = wanted.want(self.grads.unsqueeze(-1), each=True)
@@ -200,7 +200,7 @@ class EdgeDecoder(PairDecoder):
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> EdgeValues:
-        """Of the maps."""
+        """The gradients of the weights."""
         return EdgeValues(*self._of_sums(wanted, self.grads, each=False))
 
 
@@ -223,7 +223,7 @@ class EdgePointerDecoder(PairDecoder):
         )  # fmt: skip
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         super().begin_backward(grad_buffers, grads)
         K, S, B, n, h = self.moments.before.shape
         Q = self.out.shape[1]
@@ -242,7 +242,7 @@ class EdgePointerDecoder(PairDecoder):
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> Pointing:
-        """Of the maps."""
+        """The gradients of the weights."""
         edge, triplet = self._of_sums(wanted, self.d_pair, each=True)
         score = wanted.want(self.d_score, each=True)
         bias = self.grads.sum((0, 3, 4, 5, 6))

@@ -1,9 +1,9 @@
 """How strongly each node points to each other: all pointers of a step together.
 
-What edges and triplets say about a pair does not wait for new states, so it has kernels of its own;
-those that the next step waits for are small. A row is a pair (target, source). What backward needs
-of the rows is kept: writing it costs less than computing it again. The gradients of the weights are
-products over all rows of all steps, made once at the end by whoever keeps the stacks.
+What edges and triplets contribute to a pair does not depend on new states, so it has kernels of its
+own; those that the next step waits for are small. A row is a pair (target, source). What backward
+needs of the rows is kept: writing it costs less than computing it again. The gradients of the
+weights are products over all rows of all steps, made once at the end by whoever keeps the stacks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 from algorist.kernels.fused.tiling import ROWS, dot, padded, pdl_options, wait_for_previous
 
 COUNTS = ["B", "n", "P"]
-"""These differ between algorithms: one compilation serves all values of them."""
+"""Arguments that Triton does not specialise on: one compilation serves all their values."""
 _FEW_ROWS = 32
 """Rows of a program that only scores: many small ones are done sooner than few large ones."""
 
@@ -145,8 +145,8 @@ def _pairs_backward(
     d_third = tl.zeros((M, H), tl.float32)
     d_numbers = tl.zeros((M, FP), tl.float32)
     chunks: tl.constexpr = H // C
-    for turn in range(P * chunks):  # in chunks of channels, so that the next are on their way
-        p, part = turn // chunks, turn % chunks * C + tl.arange(0, C)
+    for index in range(P * chunks):  # in chunks of channels, so that the next are on their way
+        p, part = index // chunks, index % chunks * C + tl.arange(0, C)
         pointer, slot = sample // B * P + p, p * samples + sample
         down = tl.load(d_points + slot * n * n + source * n + target, there, 0.0)
         both = down[:, None] * tl.load(score + pointer * H + part)[None, :]
@@ -192,7 +192,7 @@ def pair_values(
     *,
     precision: str,
 ) -> None:
-    """What edges and triplets say about each pair (target, source), whatever its nodes say."""
+    """What edges and triplets contribute to each pair (target, source), whatever its nodes are."""
     P, S, B, n, _, h = values.shape
     T = features(maxima)
     _pairs[(S * B, blocks_of_pairs(n))](
@@ -214,7 +214,7 @@ def pointer_logits(
 ) -> None:
     """Score max(source, target + edge + triplets) for all pairs.
 
-    To keep for the way back, that maximum takes the place of `values`.
+    With `keep`, that maximum takes the place of `values`, for backward.
     """
     P, S, B, n, _, h = values.shape
     _score[(S * B, triton.cdiv(n * n, _FEW_ROWS), P)](

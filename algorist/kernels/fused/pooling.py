@@ -32,7 +32,7 @@ class Pool:
         graph_pooling.pool(x, before, after, *self.maps, self.out[k], kept, self.precision)
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         self.grads = grads
         self.grad_buffers = [grad_buffers.take(name) for name in self.adds]
         self.d_encoded = torch.empty_like(self.moments.before)

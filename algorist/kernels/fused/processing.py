@@ -1,4 +1,4 @@
-"""The renewal of states at all steps of a scan: projections, messages, triplets, new states."""
+"""The processor at all steps of a scan: projections, messages, triplets, new states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from algorist.kernels.maps import ProcessMaps, Update
 
 
 class Processing:
-    """One step of message passing, at all steps; `keep` what the way back needs."""
+    """One step of message passing, at all steps; `keep` says whether backward will follow."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Processing:
         *,
         keep: bool,
     ):
-        """Who senders whom is the same at all steps, or found at each where numbers connect."""
+        """The mask is the same at all steps, or found at each where `connects` is given."""
         self.maps, self.moments, self.precision = maps, moments, precision
         self.state = Projection(maps.state, (moments.x, moments.before), precision)
         K, S, B, n, h = moments.before.shape
@@ -61,7 +61,7 @@ class Processing:
         return ["x", "before", "raw", *gate, *triplets]
 
     def project(self, k: int) -> None:
-        """What the nodes of step k have to say."""
+        """Project the nodes of step k."""
         self.state.forward(k)
 
     def connect_triplets(self, k: int) -> None:
@@ -96,11 +96,11 @@ class Processing:
         return message.Kept(winner=winner, built=built, inner=inner)
 
     def _kept_of_update(self, k: int) -> list[Tensor | None]:
-        """What renewal keeps for the way back."""
+        """What the update of the states keeps for backward."""
         return [at_step(stack, k) for stack in (self.pre, self.gate, self.gate_hidden)]
 
     def begin_backward(self, grad_buffers: GradBuffers) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         n = self.moments.before.shape[-2]
         self.state.begin_backward(grad_buffers)
         blocks = tiles(n).blocks(n)
@@ -162,7 +162,7 @@ class Processing:
         self.state.backward(k)
 
     def gradients(self, wanted: Gradients) -> ProcessMaps:
-        """Of all maps."""
+        """The gradient of every weight."""
         maps, raw, want = self.maps, self.moments.raw, wanted.want
         triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
         norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None

@@ -37,7 +37,7 @@ class Projection:
         )
 
     def begin_backward(self, grad_buffers: GradBuffers) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         self.grads = torch.empty_like(self.out)
         self.grads[..., slice(*self.unread)] = 0.0
         self.partials: list[node_projection.Partial] = []
@@ -48,9 +48,9 @@ class Projection:
         """Room for grads of some columns that are not yet added up over blocks."""
         _, S, B, n, _ = self.out.shape
         h = self.inputs[1].shape[-1]
-        room = self.out.new_empty(count, S, B, blocks, n, h)
-        self.partials.append((room, column, stride))
-        return room
+        buffer = self.out.new_empty(count, S, B, blocks, n, h)
+        self.partials.append((buffer, column, stride))
+        return buffer
 
     def backward(self, k: int) -> None:
         """The grads of the inputs of step k."""
@@ -60,6 +60,6 @@ class Projection:
         )
 
     def gradients(self, wanted: Gradients) -> Tensor:
-        """Of the map."""
+        """The gradient of the weight."""
         x, *states = self.inputs
         return wanted.want(self.grads, x, states)[:, :-1]

@@ -48,15 +48,15 @@ class Reading:
     ends: tuple[Tensor, Tensor]
     """(S, E) twice: the step and the lane of each end."""
     end_weights: Tensor
-    """(S, E): 0 for ends that there are not."""
+    """(S, E): 0 for padding."""
     previous: Previous | None
     hard: bool
     """Whether predictions are rounded before they are read."""
     message_mask: Tensor | None
-    """(S, B, n, n): who senders whom, None for all."""
+    """(S, B, n, n): 0 where a message is dropped; None to keep all."""
     connects: Tensor | None
-    """(Fe,): above which sum over both directions a number of an edge makes nodes hear each other;
-    None where that does not matter."""
+    """(Fe,): the sum over both directions above which a number of an edge connects its nodes;
+    None where the mask does not depend on edges."""
     precision: str
 
 

@@ -78,7 +78,7 @@ def update_states(
     kept: Sequence[Tensor | None] | None,
     precision: str,
 ) -> None:
-    """The new states of the nodes; `columns` of `state` are where its parts keep and gate begin.
+    """The new states of the nodes; `columns` are where self projection and gate begin in `state`.
 
     kept are pre, gate and gate_hidden (the last two None without a gate); None keeps nothing.
     """
@@ -166,11 +166,11 @@ def update_states_backward(
     d_norm: Sequence[Tensor] | None,
     precision: str,
 ) -> None:
-    """The grads of what `renew` reads, from the sum of d_after over (grad buffers, S, B, n, h).
+    """The gradients of the inputs of `update_states`.
 
-    They go into the columns keep and gate of `grads`, d_message and, with a gate, d_before. For
-    the weights are d_gate, before the gate's sigmoid, and d_norm, which sums up to the grads of
-    the norm's scale and offset.
+    d_after is (grad buffers, S, B, n, h), to be summed over the first axis. The gradients go into
+    `columns` of `grads`, d_message and, with a gate, d_before. For the weights there are d_gate,
+    before the gate's sigmoid, and d_norm, whose sums are the gradients of scale and offset.
     """
     grad_buffers, S, B, n, h = d_after.shape
     self_column, gate_column = columns
