@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -40,8 +40,8 @@ PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
 MOST_CHANNELS, MOST_NODES = 128, 256
 """For more, what a fused kernel holds at once does not fit into a multiprocessor of an H200."""
 
-Edges = Tensor | FactoredEdges | None
-Layer = nn.Linear | Affine
+Edges: TypeAlias = Tensor | FactoredEdges | None
+Layer: TypeAlias = nn.Linear | Affine
 
 
 class _Settings(NamedTuple):
@@ -247,7 +247,8 @@ def _factored(edges: Edges, nodes: Tensor, width: int) -> FactoredEdges:
         return FactoredEdges(nodes.new_empty(*pairs, 0), nodes.new_empty(leading[0], 0, width))
     if isinstance(edges, Tensor):
         return FactoredEdges.of_dense(_check(_match_axes(edges, nodes), (*pairs, width), "edges"))
-    raw, weight, dense = (None if x is None else _match_axes(x, nodes) for x in edges)
+    raw, weight = (_match_axes(x, nodes) for x in (edges.raw, edges.weight))
+    dense = None if edges.dense is None else _match_axes(edges.dense, nodes)
     F = raw.shape[-1]
     _check(raw, (*pairs, F), "edges.raw")
     _check(weight, (leading[0], F, width), "edges.weight")

@@ -176,7 +176,7 @@ class _MessagesBackward:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Write the gradients of some samples; the sums over these for the weights."""
 
-        def part(x: Tensor | None) -> Tensor | None:
+        def part(x: Any) -> Any:
             return None if x is None else x[replica, samples]
 
         edges = FactoredEdges(
@@ -202,7 +202,8 @@ class _MessagesBackward:
         )  # fmt: skip
         message.message_backward(
             part(d_largest), part(d_mean), kept, edges, part(self.mask),
-            *(x[replica] for x in self.by_outputs), grads, precision=self.precision,
+            self.by_outputs[0][replica], self.by_outputs[1][replica], grads,
+            precision=self.precision,
         )  # fmt: skip
         torch.sum(grads.sender, 2, out=part(self.d_sender))
         return self._products(kept, grads)
@@ -211,6 +212,8 @@ class _MessagesBackward:
         self, kept: message.Kept, grads: message.MessageGrads
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the rows of some samples add to the gradients of the weights."""
+        assert kept.built is not None, "rows were kept or computed again"
+        assert kept.inner is not None, "rows were kept or computed again"
         wanted = Gradients(self.precision)
         first = wanted.want(grads.hidden.unsqueeze(0), wide=[kept.built.unsqueeze(0)])
         second = wanted.want(grads.result.unsqueeze(0), wide=[kept.inner.unsqueeze(0)])

@@ -152,8 +152,9 @@ class _EdgePointerLogits(ReplicaFunction):
         logits = pointee.new_empty(S, B, n, n, n)
         with on(pointee.device):
             edge_pointers.logits_of_pairs(
-                *(x.contiguous() for x in (pair, pointee, score, bias)), logits
-            )
+                pair.contiguous(), pointee.contiguous(), score.contiguous(), bias.contiguous(),
+                logits,
+            )  # fmt: skip
         return logits
 
     @staticmethod

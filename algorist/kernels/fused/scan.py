@@ -190,8 +190,8 @@ class _Run:
     def _feed_hints_backward(self, k: int, grad_buffers: GradBuffers, d_after: Tensor) -> None:
         reading, grads = self.reading, self.hints.grads.step(k - 1)
         edge_pointer_logits = self.hints.logits.step(k - 1).edge_pointer_logits
+        d_x, d_raw, d_before = (grad_buffers.all[name][k] for name in ("x", "raw", "before"))
         feed_hints_backward(
             reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k],
-            edge_pointer_logits, *(grad_buffers.all[name][k] for name in ("x", "raw", "before")),
-            *grads, d_after, reading.hard,
+            edge_pointer_logits, d_x, d_raw, d_before, *grads, d_after, reading.hard,
         )  # fmt: skip
