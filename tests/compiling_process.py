@@ -58,6 +58,29 @@ def update():
     Adam([Weights(*[nothing] * len(Weights._fields))]).warm_up()
 
 
+def operate():
+    """Call the operations for processors of one's own, with edges of every form."""
+    from algorist import kernels
+    from algorist.kernels.affine import Affine
+
+    S, B, n, h, F, T = 1, 2, 16, 128, 3, 8
+    nodes = torch.zeros(S, B, n, h, requires_grad=True)
+    pairs = torch.zeros(S, B, n, n, h, requires_grad=True)
+    raw, mask = torch.zeros(S, B, n, n, F, requires_grad=True), torch.ones(S, B, n, n)
+    square = Affine(torch.zeros(S, h, h, requires_grad=True), torch.zeros(S, h))
+    score = Affine(torch.zeros(S, h, 1, requires_grad=True), torch.zeros(S, 1))
+    factored = kernels.FactoredEdges(raw, torch.zeros(S, F, h))
+    of_triplets = kernels.FactoredEdges(raw, torch.zeros(S, F, 3 * T), pairs[..., : 3 * T])
+    with kernels.using("fused", precision="tf32"):
+        for edges in (pairs, factored):
+            largest, mean = kernels.message_max_mean(nodes, nodes, edges, square, square, mask)
+            logits = kernels.pointer_logits(nodes, nodes, edges, score)
+            (largest.sum() + mean.sum() + logits.sum()).backward()
+        kernels.message_max_mean(nodes, nodes, None, square, square)[1].sum().backward()
+        kernels.triplet_max(nodes[..., : 3 * T], of_triplets).sum().backward()
+        kernels.edge_pointer_logits(pairs, nodes, score).sum().backward()
+
+
 def main():
     called = compile_instead_of_launching()
     with (  # kernels that follow each other are made for a GPU that can do it
@@ -68,6 +91,8 @@ def main():
     with patch("algorist.model.fused.support.launched_on", lambda device: True):
         for words in sys.argv[1:]:
             learn(*words.split(":"))
+    with patch("algorist.kernels.ops.launched_on", lambda device: True):
+        operate()
     update()
     print(*sorted(called))
 

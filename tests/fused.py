@@ -22,5 +22,6 @@ def unwritten(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def assert_close(got: Tensor, expected: Tensor, precision: float = 1e-5) -> None:
+    got, expected = got.detach(), expected.detach()
     scale = expected.abs().max() if expected.numel() else 1.0
     torch.testing.assert_close(got, expected, rtol=0, atol=float(precision * scale))

@@ -7,16 +7,15 @@ from torch.nn.functional import relu
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
+from algorist.kernels import plain
 from algorist.kernels.affine import Affine, product
-from algorist.kernels.fused.edges import (
+from algorist.kernels.fused.edge_pointer_logits import (
     edge_pointer_logits,
     edge_pointer_logits_backward,
-    edge_values,
-    edge_values_backward,
 )
-from algorist.kernels.fused.pointer_logits import Scoring, Widening
+from algorist.kernels.fused.edge_values import edge_values, edge_values_backward
+from algorist.kernels.fused.pointer_logits import Scoring, TripletProjection
 from algorist.kernels.fused.tiling import tiles
-from algorist.kernels.plain import edge_pointer_scores
 
 H, T, COLUMN, SPARE = 16, 8, 3, 2
 CASES = [(1, 1, 1, 2), (3, 5, 2, 0), (1, 17, 1, 3)]
@@ -62,20 +61,20 @@ class Problem:
         self.decoded = draw(S, B, n, COLUMN + width + SPARE)
         self.raw, self.d_raw = draw(S, B, n, n, F), blank(S, B, n, n, F)
         self.maxima = draw(S, B, n, n, T) if triplets else None
-        self.widening = Widening(draw(S, T, H), draw(S, H)) if triplets else None
-        self.wide = blank(S, B, n, n, H) if triplets else None
+        self.projection = TripletProjection(draw(S, T, H), draw(S, H)) if triplets else None
+        self.edge_states = blank(S, B, n, n, H) if triplets else None
         self.d_decoded, self.d_maxima = blank_like(self.decoded), blank_like(self.maxima)
-        self.d_widen = blank(S, B, tiles(n).blocks(n), T + 1, H) if triplets else None
+        self.d_projection = blank(S, B, tiles(n).blocks(n), T + 1, H) if triplets else None
 
     def watch(self, *more):
-        watch(self.decoded, self.raw, self.maxima, *(self.widening or ()), *more)
+        watch(self.decoded, self.raw, self.maxima, *(self.projection or ()), *more)
 
     def pairs(self, source, target, edge, triplet):
         """The twin's sums for all pairs."""
         pairs = source.unsqueeze(3) + target.unsqueeze(2) + product(self.raw, edge)
-        if self.widening is None:
+        if self.projection is None:
             return pairs
-        return pairs + product(relu(Affine(*self.widening)(self.maxima)), triplet)
+        return pairs + product(relu(Affine(*self.projection)(self.maxima)), triplet)
 
     def check_slopes(self):
         """Of all that both decoders read, once the columns of `d_decoded` are complete."""
@@ -83,12 +82,12 @@ class Problem:
         assert self.d_decoded[..., :COLUMN].isnan().all()
         assert self.d_decoded[..., -SPARE:].isnan().all()
         close(self.d_raw, self.raw.grad)
-        if self.widening is not None:
-            widen, bias = self.widening
+        if self.projection is not None:
+            projection, bias = self.projection
             close(self.d_maxima, self.maxima.grad)
-            of_widening = self.d_widen.sum((1, 2))
-            close(of_widening[:, :-1], widen.grad)
-            close(of_widening[:, -1], bias.grad)
+            of_projection = self.d_projection.sum((1, 2))
+            close(of_projection[:, :-1], projection.grad)
+            close(of_projection[:, -1], bias.grad)
 
 
 @by_case
@@ -98,12 +97,12 @@ def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, coun
     edge, triplet = draw(S, F, count), draw(S, H, count) if triplets else None
     values, grads = blank(*problem.raw.shape[:-1], count), draw(*problem.raw.shape[:-1], count)
     edge_values(
-        problem.decoded, COLUMN, problem.raw, problem.maxima, edge, triplet, problem.widening,
-        values, problem.wide,
+        problem.decoded, COLUMN, problem.raw, problem.maxima, edge, triplet, problem.projection,
+        values, problem.edge_states,
     )  # fmt: skip
     edge_values_backward(
-        grads, COLUMN, edge, triplet, problem.widening, problem.maxima, problem.wide,
-        problem.d_decoded, problem.d_widen, problem.d_raw, problem.d_maxima, precision="ieee",
+        grads, COLUMN, edge, triplet, problem.projection, problem.maxima, problem.edge_states,
+        problem.d_decoded, problem.d_projection, problem.d_raw, problem.d_maxima, precision="ieee",
     )  # fmt: skip
     problem.watch(edge, triplet)
     ends = problem.decoded[..., COLUMN:-SPARE].chunk(2, -1)
@@ -114,7 +113,7 @@ def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, coun
         problem.check_slopes()
         close(torch.einsum("sbijf,sbijc->sfc", problem.raw, grads), edge.grad)
         if triplets:
-            close(torch.einsum("sbijh,sbijc->shc", problem.wide, grads), triplet.grad)
+            close(torch.einsum("sbijh,sbijc->shc", problem.edge_states, grads), triplet.grad)
 
 
 class Pointers(Problem):
@@ -125,7 +124,7 @@ class Pointers(Problem):
         self.maps = Scoring(draw(S, Q, F, H), draw(S, Q, H), draw(S, Q))
         if triplets:
             triplet = draw(S, Q, H, H) / 4
-            self.maps = self.maps._replace(triplet=triplet, turned=triplet.mT.contiguous())
+            self.maps = self.maps._replace(triplet=triplet, transposed=triplet.mT.contiguous())
         B, blocks = self.shape[1], tiles(n).blocks(n)
         self.scores, self.grads = blank(Q, S, B, n, n, n), draw(Q, S, B, n, n, n)
         self.kept_pairs, self.d_pair = blank(Q, S, B, n, n, H), blank(Q, S, B, n, n, H)
@@ -141,7 +140,7 @@ class Pointers(Problem):
                 source, target, edge[:, q], None if triplet is None else triplet[:, q]
             )
             scoring = Affine(score[:, q].unsqueeze(-1), bias[:, q : q + 1])
-            scores.append(edge_pointer_scores(pairs, pointee, scoring))
+            scores.append(plain.edge_pointer_logits(pairs, pointee, scoring))
         return torch.stack(scores)
 
     def columns(self, x, q):
@@ -149,15 +148,16 @@ class Pointers(Problem):
 
     def run(self, *kept):
         edge_pointer_logits(
-            self.decoded, COLUMN, self.raw, self.maxima, self.maps, self.widening, self.scores,
+            self.decoded, COLUMN, self.raw, self.maxima, self.maps, self.projection, self.scores,
             *kept, precision="ieee",
         )  # fmt: skip
 
     def run_backward(self):
         edge_pointer_logits_backward(
-            self.grads, self.decoded, COLUMN, self.maps, self.widening, self.maxima, self.wide,
+            self.grads, self.decoded, COLUMN, self.maps, self.projection, self.maxima,
+            self.edge_states,
             self.kept_pairs, self.d_decoded, self.d_target, self.d_pointee, self.d_pair,
-            self.d_score, self.d_widen, self.d_raw, self.d_maxima, precision="ieee",
+            self.d_score, self.d_projection, self.d_raw, self.d_maxima, precision="ieee",
         )  # fmt: skip
 
     def complete(self):
@@ -182,7 +182,7 @@ def test_scores_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, tri
 @with_and_without_triplets
 def test_slopes_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, triplets):
     pointers = Pointers(S, n, count, F, triplets)
-    pointers.run(pointers.wide, pointers.kept_pairs)
+    pointers.run(pointers.edge_states, pointers.kept_pairs)
     pointers.run_backward()
     pointers.watch(*pointers.maps[:4])
     (pointers.expected() * pointers.grads).sum().backward()
@@ -194,5 +194,5 @@ def test_slopes_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, tri
         close(pointers.d_score.sum((2, 3)).transpose(0, 1), score.grad)
         close(pointers.grads.sum((2, 3, 4, 5)).T, bias.grad)
         if triplets:
-            sums = torch.einsum("sbijh,qsbijc->sqhc", pointers.wide, pointers.d_pair)
+            sums = torch.einsum("sbijh,qsbijc->sqhc", pointers.edge_states, pointers.d_pair)
             close(sums, triplet.grad)

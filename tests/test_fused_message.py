@@ -8,6 +8,7 @@ from torch import Tensor
 
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine
+from algorist.kernels.edges import FactoredEdges
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
@@ -37,16 +38,21 @@ class Messages:
         self.built, self.inner = unwritten(S, B, n, n, H), unwritten(S, B, n, n, H)
 
     def run(self, keep: bool = True, precision: str = "ieee") -> Tensor:
+        receiver, sender = (self.state[..., c : c + H] for c in self.columns)
         message.message(
-            self.state, self.columns, self.raw, self.message_mask, self.edge, self.first, self.bias,
-            self.second, self.messages, *(self.kept if keep else (None, None, None)),
+            receiver, sender, self.edges, self.message_mask, Affine(self.first, self.bias),
+            self.second, self.messages, None, self.kept if keep else message.Kept(),
             precision=precision,
         )  # fmt: skip
         return self.messages
 
     @property
-    def kept(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.winner, self.built, self.inner
+    def edges(self) -> FactoredEdges:
+        return FactoredEdges(self.raw, self.edge)
+
+    @property
+    def kept(self) -> message.Kept:
+        return message.Kept(winner=self.winner, built=self.built, inner=self.inner)
 
     def run_backward(self, d_messages: Tensor, precision: str = "ieee") -> dict[str, Tensor]:
         """The grads by what they are of; those of the rows come last."""
@@ -56,11 +62,12 @@ class Messages:
         d_sender = unwritten(S, B, blocks, n, H)
         d_edge = unwritten(S, B, blocks, *self.edge.shape[1:])
         rows = [unwritten(S, B, n, n, H) for _ in range(2)]
-        message.message_backward(
-            d_messages, *self.kept, self.raw, self.edge, self.first, self.second, d_state,
-            self.columns[0], d_sender, d_raw, d_edge, *rows, precision=precision,
-        )  # fmt: skip
         d_receiver = d_state[..., SPARE : SPARE + H]
+        wanted = message.MessageGrads(d_receiver, d_sender, d_raw, None, d_edge, *rows)
+        message.message_backward(
+            d_messages, None, self.kept, self.edges, None, self.first, self.second, wanted,
+            precision=precision,
+        )  # fmt: skip
         assert d_state.isnan().sum() == d_state.numel() - d_receiver.numel()
         grads = {"receiver": d_receiver, "sender": d_sender.sum(2), "raw": d_raw}
         grads |= {"edge": d_edge.sum((1, 2))}
@@ -73,8 +80,8 @@ class Messages:
         read |= {"first": self.first, "bias": self.bias, "second": self.second}
         read = {name: x.clone().requires_grad_() for name, x in read.items()}
         largest = plain.message_max(
-            read["receiver"], read["sender"], read["raw"], self.message_mask, read["edge"],
-            Affine(read["first"], read["bias"]), read["second"],
+            read["receiver"], read["sender"], FactoredEdges(read["raw"], read["edge"]),
+            Affine(read["first"], read["bias"]), read["second"], self.message_mask,
         )  # fmt: skip
         return largest, read
 
@@ -93,11 +100,11 @@ def assert_messages_agree(case: Messages) -> None:
     for name in ("receiver", "sender", "raw", "edge"):
         assert_close(got[name], grads[name])
 
-    def weight_slope(values: Tensor, grads: Tensor) -> Tensor:
+    def weight_grad(values: Tensor, grads: Tensor) -> Tensor:
         return values.flatten(1, 3).mT @ grads.flatten(1, 3)
 
-    assert_close(weight_slope(case.built, got["hidden"]), grads["first"])
-    assert_close(weight_slope(case.inner, got["result"]), grads["second"])
+    assert_close(weight_grad(case.built, got["hidden"]), grads["first"])
+    assert_close(weight_grad(case.inner, got["result"]), grads["second"])
     assert_close(got["hidden"].sum((1, 2, 3)), grads["bias"])
 
 

@@ -8,7 +8,7 @@ pytest.importorskip("triton", reason="fused kernels need Triton")
 
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine, product
-from algorist.kernels.fused import node
+from algorist.kernels.fused import graph_pooling, node_projection, state_update
 
 H, B = 16, 2
 SIZES = [(3, 1), (3, 7), (1, 17)]  # replicas and nodes
@@ -49,7 +49,7 @@ def assert_close(got, expected):
 def test_a_projection_multiplies_its_parts_side_by_side(S, n, states, F, C):
     parts = [draw(S, B, n, F), *(draw(S, B, n, H) for _ in range(states))]
     weight, out = draw(S, F + states * H, C), blank(S, B, n, C)
-    node.project(parts, weight, out, "ieee")
+    node_projection.project(parts, weight, out, "ieee")
     assert_close(out, product(torch.cat(parts, -1), weight))
 
 
@@ -77,7 +77,7 @@ def test_slopes_of_a_projection_go_back_to_its_parts_and_partial_ones_are_summed
             full[..., columns] = part.sum(2)
             grads[..., columns] = float("nan")
     d_parts = [blank(S, B, n, F), *(blank(S, B, n, H) for _ in range(states))]
-    node.project_backward(grads, weight, partials, d_parts, "ieee")
+    node_projection.project_backward(grads, weight, partials, d_parts, "ieee")
     assert_close(grads, full)
     assert_close(torch.cat(d_parts, -1), product(full, weight.mT))
 
@@ -101,8 +101,8 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     kept = [blank(S, B, n, H), *(blank(S, B, n, H) if gated else None for _ in range(2))]
     after, unkept = blank(S, B, n, H), blank(S, B, n, H)
     given = (state.detach(), (keep, gate), messages.detach(), before.detach(), maps)
-    node.renew(*given, after, kept, "ieee")
-    node.renew(*given, unkept, None, "ieee")
+    state_update.update_states(*given, after, kept, "ieee")
+    state_update.update_states(*given, unkept, None, "ieee")
     assert_close(after, expected.detach())
     assert torch.equal(after, unkept)
 
@@ -112,11 +112,11 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     inputs = (state, messages, *([before] if gated else []), *weights)
     d_state, d_messages, *rest = slopes_of(expected, total, *inputs)
     grads, d_message = torch.zeros(S, B, n, C, device=DEVICE), blank(S, B, n, H)
-    d_before, d_door = (blank(S, B, n, H) if gated else None for _ in range(2))
+    d_before, d_gate = (blank(S, B, n, H) if gated else None for _ in range(2))
     d_norm = (blank(S, B, n, H), blank(S, B, n, H)) if normed else None
-    node.renew_backward(
+    state_update.update_states_backward(
         grad_buffers, before.detach(), maps, kept, grads, (keep, gate), d_message, d_before,
-        d_door, d_norm, "ieee",
+        d_gate, d_norm, "ieee",
     )  # fmt: skip
     assert_close(grads, d_state)
     assert_close(d_message, d_messages)
@@ -127,7 +127,7 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     if normed:
         found += [x.sum((1, 2)) for x in d_norm]
     if gated:
-        found += affine_slopes(kept[2], d_door)
+        found += affine_slopes(kept[2], d_gate)
     for got, wanted in zip(found, rest, strict=True):
         assert_close(got, wanted)
 
@@ -153,8 +153,8 @@ def test_the_graph_reads_the_largest_of_its_nodes(S, n, Cg):
     largest, expected = pooled_values(x, before, after, *weights)
     kept = blank(S, B, 3 * H), torch.full((S, B, 3, H), -7, dtype=torch.int16, device=DEVICE)
     out, unkept = blank(S, B, Cg), blank(S, B, Cg)
-    node.pool(x, before, after, *weights, out, kept, "ieee")
-    node.pool(x, before, after, *weights, unkept, None, "ieee")
+    graph_pooling.pool(x, before, after, *weights, out, kept, "ieee")
+    graph_pooling.pool(x, before, after, *weights, unkept, None, "ieee")
     assert_close(out, expected.detach())
     assert_close(kept[0], largest.detach())
     assert torch.equal(out, unkept)
@@ -164,7 +164,7 @@ def test_the_graph_reads_the_largest_of_its_nodes(S, n, Cg):
         expected, gradient, x, before, after, *weights
     )
     results = [blank(S, B, n, width) for width in (F, H, H, H)]
-    node.pool_backward(gradient, kept[1], *weights, *results, "ieee")
+    graph_pooling.pool_backward(gradient, kept[1], *weights, *results, "ieee")
     for got, wanted in zip(results, d_parts, strict=False):
         assert_close(got, wanted)
     assert_close(x.detach().flatten(1, 2).mT @ results[3].flatten(1, 2), d_encoder)
@@ -177,7 +177,7 @@ def test_the_first_of_equal_nodes_is_the_largest():
     x, states = torch.ones(1, B, n, F, device=DEVICE), torch.zeros(1, B, n, H, device=DEVICE)
     weights = draw(1, F, H), draw(1, 3 * H, Cg), draw(1, F, Cg)
     kept = blank(1, B, 3 * H), torch.full((1, B, 3, H), -7, dtype=torch.int16, device=DEVICE)
-    node.pool(x, states, states, *weights, blank(1, B, Cg), kept, "ieee")
+    graph_pooling.pool(x, states, states, *weights, blank(1, B, Cg), kept, "ieee")
     assert (kept[1] == 0).all()
 
 
@@ -197,6 +197,6 @@ def test_other_precisions_round_their_operands_only(precision):
     S, n, F, C = 1, 7, 5, 40
     parts = [draw(S, B, n, F), draw(S, B, n, H), draw(S, B, n, H)]
     weight, out = draw(S, F + 2 * H, C), blank(S, B, n, C)
-    node.project(parts, weight, out, precision)
+    node_projection.project(parts, weight, out, precision)
     expected = product(torch.cat(parts, -1), weight)
     torch.testing.assert_close(out, expected, rtol=0.05, atol=0.2)

@@ -6,6 +6,7 @@ from fused import assert_close, by_shape, draw, unwritten
 
 from algorist.kernels import plain
 from algorist.kernels.affine import product
+from algorist.kernels.edges import FactoredEdges
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
@@ -26,14 +27,14 @@ def test_triplet_maxima_and_all_their_slopes(shape, grad_buffers):
     state, raw, edge = draw(S, B, n, SPARE + 3 * T), draw(S, B, n, n, F), draw(S, F, 3 * T)
     maxima, winner = unwritten(S, B, n, n, T), unwritten(S, B, n, n, T, dtype=torch.int16)
     read = [x.clone().requires_grad_() for x in (state[..., SPARE:], raw, edge)]
-    expected = plain.triplet_maxima(*read)
-    triplet.triplet_max(state, SPARE, raw, edge, maxima, winner)
+    expected = plain.triplet_max(read[0], FactoredEdges(*read[1:]))
+    triplet.triplet_max(state[..., SPARE:], FactoredEdges(raw, edge), maxima, winner)
     assert_close(maxima, expected.detach())
 
     d_maxima = draw(grad_buffers, S, B, n, n, T)
     d_state, d_raw = unwritten(*state.shape), unwritten(*raw.shape)
     d_edges = unwritten(S, B, n, n, 3 * T)
-    triplet.triplet_max_backward(d_maxima, winner, edge, d_state, SPARE, d_edges, d_raw)
+    triplet.triplet_max_backward(d_maxima, winner, edge, d_state[..., SPARE:], d_edges, d_raw)
     of_nodes, of_raw, of_edge = torch.autograd.grad(expected, read, d_maxima.sum(0))
     assert d_state[..., :SPARE].isnan().all()
     assert_close(d_state[..., SPARE:], of_nodes)
@@ -46,13 +47,13 @@ def test_triplet_maxima_and_all_their_slopes(shape, grad_buffers):
 def test_triplet_maxima_when_nothing_is_kept(n):
     state, raw, edge = draw(1, 1, n, 3 * T), draw(1, 1, n, n, 1), draw(1, 1, 3 * T)
     maxima = unwritten(1, 1, n, n, T)
-    triplet.triplet_max(state, 0, raw, edge, maxima, None)
-    assert_close(maxima, plain.triplet_maxima(state, raw, edge))
+    triplet.triplet_max(state, FactoredEdges(raw, edge), maxima, None)
+    assert_close(maxima, plain.triplet_max(state, FactoredEdges(raw, edge)))
 
 
 def test_the_first_of_equal_triplets_wins():
     n = 20
     state, raw, edge = 0 * draw(1, 1, n, 3 * T), draw(1, 1, n, n, 0), draw(1, 0, 3 * T)
     winner = unwritten(1, 1, n, n, T, dtype=torch.int16)
-    triplet.triplet_max(state, 0, raw, edge, unwritten(1, 1, n, n, T), winner)
+    triplet.triplet_max(state, FactoredEdges(raw, edge), unwritten(1, 1, n, n, T), winner)
     assert not winner.any()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from small import needs_gpu
 
-from algorist.kernels.fused.streams import Aside, beside
+from algorist.kernels.fused.streams import SideStream, beside
 from algorist.model import graphs as home
 from algorist.model.graphs import Graphs
 
@@ -40,7 +40,7 @@ def test_graphs_work_on_the_stream_that_they_are_given(current):
     given = Stream()
     graphs = Graphs(torch.device("cuda"), given)
     assert graphs.stream is given
-    with graphs.aside():
+    with graphs.side_stream():
         assert given.waited == [current]
         assert current.waited == []
     assert current.waited == [given]
@@ -149,11 +149,11 @@ def test_memory_is_given_back_only_to_a_capture_that_finds_no_room(current, monk
 def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkeypatch, has_begun):
     card = Card(monkeypatch)
     graphs = Graphs(torch.device("cuda"))
-    aside = beside(graphs.stream)
+    side_stream = beside(graphs.stream)
 
     def failing():
         if has_begun:
-            card.capturing.add(aside)
+            card.capturing.add(side_stream)
         raise torch.OutOfMemoryError("full")
 
     for broken in (False, True):  # what is told is why the work failed
@@ -161,7 +161,7 @@ def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkey
         with pytest.raises(torch.OutOfMemoryError, match="full"):
             graphs.captured(failing)
     assert card.ended == 4  # each was tried twice
-    assert graphs.stream.waited == [current, *[aside] * has_begun] * 2
+    assert graphs.stream.waited == [current, *[side_stream] * has_begun] * 2
     card.broken = False
     assert graphs.captured(lambda: None)
 
@@ -176,19 +176,19 @@ def test_after_a_capture_that_failed_others_succeed(when):
     graphs, numbers = Graphs(device), torch.zeros(1 << 20, device=device)
 
     def work(fail):
-        aside = Aside(device)
+        side_stream = SideStream(device)
         if fail and when == "before":
             raise torch.OutOfMemoryError
-        with aside.work():
+        with side_stream.work():
             more = numbers + 1
             if fail and when == "beside":
                 raise torch.OutOfMemoryError
         if fail and when == "after":
             raise torch.OutOfMemoryError
-        aside.join()
+        side_stream.join()
         numbers.copy_(more)
 
-    with graphs.aside():
+    with graphs.side_stream():
         work(fail=False)
     for _ in range(2):
         with pytest.raises(torch.OutOfMemoryError):
@@ -208,7 +208,7 @@ def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
     def captured(megabytes):
         return graphs.captured(lambda: total.add_(torch.ones(megabytes << 18, device=device).sum()))
 
-    with graphs.aside():
+    with graphs.side_stream():
         total.add_(torch.ones(4, device=device).sum())
     total.zero_()
     small, large = captured(64), captured(256)

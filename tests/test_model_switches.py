@@ -11,7 +11,7 @@ from algorist.data.chunks import Chunker
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
 from algorist.model.window import continuing, pack_trajectories, pieces, whole
-from algorist.training.packing import bucket_window, packed
+from algorist.training.packing import bucket_window, pack_window
 
 
 def losses_and_gradients(net, algorithm, window):
@@ -172,7 +172,7 @@ def test_fused_kernels_start_states_at_zero():
 def test_that_all_is_forced_survives_packing():
     window = forced(whole([small.problems("bfs")]), always=True)
     assert bucket_window(window).all_forced
-    assert packed(window).window.all_forced
+    assert pack_window(window).all_forced
     assert window.to("cpu").all_forced
 
 

@@ -32,6 +32,14 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
     return _shaped(torch.bmm(_rows(x), weight), x)
 
 
+def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """base + x W, for a base of shape (S, ..., out) and values of shape (S, ..., in)."""
+    if len(x) == 1:
+        rows = torch.addmm(_rows(base)[0], _rows(x)[0], weight.squeeze(0)).unsqueeze(0)
+        return _shaped(rows, x)
+    return _shaped(torch.baddbmm(_rows(base), _rows(x), weight), x)
+
+
 def _rows(x: Tensor) -> Tensor:
     return x.flatten(1, -2) if x.ndim > 2 else x.unsqueeze(1)  # (S, rows, in)
 

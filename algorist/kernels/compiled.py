@@ -1,7 +1,8 @@
 """Maxima for training on CPUs, compiled with Numba.
 
-Only one sender in n wins a channel of a message, so the gradient of the layer before the maximum
-has few entries that are not zero: adding up those costs a fraction of two dense matrix products.
+Only one sender in n has the largest message of a channel, so the gradient of the layer before the
+maximum has few entries that are not zero: adding up those costs a fraction of two dense matrix
+products.
 """
 
 from __future__ import annotations
@@ -12,10 +13,26 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from algorist.kernels.affine import Affine, product
-from algorist.kernels.plain import NOT_A_NEIGHBOUR
+from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.plain import (
+    NOT_A_NEIGHBOUR,
+    build_messages,
+    edge_pointer_logits,
+    mean_of_senders,
+)
+from algorist.kernels.replica_function import ReplicaFunction
 from algorist.machine_code import kept
+
+__all__ = [
+    "edge_pointer_logits",
+    "message_max",
+    "message_max_mean",
+    "pointer_logits",
+    "triplet_max",
+]
 
 _compiled = partial(kept, nogil=True, fastmath={"contract"})
 _compiled_sum = partial(kept, nogil=True, fastmath={"contract", "reassoc"})
@@ -25,115 +42,131 @@ _compiled_sum = partial(kept, nogil=True, fastmath={"contract", "reassoc"})
 def message_max(
     receiver: Tensor,
     sender: Tensor,
-    raw: Tensor,
-    adjacency: Tensor | None,
-    edge: Tensor,
+    edges: FactoredEdges,
     first: Affine,
     second: Tensor,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The twin of `plain.message_max`."""
-    messages = product(raw, edge).add_(receiver.unsqueeze(2)).add_(sender.unsqueeze(3)).relu_()
-    return _LargestProduct.apply(first(messages).relu_(), second, adjacency)
+    hidden = first(build_messages(receiver, sender, edges)).relu_()
+    return _max_product(hidden, second, mask)
 
 
-def triplet_maxima(nodes: Tensor, raw: Tensor, edge: Tensor) -> Tensor:
-    """The twin of `plain.triplet_maxima`."""
+def message_max_mean(
+    receiver: Tensor,
+    sender: Tensor,
+    edges: FactoredEdges,
+    first: Affine,
+    second: Tensor,
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The twin of `plain.message_max_mean`; the last layer of the mean is one of nodes."""
+    hidden = first(build_messages(receiver, sender, edges)).relu_()
+    return _max_product(hidden, second, mask), product(mean_of_senders(hidden, mask), second)
+
+
+def triplet_max(nodes: Tensor, edges: FactoredEdges) -> Tensor:
+    """The twin of `plain.triplet_max`."""
     of_i, of_j, of_k = nodes.chunk(3, -1)
-    of_ij, of_ik, of_jk = product(raw, edge).chunk(3, -1)
-    largest = _LargestSum.apply(of_ij + of_i.unsqueeze(3), of_ik)
+    of_ij, of_ik, of_jk = edges.encode().chunk(3, -1)
+    largest, _ = _MaxSum.apply(of_ij + of_i.unsqueeze(3), of_ik)
     return largest + of_jk + of_j.unsqueeze(3) + of_k.unsqueeze(2)
 
 
-def pointer_scores(
-    source: Tensor,
-    target: Tensor,
-    raw: Tensor,
-    triplets: Tensor | None,
-    edge: Tensor,
-    triplet: Tensor,
-    score: Affine,
-) -> Tensor:
-    """The twin of `plain.pointer_scores`."""
-    pairs = product(raw, edge)
-    if triplets is not None:
-        pairs = pairs.add_(product(triplets, triplet))
-    scores = _ScoreOfLarger.apply(pairs, source, target, score.weight.squeeze(-1))
-    return scores.mT + score.bias.view(-1, 1, 1, 1)
+def pointer_logits(source: Tensor, target: Tensor, edges: FactoredEdges, score: Affine) -> Tensor:
+    """The twin of `plain.pointer_logits`."""
+    logits = _ScoreOfLarger.apply(edges.encode(), source, target, score.weight.squeeze(-1))
+    return logits.mT + score.bias.view(-1, 1, 1, 1)
 
 
-class _LargestProduct(torch.autograd.Function):
-    """The largest over senders of hidden x weight, hidden being (S, B, sender, receiver, h)."""
+def _max_product(hidden: Tensor, weight: Tensor, mask: Tensor | None) -> Tensor:
+    return _MaxProduct.apply(hidden, weight, mask)[0]
+
+
+class _MaxProduct(ReplicaFunction):
+    """The maximum over senders of hidden x weight, hidden being (S, B, sender, receiver, h)."""
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, adjacency: Tensor | None) -> Tensor:
+    def forward(hidden: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         values = product(hidden, weight)
-        if adjacency is not None:
-            values.masked_fill_((adjacency <= 0).unsqueeze(-1), NOT_A_NEIGHBOUR)
+        if mask is not None:
+            values.masked_fill_((mask <= 0).unsqueeze(-1), NOT_A_NEIGHBOUR)
         S, B, _, n, h = values.shape
-        largest, winner = values.new_empty(S, B, n, h), np.empty((S * B, n, h), np.int16)
-        _find_largest(_array(values.flatten(0, 1)), _array(largest.flatten(0, 1)), winner)
-        if adjacency is not None:  # who senders nobody learns from nobody
-            winner[_array(largest.flatten(0, 1)) == NOT_A_NEIGHBOUR] = -1
-        ctx.save_for_backward(hidden, weight)
-        ctx.winner = winner.reshape(S, B, n, h)
-        return largest
+        largest = values.new_empty(S, B, n, h)
+        winner = torch.empty_like(largest, dtype=torch.int16)
+        _find_max(*(_array(x.flatten(0, 1)) for x in (values, largest, winner)))
+        if mask is not None:  # no gradient for receivers without senders
+            winner.masked_fill_(largest == NOT_A_NEIGHBOUR, -1)
+        return largest, winner
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
-        hidden, weight = ctx.saved_tensors
-        d_hidden, turned = torch.empty_like(hidden), weight.mT.contiguous()
-        d_turned = torch.zeros_like(turned)
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        hidden, weight, _ = inputs
+        ctx.save_for_backward(hidden, weight, output[1])
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        hidden, weight, winner = ctx.saved_tensors
+        grad, d_hidden = grad.contiguous(), torch.empty_like(hidden)
+        transposed = weight.mT.contiguous()
+        d_transposed = torch.zeros_like(transposed)
+        tensors = (grad, winner, hidden, transposed, d_hidden, d_transposed)
         for s in range(len(hidden)):
-            _spread_product(
-                _array(gradient[s].contiguous()),
-                ctx.winner[s],
-                *(_array(x[s]) for x in (hidden, turned, d_hidden, d_turned)),
-            )
-        return d_hidden, d_turned.mT, None
+            _spread_product(*(_array(x[s]) for x in tensors))
+        return d_hidden, d_transposed.mT, None
 
 
-class _LargestSum(torch.autograd.Function):
+class _MaxSum(ReplicaFunction):
     """max over i of left[i, j] + right[i, k], for all j and k: (S, B, n, n, f) each."""
 
     @staticmethod
-    def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
+    def forward(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         left, right = left.contiguous(), right.contiguous()
-        largest, ctx.winner = torch.empty_like(left), np.empty(left.shape, np.int16)
-        samples = (x.flatten(0, 1) for x in (left, right, largest))
-        _find_largest_sum(*map(_array, samples), ctx.winner.reshape(-1, *left.shape[2:]))
-        return largest
+        largest, winner = torch.empty_like(left), torch.empty_like(left, dtype=torch.int16)
+        _find_max_sum(*(_array(x.flatten(0, 1)) for x in (left, right, largest, winner)))
+        return largest, winner
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
-        gradient = gradient.contiguous()
-        d_left, d_right = torch.zeros_like(gradient), torch.zeros_like(gradient)
-        samples = (x.flatten(0, 1) for x in (gradient, d_left, d_right))
-        _spread_sum(ctx.winner.reshape(-1, *gradient.shape[2:]), *map(_array, samples))
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(output[1])
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
+        (winner,) = ctx.saved_tensors
+        grad = grad.contiguous()
+        d_left, d_right = torch.zeros_like(grad), torch.zeros_like(grad)
+        _spread_sum(*(_array(x.flatten(0, 1)) for x in (winner, grad, d_left, d_right)))
         return d_left, d_right
 
 
-class _ScoreOfLarger(torch.autograd.Function):
-    """The score of max(source, target + pair) for all pairs (S, B, target, source, h)."""
+class _ScoreOfLarger(ReplicaFunction):
+    """The score of max(source, target + edge) for all pairs (S, B, target, source, h)."""
 
     @staticmethod
-    def forward(ctx: Any, pairs: Tensor, source: Tensor, target: Tensor, score: Tensor) -> Tensor:
-        source, target = source.contiguous(), target.contiguous()
-        scores = pairs.new_empty(pairs.shape[:-1])
-        for s in range(len(pairs)):
-            _score_larger(*(_array(x[s]) for x in (pairs, source, target, score, scores)))
-        ctx.save_for_backward(pairs, source, target, score)
-        return scores
+    def forward(edges: Tensor, source: Tensor, target: Tensor, score: Tensor) -> Tensor:
+        logits = edges.new_empty(edges.shape[:-1])
+        tensors = (edges.contiguous(), source.contiguous(), target.contiguous(), score, logits)
+        for s in range(len(edges)):
+            _score_larger(*(_array(x[s]) for x in tensors))
+        return logits
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple:
-        pairs, source, target, score = ctx.saved_tensors
-        gradient, d_pairs = gradient.contiguous(), torch.empty_like(pairs)
-        d_source, d_target, d_score = (torch.zeros_like(x) for x in (source, target, score))
-        given = (gradient, pairs, source, target, score)
-        wanted = (d_pairs, d_source, d_target, d_score)
-        for s in range(len(pairs)):
-            _spread_score(*(_array(x[s]) for x in (*given, *wanted)))
-        return d_pairs, d_source, d_target, d_score
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        inputs = [x.contiguous() for x in (grad, *ctx.saved_tensors)]
+        edges, source, target, score = inputs[1:]
+        results = (torch.empty_like(edges), *map(torch.zeros_like, (source, target, score)))
+        for s in range(len(edges)):
+            _spread_score(*(_array(x[s]) for x in (*inputs, *results)))
+        return results
 
 
 def _array(tensor: Tensor) -> np.ndarray:
@@ -141,7 +174,7 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 
 @_compiled
-def _find_largest(values, largest, winner):
+def _find_max(values, largest, winner):
     samples, senders, receivers, channels = values.shape
     for b in range(samples):
         for r in range(receivers):
@@ -156,7 +189,7 @@ def _find_largest(values, largest, winner):
 
 
 @_compiled
-def _spread_product(gradient, winner, hidden, turned, d_hidden, d_turned):
+def _spread_product(gradient, winner, hidden, transposed, d_hidden, d_transposed):
     samples, receivers, channels = gradient.shape
     senders, inner = hidden.shape[1], hidden.shape[3]
     for b in range(samples):
@@ -170,13 +203,13 @@ def _spread_product(gradient, winner, hidden, turned, d_hidden, d_turned):
                 if s < 0:
                     continue
                 for k in range(inner):
-                    d_hidden[b, s, r, k] += grad * turned[c, k]
+                    d_hidden[b, s, r, k] += grad * transposed[c, k]
                 for k in range(inner):
-                    d_turned[c, k] += grad * hidden[b, s, r, k]
+                    d_transposed[c, k] += grad * hidden[b, s, r, k]
 
 
 @_compiled
-def _find_largest_sum(left, right, largest, winner):
+def _find_max_sum(left, right, largest, winner):
     samples, n, _, features = left.shape
     for b in range(samples):
         for i in range(n):

@@ -2,8 +2,7 @@
 
 All that is linear and comes before a step is a single product of two block matrices. Parameters,
 the two matrices, their product and the results lie in one long tensor, the *buffer*, so that all
-copies from one to the other can be made at once; the way back makes the same copies the other way
-round.
+copies from one to the other can be made at once; backward makes the same copies in reverse.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from torch import Tensor
 
 _ENDLESS = 2**40
 _LINE = 64
-"""Results begin at multiples of so many numbers: kernels read whole lines of memory."""
+"""Results begin at multiples of this many numbers: kernels read whole lines of memory."""
 
 
 class StridedView(NamedTuple):
@@ -28,7 +27,7 @@ class StridedView(NamedTuple):
 
     @classmethod
     def of(cls, view: Tensor) -> StridedView:
-        """That which a view shows."""
+        """The part that a view shows."""
         return cls(tuple(view.shape), view.stride(), view.storage_offset())
 
     @property

@@ -1,7 +1,7 @@
-"""The maps of one step of message passing, composed for one algorithm: what kernels are given.
+"""The weights of one step of message passing, composed for one algorithm.
 
-Maps of nodes read the raw numbers of the node, those of the graph, a one, and then states: all that
-is constant is the row of the one. What edges add that is constant is added to nodes, too.
+Those of nodes read the raw numbers of the node, those of the graph, a one, and then states: biases
+are the row of the one. What is constant in edges is added to nodes, too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from torch import Tensor
 from algorist.kernels.affine import Affine
 
 LINE = 16
-"""So many numbers are read at once where all rows begin at multiples of them."""
+"""Rows that begin at multiples of this are read with full width."""
 
 
 class Update(NamedTuple):
-    """What a node makes of its largest messages: new values, and a gate for them."""
+    """The update of a state from the largest messages, and its gate."""
 
     of_message: Tensor  # (S, h, h), or 2h with the gate's part
     norm: tuple[Tensor, Tensor] | None  # scale and offset, (S, h) each
@@ -26,10 +26,10 @@ class Update(NamedTuple):
 
 
 class ProcessMaps(NamedTuple):
-    """How states are renewed."""
+    """The weights of the processor."""
 
     state: Tensor
-    """(numbers, hidden) -> parts for receiver, triplets (three), sender, keep and gate."""
+    """(numbers, hidden) -> receiver, triplets (three), sender, self projection and gate."""
     edge: Tensor  # (S, Fe, h)
     first: Affine
     second: Tensor
@@ -79,7 +79,7 @@ class DecodeMaps(NamedTuple):
     edges: EdgeValues | None
     edge_pointer_logits: Pointing | None
     graph: Pooling | None
-    widen: Affine | None  # how triplets are read, f -> h
+    widen: Affine | None  # from maxima over triplets to edge states, f -> h
 
     @property
     def narrow(self) -> int:

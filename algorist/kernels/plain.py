@@ -1,9 +1,8 @@
-"""The operations that dominate the cost, in plain PyTorch: the reference, on any device.
+"""The operations that dominate the cost, in plain PyTorch: their definition, on any device.
 
 Shapes: S replicas, B samples, n nodes, h channels. A pair of nodes is (from, to). Edge features
-come as the few raw numbers they are made of, (S, B, n, n, F), and the weights that encode them:
-the n x n x h tensor of their encodings exists only inside these functions. Constants that could
-be added to edges are added to nodes by the caller, where they are fewer.
+may come as a few raw numbers and the weights that encode them (`FactoredEdges`). Constants that
+could be added to edges are added to nodes by the caller, where they are fewer.
 """
 
 from __future__ import annotations
@@ -15,80 +14,112 @@ from torch import Tensor
 from torch.nn.functional import layer_norm, relu
 
 from algorist.kernels.affine import Affine, product
+from algorist.kernels.edges import FactoredEdges
 from algorist.kernels.maps import Update
+from algorist.kernels.replica_function import ReplicaFunction
 
 NOT_A_NEIGHBOUR = -1e6
-"""Stands for the message of a node that is not heard: far below any that is."""
+"""Takes the place of a message that the mask drops: far below any other."""
 
 
-class _Largest(torch.autograd.Function):
-    """The largest over the third axis; the gradient goes to the first that is largest.
+class _Max(ReplicaFunction):
+    """The maximum over the third axis; the gradient goes to the first of equal maxima.
 
-    PyTorch's own maximum with indices is forty times slower here, and its `amax` backward fourfold.
+    PyTorch's own maximum with indices is forty times slower here, and the backward of its `amax`
+    four times.
     """
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor) -> Tensor:
-        result = values.amax(2)
-        ctx.save_for_backward(values, result)
-        return result
+    def forward(values: Tensor) -> Tensor:
+        return values.amax(2)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         values, result = ctx.saved_tensors
         spread = torch.empty_like(values)
         for i in range(values.shape[2]):
             hit = values[:, :, i] == result
-            torch.mul(gradient, hit, out=spread[:, :, i])
-            gradient = gradient.masked_fill(hit, 0.0)
+            torch.mul(grad, hit, out=spread[:, :, i])
+            grad = grad.masked_fill(hit, 0.0)
         return spread
 
 
-def largest(values: Tensor) -> Tensor:
-    """The largest over the third axis."""
-    return _Largest.apply(values)
+def build_messages(receiver: Tensor, sender: Tensor, edges: FactoredEdges) -> Tensor:
+    """relu(receiver + sender + edge) of all pairs: (S, B, sender, receiver, h)."""
+    return edges.plus(receiver.unsqueeze(2)).add_(sender.unsqueeze(3)).relu_()
 
 
 def message_max(
     receiver: Tensor,  # (S, B, n, h)
     sender: Tensor,  # (S, B, n, h)
-    raw: Tensor,  # (S, B, n, n, F), from sender to receiver
-    adjacency: Tensor | None,  # (S, B, n, n)
-    edge: Tensor,
+    edges: FactoredEdges,  # from sender to receiver
     first: Affine,
-    second: Tensor,
+    second: Tensor,  # (S, h, h)
+    mask: Tensor | None = None,  # (S, B, n, n), 0 where a message is dropped
 ) -> Tensor:
     """The largest message that each node receives, per channel: (S, B, n, h)."""
-    messages = product(raw, edge).add_(receiver.unsqueeze(2)).add_(sender.unsqueeze(3)).relu_()
-    messages = product(first(messages).relu_(), second)
-    if adjacency is not None:
-        messages = torch.where(adjacency.unsqueeze(-1) > 0, messages, NOT_A_NEIGHBOUR)
-    return largest(messages)
+    messages = product(first(build_messages(receiver, sender, edges)).relu_(), second)
+    return _Max.apply(_drop(messages, mask))
+
+
+def message_max_mean(
+    receiver: Tensor,
+    sender: Tensor,
+    edges: FactoredEdges,
+    first: Affine,
+    second: Tensor,
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The largest message that each node receives and the mean of all, as in `message_max`."""
+    messages = product(first(build_messages(receiver, sender, edges)).relu_(), second)
+    return _Max.apply(_drop(messages, mask)), mean_of_senders(messages, mask)
+
+
+def _drop(messages: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return messages
+    return torch.where(mask.unsqueeze(-1) > 0, messages, NOT_A_NEIGHBOUR)
+
+
+def mean_of_senders(values: Tensor, mask: Tensor | None) -> Tensor:
+    """The mean over the senders that a mask lets through, 0 where it drops all: (S, B, n, h)."""
+    if mask is None:
+        return values.mean(2)
+    received = (mask > 0).to(values.dtype)
+    weight = received / received.sum(2, keepdim=True).clamp(min=1.0)
+    return (values * weight.unsqueeze(-1)).sum(2)
 
 
 def update(
-    keep: Tensor, gate: Tensor | None, messages: Tensor, hidden: Tensor, maps: Update
+    self_projection: Tensor, gate: Tensor | None, messages: Tensor, hidden: Tensor, maps: Update
 ) -> Tensor:
-    """The new states of the nodes, (S, B, n, h): `keep` and `gate` come from the old ones."""
-    message_mask = product(messages, maps.of_message)
-    new = relu(keep + message_mask[..., : keep.shape[-1]])
+    """The new hidden states, (S, B, n, h).
+
+    `self_projection` and `gate` are projections of the node itself; `gate` lacks its last layer.
+    """
+    h = self_projection.shape[-1]
+    of_message = product(messages, maps.of_message)
+    new = relu(self_projection + of_message[..., :h])
     if maps.norm is not None:
         scale, offset = (x[:, None, None] for x in maps.norm)
         new = layer_norm(new, new.shape[-1:]) * scale + offset
     if gate is None or maps.gate is None:
         return new
-    opened = maps.gate(relu(gate + message_mask[..., keep.shape[-1] :])).sigmoid()
-    return hidden + opened * (new - hidden)
+    return hidden + maps.gate(relu(gate + of_message[..., h:])).sigmoid() * (new - hidden)
 
 
-def triplet_maxima(nodes: Tensor, raw: Tensor, edge: Tensor) -> Tensor:
-    """The largest over i of what the triplet (i, j, k) sums up to, for all j and k: (..., f).
+def triplet_max(nodes: Tensor, edges: FactoredEdges) -> Tensor:
+    """The largest over i of the sum of the triplet (i, j, k), for all j and k: (S, B, n, n, T).
 
-    nodes (S, B, n, 3f) are the parts of i, j and k side by side, edge (S, F, 3f) the weights of the
-    edges (i, j), (i, k) and (j, k).
+    nodes: (S, B, n, 3T), the projections of i, j and k side by side.
+    edges: those of (i, j), (i, k) and (j, k), 3T likewise.
     """
     of_i, of_j, of_k = nodes.chunk(3, -1)
-    of_ij, of_ik, of_jk = product(raw, edge).chunk(3, -1)
+    of_ij, of_ik, of_jk = edges.encode().chunk(3, -1)
     left = of_ij + of_i.unsqueeze(3)
     return _max_of_sums(left, of_ik) + of_jk + of_j.unsqueeze(3) + of_k.unsqueeze(2)
 
@@ -96,38 +127,33 @@ def triplet_maxima(nodes: Tensor, raw: Tensor, edge: Tensor) -> Tensor:
 def _max_of_sums(left: Tensor, right: Tensor) -> Tensor:
     """max over i of left[i, j] + right[i, k], for all j and k."""
     if torch.is_grad_enabled():
-        return largest(left.unsqueeze(-2) + right.unsqueeze(-3))
+        return _Max.apply(left.unsqueeze(-2) + right.unsqueeze(-3))
     best = left[:, :, 0].unsqueeze(-2) + right[:, :, 0].unsqueeze(-3)
     for i in range(1, left.shape[2]):
         torch.maximum(best, left[:, :, i].unsqueeze(-2) + right[:, :, i].unsqueeze(-3), out=best)
     return best
 
 
-def pointer_scores(
+def pointer_logits(
     source: Tensor,  # (S, B, n, h)
     target: Tensor,  # (S, B, n, h)
-    raw: Tensor,  # (S, B, n, n, F), from target to source
-    triplets: Tensor | None,  # (S, B, n, n, h), likewise
-    edge: Tensor,
-    triplet: Tensor,
-    score: Affine,
+    edges: FactoredEdges,  # from target to source
+    score: Affine,  # (S, h, 1)
 ) -> Tensor:
     """How strongly each node points to each other: (S, B, source, target).
 
-    The score is that of max(source, target + edge), written as source + relu(what exceeds it):
-    then the part of the source alone is a matter of nodes.
+    The logit is score(max(source, target + edge)), computed as score(source) + the score of what
+    exceeds the source: the first term is a matter of nodes.
     """
-    excess = product(raw, edge).add_(target.unsqueeze(3)).add_(-source.unsqueeze(2))
-    if triplets is not None:
-        excess = excess.add_(product(triplets, triplet))
-    scores = product(excess.relu_(), score.weight) + score(source).unsqueeze(2)
-    return scores.squeeze(-1).transpose(2, 3)
+    excess = edges.plus(target.unsqueeze(3)).sub_(source.unsqueeze(2))
+    logits = product(excess.relu_(), score.weight)
+    return (logits + score(source).unsqueeze(2)).squeeze(-1).transpose(2, 3)
 
 
-def edge_pointer_scores(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
+def edge_pointer_logits(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
     """How strongly each pair of nodes points to each node: (S, B, n, n, n).
 
-    pair is (S, B, n, n, h), pointee (S, B, n, h); the score is that of the larger of the two.
+    pair is (S, B, n, n, h), pointee (S, B, n, h); the logit is score(max(pair, pointee)).
     """
     columns = [
         product((pair - pointee[:, :, None, None, k]).relu_(), score.weight)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from algorist.errors import unknown
-from algorist.kernels.ops import KERNELS
+from algorist.kernels.ops import KERNELS, PRECISIONS
 from algorist.machine import cores
-from algorist.model.fused.support import PRECISIONS
 from algorist.model.net import Net
 
 _MOST_WORKERS = 14

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from algorist.kernels import ops, plain
-from algorist.model.factored import Factored, Joint, dense, factors, side_by_side
+from algorist.kernels import ops
+from algorist.model.factored import Factored, Joint, dense, factored_edges, side_by_side
 from algorist.model.kinds import DecoderType, Ending, row
 from algorist.model.layers import Linear
 from algorist.model.processors.base import EdgeStates
@@ -127,9 +127,9 @@ class PointerDecoder(BuiltInDecoder):
     def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
         """(S, B, n, n): the score of the larger of source and target + edge, per channel."""
         source, target = self.source(nodes), self.target(nodes)
-        raw, weight, bias, beside, of_beside = factors(edges, self.edge)
-        target, score = target + bias[:, None, None], self.score.affine
-        return ops.pointer_scores(source, target, raw, beside, weight, of_beside, score)
+        between, bias = factored_edges(edges, self.edge)
+        target = target + bias[:, None, None]
+        return ops.pointer_logits(source, target, between, self.score.affine)
 
 
 class EdgePointerDecoder(BuiltInDecoder):
@@ -154,7 +154,7 @@ class EdgePointerDecoder(BuiltInDecoder):
         """(S, B, n, n, n): the score of the larger of edge and pointee, per channel."""
         ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
         pairs = ends + self.edge(edges)
-        return plain.edge_pointer_scores(pairs, self.pointee(nodes), self.score.affine)
+        return ops.edge_pointer_logits(pairs, self.pointee(nodes), self.score.affine)
 
 
 class GraphDecoder(BuiltInDecoder):

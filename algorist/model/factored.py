@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine, product
+from algorist.kernels.edges import FactoredEdges
 from algorist.model.layers import Linear, is_plain
 
 
@@ -162,26 +162,17 @@ def project(values: Tensor | Factored, *layers: Linear) -> tuple[Tensor, ...]:
     return tuple(layer(values) for layer in layers)
 
 
-class Factors(NamedTuple):
-    """Numbers and matrices whose products add up to what some layers make of a tensor."""
+def factored_edges(
+    values: Tensor | Factored | Joint, *layers: Linear
+) -> tuple[FactoredEdges, Tensor]:
+    """What some layers side by side make of edges, as kernels read it, and a bias (S, outputs).
 
-    raw: Tensor  # (S, ..., F)
-    weight: Tensor  # (S, F, outputs)
-    bias: Tensor  # (S, outputs)
-    beside: Tensor | None  # (S, ..., C)
-    of_beside: Tensor  # (S, C, outputs), with nothing in it where there is nothing beside
-
-
-def factors(values: Tensor | Factored | Joint, *layers: Linear) -> Factors:
-    """What kernels read of layers applied to pairs: they multiply where they use the result."""
+    The bias is for the caller to add to nodes, which are fewer than edges.
+    """
     values = values.values if isinstance(values, Joint) else values
-    if not all(map(is_plain, layers)):
-        raw = torch.cat([layer(values) for layer in layers], -1)
-        weight = torch.eye(raw.shape[-1], device=raw.device).repeat(len(raw), 1, 1)
-        return Factors(raw, weight, torch.zeros_like(weight[:, 0]), None, weight[:, :0])
-    if isinstance(values, Factored) and len(values.beside) < 2:
+    if isinstance(values, Factored) and len(values.beside) < 2 and all(map(is_plain, layers)):
         of_raw, of_beside, bias = values.encoding.split(layers)
-        return Factors(values.raw, of_raw, bias, *(values.beside or (None,)), of_beside)
-    weight = torch.cat([layer.weight for layer in layers], -1)
-    bias = torch.cat([layer.bias for layer in layers], -1)
-    return Factors(dense(values), weight, bias, None, weight[:, :0])
+        beside = product(values.beside[0], of_beside) if values.beside else None
+        return FactoredEdges(values.raw, of_raw, beside), bias
+    result = torch.cat(project(values, *layers), -1)
+    return FactoredEdges.of_dense(result), result.new_zeros(len(result), result.shape[-1])

@@ -212,7 +212,8 @@ class Net(nn.Module):
 
         Without `keep_hints` the hints are fed back but not returned.
         """
-        with on(self.device), using(self.kernels):
+        operations = "plain" if self.kernels == "plain" else "auto"
+        with on(self.device), using(operations, precision=self.precision):
             scan = partial(self._scan_type(algorithm, window.nodes), self, algorithm)
             if is_independent(self, algorithm, window):
                 whole = folded(window)

@@ -130,8 +130,8 @@ class Adam:
         if learning_rate.device != device:
             found = learning_rate.device
             raise ValueError(f"learning_rate: got a tensor on {found}, expected {device}")
-        own = tuple(storages_of(gradients).values())
-        storages = (*own, *own[:1] * (STORAGES - len(own)))
+        tensors = tuple(storages_of(gradients).values())
+        storages = (*tensors, *tensors[:1] * (STORAGES - len(tensors)))
         programs = len(self._table)
         sums = gradients[0].new_empty(programs)
         _norms[(programs,)](storages, self._table, sums, TILE=_TILE, num_warps=4)

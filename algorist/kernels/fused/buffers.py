@@ -1,6 +1,6 @@
 """What the steps of a scan leave side by side.
 
-Stacks that only the way back reads have no steps where there will be none.
+Stacks that only backward reads are empty where there will be no backward.
 """
 
 from __future__ import annotations

@@ -9,30 +9,32 @@ from torch import Tensor
 
 from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
 from algorist.kernels.fused.gradients import Gradients, affine
-from algorist.kernels.fused.pairs import OfPairs, Points, Shared, decoders_of_pairs
+from algorist.kernels.fused.pairs import PairDecoder, PointerDecoder, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
-from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.maps import DecodeMaps
 
 
 class Decoding:
-    """Decoders by the names that maps and logits have for them; `keep` what the way back needs."""
+    """All decoders, by the names of maps and logits; `keep` what backward needs."""
 
     def __init__(self, maps: DecodeMaps, moments: Moments, precision: str, *, keep: bool):
         x, _, before, after, _ = moments
         self.moments, self.node_values = moments, maps.node_values
         self.nodes: Projection | None = None
-        self.of_pairs: dict[str, OfPairs] = {}
+        self.of_pairs: dict[str, PairDecoder] = {}
         if maps.nodes is not None:
             unread = (maps.narrow, maps.rest)
             self.nodes = Projection(maps.nodes, (x, before, after), precision, unread=unread)
         if self.nodes and (maps.points or maps.edges or maps.edge_pointer_logits):
             shared = Shared(moments, self.nodes, maps.widen, keep=keep)
             self.of_pairs = decoders_of_pairs(maps, shared)
-        # Part of what pointers say does not depend on new states: it is prepared before them.
-        self.prepared = [part for part in self.of_pairs.values() if isinstance(part, Points)]
-        self.parts: dict[str, OfPairs | Pool] = {**self.of_pairs}
+        # What edges contribute to pointers does not depend on the new states: it is prepared.
+        self.prepared = [
+            part for part in self.of_pairs.values() if isinstance(part, PointerDecoder)
+        ]
+        self.parts: dict[str, PairDecoder | Pool] = {**self.of_pairs}
         if maps.graph:
             self.parts["graph"] = Pool(maps.graph, moments, precision, keep=keep)
 
@@ -57,15 +59,15 @@ class Decoding:
         return logits._replace(decoded=logits.decoded[..., : self.node_values])
 
     def prepare(self, k: int) -> None:
-        """Do what can be done before the states of step k are renewed."""
+        """Do what can be done before the states of step k are updated."""
         for part in self.prepared:
             part.prepare(k)
 
-    def forward(self, k: int, aside: Aside) -> None:
-        """Predict from moment k, and from what was prepared aside."""
+    def forward(self, k: int, side_stream: SideStream) -> None:
+        """Predict from the states of step k, and from what was prepared on the side stream."""
         if self.nodes:
             self.nodes.forward(k)
-        aside.join()
+        side_stream.join()
         for part in self.parts.values():
             part.forward(k)
 
@@ -76,7 +78,7 @@ class Decoding:
         )
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Logits) -> None:
-        """Make ready for the way back, with grads of all predictions.
+        """Allocate what backward writes, given the gradients of all predictions.
 
         What the next step reads of a prediction is added to its grads in place: nobody else reads
         them any more.
@@ -90,23 +92,23 @@ class Decoding:
         for name, part in self.parts.items():
             part.begin_backward(grad_buffers, getattr(grads, name))
 
-    def backward(self, k: int, aside: Aside) -> None:
-        """The grads of moment k; aside, those of what was prepared."""
+    def backward(self, k: int, side_stream: SideStream) -> None:
+        """The gradients of step k; those of what was prepared on the side stream."""
         for part in self.parts.values():
             part.backward(k)
-        with aside.work():
+        with side_stream.work():
             for part in self.prepared:
                 part.prepare_backward(k)
         if self.nodes:
             self.nodes.backward(k)
 
     def gradients(self, wanted: Gradients) -> DecodeMaps:
-        """Of all maps."""
+        """The gradient of every weight."""
         of_parts: dict[str, Any] = {
             name: part.gradients(wanted) for name, part in self.parts.items()
         }
         widen = None
-        grads = [x for x in (part.d_widen for part in self.of_pairs.values()) if x is not None]
+        grads = [x for x in (part.d_projection for part in self.of_pairs.values()) if x is not None]
         if grads:
             sums = wanted.want([x.flatten(-2) for x in grads])
             widen = affine(sums.unflatten(-1, grads[0].shape[-2:])[:, 0])

@@ -1,4 +1,4 @@
-"""How a step begins: predicted hints become the numbers that it reads, and states move on.
+"""Feedback: predicted hints become the numbers that the next step reads, and states are carried on.
 
 A program takes one hint of one sample; one more copies the states. All that differs between
 algorithms is read from a table, so that a single compilation serves them all.
@@ -20,7 +20,7 @@ from algorist.kernels.fused.feature_codes import (
     MASK,
     POINTER,
 )
-from algorist.kernels.fused.tiling import follow, following, padded
+from algorist.kernels.fused.tiling import padded, pdl_options, wait_for_previous
 
 _TILE, _CUBE_TILE = 1024, 4096
 """The numbers that a program holds at once, and those of edge pointers."""
@@ -106,7 +106,7 @@ def _edge_pointer(
 
 
 @triton.jit(do_not_specialize=_ARGUMENTS)
-def _begin(
+def _feed_hints(
     table, given, fresh,  # inputs
     decoded, points, edge_values, edge_pointer_logits, graph_values, after,  # logits, states
     x, raw, before,  # results
@@ -114,7 +114,7 @@ def _begin(
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, HARD: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if hint == tl.num_programs(1) - 1:
         kept = tl.where(tl.load(fresh + sample) == 0, n * h, 0)
@@ -181,14 +181,14 @@ def _edge_pointer_backward(
 
 
 @triton.jit(do_not_specialize=_BACKWARD_ARGUMENTS)
-def _begin_backward(
+def _feed_hints_backward(
     table, given, fresh, x, raw, edge_pointer_logits, d_x, d_raw, d_before,  # inputs
     d_decoded, d_points, d_edge_values, d_cube, d_graph_values, d_after,  # results
     n, h, Fx, Fe, C2, Ce, Cg, x_slots, raw_slots, before_slots,
     N: tl.constexpr, R: tl.constexpr, W: tl.constexpr, LAYERS: tl.constexpr, TILE: tl.constexpr,
     CUBE: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, hint = tl.program_id(0).to(tl.int64), tl.program_id(1)
     nodes = n.to(tl.int64) * tl.num_programs(0)  # of all samples
     if hint == tl.num_programs(1) - 1:
@@ -242,7 +242,7 @@ def _begin_backward(
                 tl.store(target, tl.load(target, entry < entries, 0.0) + total, entry < entries)
 
 
-def begin(
+def feed_hints(
     table: Tensor, x: Tensor, raw: Tensor, before: Tensor, given: Tensor, fresh: Tensor,
     decoded: Tensor | None, points: Tensor | None, edge_values: Tensor | None,
     edge_pointer_logits: Tensor | None, graph_values: Tensor | None, after: Tensor, hard: bool,
@@ -255,16 +255,16 @@ def begin(
     `given` and `fresh` are (S, B). `before` becomes `after` of the step before, or 0 where fresh.
     """
     S, B, n, h = before.shape
-    _begin[(S * B, len(table) + 1)](
+    _feed_hints[(S * B, len(table) + 1)](
         table, given, fresh, _any(decoded, x), _any(points, x), _any(edge_values, x),
         _any(edge_pointer_logits, x), _any(graph_values, x), after, x, raw, before,
         n, h, x.shape[-1], raw.shape[-1], _width(decoded), _width(edge_values),
         _width(graph_values), HARD=hard, **_tiles(n, edge_pointer_logits is not None),
-        **following(S * B * n),
+        **pdl_options(S * B * n),
     )  # fmt: skip
 
 
-def begin_backward(
+def feed_hints_backward(
     table: Tensor, x: Tensor, raw: Tensor, given: Tensor, fresh: Tensor,
     edge_pointer_logits: Tensor | None, d_x: Tensor, d_raw: Tensor, d_before: Tensor,
     grads: Tensor | None, d_points: Tensor | None,
@@ -278,13 +278,13 @@ def begin_backward(
     """
     S, B, n, h = d_after.shape
     counts = len(d_x), len(d_raw), len(d_before)
-    _begin_backward[(S * B, 1 if hard else len(table) + 1)](
+    _feed_hints_backward[(S * B, 1 if hard else len(table) + 1)](
         table, given, fresh, x, raw, _any(edge_pointer_logits, x), d_x, d_raw, d_before,
         _any(grads, x), _any(d_points, x), _any(d_edge_values, x), _any(d_cube, x),
         _any(d_graph_values, x), d_after,
         n, h, x.shape[-1], raw.shape[-1], _width(grads), _width(d_edge_values),
         _width(d_graph_values), *counts, SLOTS=triton.next_power_of_2(max(counts)),
-        **_tiles(n, d_cube is not None), **following(S * B * n),
+        **_tiles(n, d_cube is not None), **pdl_options(S * B * n),
     )  # fmt: skip
 
 

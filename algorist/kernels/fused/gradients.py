@@ -2,8 +2,8 @@
 
 Many products are wanted, over pairs of nodes, nodes and graphs. They are collected first; then a
 few launches make them all. A program takes some rows of one product and leaves its part of the
-sum; the last launch adds up the parts of all products, always in the same order. Slopes are read
-once: they meet a wide input, a narrow one and a column of ones together.
+sum; the last launch adds up the parts of all products in a fixed order. Gradients are read
+once: they are multiplied with a wide input, a narrow one and a column of ones together.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused.grouped_launch import coded, filled, number, own, started
-from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.grouped_launch import (
+    encode_numbers,
+    pad_tensors,
+    program_offsets,
+    select_number,
+    select_tensor,
+)
+from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.tiling import dot, padded
 
 _JOBS, _RESULTS = 16, 32
-"""So many a launch takes, or nothing in place of some: one compilation serves all."""
+"""The jobs and results of a launch, padded: one compilation serves all."""
 _PROGRAMS, _FEWEST = 2112, 32
-"""As many programs as keep a device busy, unless these had too few tiles to be worth a part."""
+"""As many programs as keep a device busy, but with at least this many tiles each."""
 _ROWS, _TALL, _WIDE = 16, 32, 128
 """The rows of a tile; the columns of grads that matrix units take at a time; those of inputs."""
 _WARPS, _STAGES = 4, 4
@@ -120,16 +126,16 @@ def _products(
     NARROW: tl.constexpr, UNIT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     job = tl.program_id(0)
-    grads, out = own(grads, starts, job), own(parts, starts, job)
-    narrow, wide = own(narrow, starts, job), own(wide, starts, job)
-    rows, steps = number(places[0], starts, job), number(places[1], starts, job)
-    P, stride = number(places[2], starts, job), number(places[3], starts, job)
-    first, columns = number(places[4], starts, job), number(places[5], starts, job)
-    F, step = number(places[6], starts, job), number(places[7], starts, job)
-    narrow_P, height = number(places[8], starts, job), number(places[9], starts, job)
-    top, width = number(places[10], starts, job), number(places[11], starts, job)
-    part = number(places[12], starts, job)
-    unit = job - number(starts, starts, job)
+    grads, out = select_tensor(grads, starts, job), select_tensor(parts, starts, job)
+    narrow, wide = select_tensor(narrow, starts, job), select_tensor(wide, starts, job)
+    rows, steps = select_number(places[0], starts, job), select_number(places[1], starts, job)
+    P, stride = select_number(places[2], starts, job), select_number(places[3], starts, job)
+    first, columns = select_number(places[4], starts, job), select_number(places[5], starts, job)
+    F, step = select_number(places[6], starts, job), select_number(places[7], starts, job)
+    narrow_P, height = select_number(places[8], starts, job), select_number(places[9], starts, job)
+    top, width = select_number(places[10], starts, job), select_number(places[11], starts, job)
+    part = select_number(places[12], starts, job)
+    unit = job - select_number(starts, starts, job)
 
     # Programs of the same rows follow each other.
     tiles = tl.cdiv(columns, TALL * CHUNKS)
@@ -147,8 +153,8 @@ def _products(
     stride, width = stride // UNIT * UNIT, width // 4 * 4
     grads += first // UNIT * UNIT
     readable = tl.cdiv(columns, UNIT) * UNIT
-    # The matrix units read grads as they lie, not turned first, if they take few columns at once.
-    of_slopes = row[None, :] * stride + column[:, None]
+    # With few columns at a time, the matrix units read gradients without transposing them.
+    of_grads = row[None, :] * stride + column[:, None]
     small = _zeros(CHUNKS, TALL, NARROW)
     if WIDE > 0:
         large = _zeros(CHUNKS, TALL, WIDE)
@@ -168,7 +174,7 @@ def _products(
         base = (((k * P + p) * S + replica).to(tl.int64) * rows + start) * stride
         for chunk in tl.static_range(CHUNKS):
             read = (column + chunk * TALL < readable)[:, None]
-            place = base + chunk * TALL + of_slopes
+            place = base + chunk * TALL + of_grads
             down = tl.load(grads + place, there[None, :] & read, 0.0)
             small = _added(small, chunk, dot(down, numbers, PRECISION))
             if WIDE > 0:
@@ -192,9 +198,9 @@ def _sums(
     PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     job = tl.program_id(0)
-    parts, result = own(parts, starts, job), own(results, starts, job)
-    size, count = number(sizes, starts, job), number(counts, starts, job)
-    block = job - number(starts, starts, job)
+    parts, result = select_tensor(parts, starts, job), select_tensor(results, starts, job)
+    size, count = select_number(sizes, starts, job), select_number(counts, starts, job)
+    block = job - select_number(starts, starts, job)
     place = block * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, count, PARTS):
@@ -223,7 +229,7 @@ class Gradients:
     ) -> Tensor:
         """[narrow, wide, 1] x grads, summed over all rows: (S, height, b), filled by `make`.
 
-        Slopes are (K, S, rows..., b), and so are the inputs, which lie side by side in the rows of
+        grads: (K, S, rows..., b), and so are the inputs, which lie side by side in the rows of
         the result; its last row holds the sums of the grads. The products of several stacks of
         grads are added up; without inputs, these may have different rows.
 
@@ -267,11 +273,11 @@ class Gradients:
         parts = [x.new_empty(n, *x.shape) for n, x in zip(counts, self._results, strict=True)]
         launches = [some for group in alike.values() for some in _batched(group, _JOBS)]
         launches.sort(key=lambda some: sum(job.place.width for _, job in some))
-        aside = Aside(self._results[0].device)
+        side_stream = SideStream(self._results[0].device)
         for some in launches:  # all others run beside the widest, which comes last
-            with nullcontext() if some is launches[-1] else aside.work():
+            with nullcontext() if some is launches[-1] else side_stream.work():
                 _launch([(job, parts[result]) for result, job in some], S, per, self.precision)
-        aside.join()
+        side_stream.join()
         for some in _batched(list(zip(parts, self._results, strict=True)), _RESULTS):
             _add_up(some)
 
@@ -285,12 +291,12 @@ def _launch(jobs: Sequence[tuple[_Job, Tensor]], S: int, per: int, precision: st
     """Make the parts of some products, whose grads are all aligned or all ragged."""
     one, places = jobs[0][0], [job.place for job, _ in jobs]
     programs = [job.units(S) * triton.cdiv(job.tiles, per) for job, _ in jobs]
-    starts, total = started(programs, _JOBS)
+    starts, total = program_offsets(programs, _JOBS)
     stacks = [(job.grads, job.narrow, job.wide, parts) for job, parts in jobs]
     _products[(total,)](
         starts,
-        *(filled(some, _JOBS) for some in zip(*stacks, strict=True)),
-        tuple(coded(numbers, _JOBS) for numbers in zip(*places, strict=True)),
+        *(pad_tensors(some, _JOBS) for some in zip(*stacks, strict=True)),
+        tuple(encode_numbers(numbers, _JOBS) for numbers in zip(*places, strict=True)),
         S, per,
         ROWS=_ROWS, TALL=_TALL, CHUNKS=one.chunks, UNIT=4 if one.aligned else 1,
         WIDE=_WIDE if any(place.width for place in places) else 0,
@@ -303,10 +309,10 @@ def _add_up(sums: Sequence[tuple[Tensor, Tensor]]) -> None:
     """Add up the parts of some results."""
     parts, results = zip(*sums, strict=True)
     sizes = [result.numel() for result in results]
-    starts, total = started([triton.cdiv(size, _BLOCK) for size in sizes], _RESULTS)
+    starts, total = program_offsets([triton.cdiv(size, _BLOCK) for size in sizes], _RESULTS)
     _sums[(total,)](
-        starts, filled(parts, _RESULTS), filled(results, _RESULTS),
-        coded(sizes, _RESULTS), coded([len(some) for some in parts], _RESULTS),
+        starts, pad_tensors(parts, _RESULTS), pad_tensors(results, _RESULTS),
+        encode_numbers(sizes, _RESULTS), encode_numbers([len(some) for some in parts], _RESULTS),
         PARTS=_PARTS, BLOCK=_BLOCK, num_warps=4,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""How one launch does several jobs, each with its own tensors and numbers.
+"""One launch for several jobs, each with its own tensors and numbers.
 
-What the jobs are given comes as tuples, one entry a job, always of the same length: one compilation
-serves whatever jobs there are. The programs of each job follow those of the one before.
+The arguments of the jobs are tuples of a fixed length, one entry per job, so that one compilation
+serves any number of jobs. The programs of a job follow those of the job before it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import triton.language as tl
 from torch import Tensor
 
 _NEVER = 2**29
-"""The number of a program that there is not."""
+"""Larger than the number of any program."""
 
 
 @triton.jit
-def own(fields, starts, program):
-    """What belongs to the job of a program: the last one that starts before it."""
+def select_tensor(fields, starts, program):
+    """The tensor of the job that a program belongs to: the last job that starts before it."""
     program = program * 2 + 5
     field = fields[0]
     for job in tl.static_range(1, len(fields)):
@@ -28,23 +28,23 @@ def own(fields, starts, program):
 
 
 @triton.jit
-def number(fields, starts, program):
-    """The same for numbers, which come coded."""
-    return (own(fields, starts, program) - 5) // 2
+def select_number(fields, starts, program):
+    """The same for numbers, which come encoded."""
+    return (select_tensor(fields, starts, program) - 5) // 2
 
 
-def coded(numbers: Sequence[int], length: int, *, filler: int = 0) -> tuple[int, ...]:
-    """Numbers from -1 on in a form that Triton does not compile anew for: odd, and not one."""
+def encode_numbers(numbers: Sequence[int], length: int, *, filler: int = 0) -> tuple[int, ...]:
+    """Numbers from -1 on as odd ones above 1: for others, Triton would compile again."""
     filled = (*numbers, *[filler] * (length - len(numbers)))
     return tuple(2 * number + 5 for number in filled)
 
 
-def filled(tensors: Sequence[Tensor], length: int) -> tuple[Tensor, ...]:
-    """Tensors, and something in place of those of jobs that there are not."""
+def pad_tensors(tensors: Sequence[Tensor], length: int) -> tuple[Tensor, ...]:
+    """The tensors of all jobs, repeated up to `length`."""
     return (*tensors, *[tensors[0]] * (length - len(tensors)))
 
 
-def started(programs: Sequence[int], length: int) -> tuple[tuple[int, ...], int]:
-    """With which program each job starts, coded, and how many programs there are."""
+def program_offsets(programs: Sequence[int], length: int) -> tuple[tuple[int, ...], int]:
+    """The first program of each job, encoded, and the number of all programs."""
     *starts, total = accumulate(programs, initial=0)
-    return coded(starts, length, filler=_NEVER), total
+    return encode_numbers(starts, length, filler=_NEVER), total

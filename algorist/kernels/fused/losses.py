@@ -74,7 +74,7 @@ def loss_table(
 
 @triton.jit
 def _sum(parts, count, CHUNK: tl.constexpr):
-    """The sum of so many numbers, always in the same order."""
+    """The sum of `count` numbers, in a fixed order."""
     total = tl.zeros((CHUNK,), tl.float32)
     for start in range(0, count, CHUNK):
         at = start + tl.arange(0, CHUNK)
@@ -84,7 +84,7 @@ def _sum(parts, count, CHUNK: tl.constexpr):
 
 @triton.jit
 def _numbers(
-    logits, grads, numbers, marks, meaning, rows, stride, slope_stride, factor,
+    logits, grads, numbers, marks, meaning, rows, stride, grad_stride, factor,
     TILE: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip
     """Squared errors of scalars or cross entropies of masks, added up, and how many count."""
@@ -101,7 +101,7 @@ def _numbers(
             loss = tl.maximum(x, 0.0) - x * mark + tl.log(1.0 + tl.exp(-tl.abs(x)))
             grad, counts = tl.sigmoid(x) - mark, (mark != _MASKED).to(tl.float32)
         if LAST:
-            tl.store(grads + row * slope_stride, factor * counts * grad, there)
+            tl.store(grads + row * grad_stride, factor * counts * grad, there)
         else:
             lost += tl.sum(counts * loss, 0)
             counted += tl.sum(counts, 0)
@@ -110,8 +110,8 @@ def _numbers(
 
 @triton.jit
 def _choices(
-    logits, grads, marks, targets, place, rows, stride, slope_stride, width, between,
-    slope_between, factor,
+    logits, grads, marks, targets, place, rows, stride, grad_stride, width, between,
+    grad_between, factor,
     R: tl.constexpr, N: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip
     """Cross entropies of rows of logits, added up, and how many count: those with a target."""
@@ -133,7 +133,7 @@ def _choices(
         total = tl.sum(power, 1)
         if LAST:
             grad = counts[:, None] * power / total[:, None] - chosen
-            at = row * slope_stride + column * slope_between
+            at = row * grad_stride + column * grad_between
             tl.store(grads + at, factor * grad, there)
         else:
             score = tl.sum(tl.where(chosen > 0, x, 0.0), 1)
@@ -179,12 +179,12 @@ def _pass(
         logits, grads, heads, rows, stride = edge_pointer_logits, d_cube, Q, n * n, n
     if place >= POINTER:
         head, column, width = column, 0, n
-    size, slope_stride, slope_between = rows * stride, stride, 1
-    slope_size = size
+    size, grad_stride, grad_between = rows * stride, stride, 1
+    grad_size = size
     if place <= AMONG_NODES:
-        slope_stride, slope_size = D2, n * D2
+        grad_stride, grad_size = D2, n * D2
     if place == AMONG_NODES:  # all nodes together are one row
-        rows, width, between, slope_between = 1, n, C2, D2
+        rows, width, between, grad_between = 1, n, C2, D2
 
     sums += (feature * S + replica) * 2 * parts
     factor = 1.0
@@ -197,20 +197,20 @@ def _pass(
     for k in range(first, tl.minimum(first + steps, K)):
         sample = (k * S + replica).to(tl.int64) * B + lane
         line = ((k * heads + head) * S + replica).to(tl.int64) * B + lane
-        at, slope_at = line * size + column, line * slope_size + column
+        at, grad_at = line * size + column, line * grad_size + column
         at_mark = marks + sample * of_marks + truth_column
         weight = tl.load(weights + sample)
         if meaning <= MASK:
             loss, counts = _numbers(
-                logits + at, grads + slope_at,
+                logits + at, grads + grad_at,
                 numbers + sample * of_numbers + truth_column, at_mark,
-                meaning, rows, stride, slope_stride, factor * weight, R * N, LAST,
+                meaning, rows, stride, grad_stride, factor * weight, R * N, LAST,
             )  # fmt: skip
         else:
             loss, counts = _choices(
-                logits + at, grads + slope_at, at_mark,
+                logits + at, grads + grad_at, at_mark,
                 targets + sample * of_targets + truth_column, place, rows,
-                stride, slope_stride, width, between, slope_between, factor * weight, R, N, LAST,
+                stride, grad_stride, width, between, grad_between, factor * weight, R, N, LAST,
             )  # fmt: skip
         lost += weight * loss
         counted += weight * counts

@@ -1,31 +1,35 @@
-"""Messages between all pairs of nodes, their maxima, and who senders whom.
+"""Messages between all pairs of nodes, their maximum and mean, and the mask of who sends to whom.
 
-Pairs are (from, to). A program takes a few receivers of one sample and all their senders. What
-backward needs of the rows (one row a pair of nodes) is kept: writing it costs less than computing
-it again. Columns of the nodes' projections are read and written in place.
+A row is a pair of nodes (sender, receiver). A program takes a few receivers of one sample and all
+their senders. What backward needs of the rows can be kept: for small batches, writing it costs less
+than computing it again. Projections of nodes may be columns of wider rows.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import dot, follow, following, padded, tiles
+from algorist.kernels.affine import Affine
+from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.fused.tiling import dot, padded, pdl_options, tiles, wait_for_previous
 from algorist.kernels.plain import NOT_A_NEIGHBOUR
 
 _NOT_A_NEIGHBOUR = tl.constexpr(NOT_A_NEIGHBOUR)
 _COUNTS = ["B", "n"]
-"""One compilation serves all values of these."""
+"""Arguments that Triton does not specialise on: one compilation serves all their values."""
 ALONE = 132
-"""Up to so many programs have a multiprocessor each for themselves, and all of its memory."""
+"""Up to this many programs each have a multiprocessor, and all of its memory, to themselves."""
 
 
 def _resources(samples: int, n: int, h: int) -> dict[str, int]:
-    """How the programs of messages are cut: tiles, chunks of channels, warps, weights on their way.
+    """The sizes of tiles and of chunks of channels, the number of warps and of pipeline stages.
 
-    Each 64 rows have the four warps that the matrix units take together. Two programs share a
-    multiprocessor, unless there are few of them: then more weights are fetched ahead.
+    The matrix units take four warps together: one group of four for every 64 rows. Two programs
+    share a multiprocessor, unless there are few: then more weights are fetched ahead.
     """
     cut = tiles(n)
     alone = samples * cut.blocks(n) <= ALONE
@@ -36,7 +40,7 @@ def _resources(samples: int, n: int, h: int) -> dict[str, int]:
 
 
 def _strides(first: Tensor, second: Tensor) -> tuple[int, int]:
-    """How far the inputs and the outputs of two layers of one size lie apart."""
+    """The strides of inputs and outputs that two layers of one size share."""
     strides, others = first.stride()[1:], second.stride()[1:]
     if strides != others:
         raise ValueError(f"second: got strides {others}, expected {strides}, as first has")
@@ -45,28 +49,33 @@ def _strides(first: Tensor, second: Tensor) -> tuple[int, int]:
 
 @triton.jit(do_not_specialize=_COUNTS)
 def _message(
-    state, raw, message_mask, edge, first, bias, second,  # inputs
-    messages, winner, built, inner,  # results
+    receiver, sender, raw, dense, message_mask, edge, first, bias, second,  # inputs
+    messages, mean, share, winner, built, inner,  # results
     B, n, in_stride, out_stride,
-    RECEIVER: tl.constexpr, SENDER: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr,
-    H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
-    MASKED: tl.constexpr, KEEP: tl.constexpr, PRECISION: tl.constexpr,
+    RECEIVER_STRIDE: tl.constexpr, SENDER_STRIDE: tl.constexpr, DENSE_STRIDE: tl.constexpr,
+    F: tl.constexpr, H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    DENSE: tl.constexpr, MASKED: tl.constexpr, MEAN: tl.constexpr,
+    KEEP_WINNER: tl.constexpr, KEEP_ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel = tl.arange(0, R * N), tl.arange(0, H)
     to, frm = block * R + row // N, row % N
     there = ((to < n) & (frm < n))[:, None]
     node, pair = sample * n, (frm * n + to)[:, None]
-    state, raw = state + node * STRIDE, raw + node * n * F
-    message = tl.load(state + to[:, None] * STRIDE + RECEIVER + channel, there, 0.0)
-    message += tl.load(state + frm[:, None] * STRIDE + SENDER + channel, there, 0.0)
+    receiver, sender = receiver + node * RECEIVER_STRIDE, sender + node * SENDER_STRIDE
+    raw += node * n * F
+    message = tl.load(receiver + to[:, None] * RECEIVER_STRIDE + channel, there, 0.0)
+    message += tl.load(sender + frm[:, None] * SENDER_STRIDE + channel, there, 0.0)
+    if DENSE:
+        dense += node * n * DENSE_STRIDE
+        message += tl.load(dense + pair * DENSE_STRIDE + channel, there, 0.0)
     for f in tl.static_range(F):
         number = tl.load(raw + pair * F + f, there, 0.0)
         message += number * tl.load(edge + (replica * F + f) * H + channel)
     message = tl.maximum(message, 0.0)
-    if KEEP:
+    if KEEP_ROWS:
         built, inner = built + node * n * H, inner + node * n * H
         tl.store(built + pair * H + channel, message, there)
     first += replica * H * H + channel[:, None] * in_stride
@@ -76,63 +85,86 @@ def _message(
         part = start + tl.arange(0, C)
         hidden = dot(message, tl.load(first + part[None, :] * out_stride), PRECISION)
         hidden = tl.maximum(hidden + tl.load(bias + replica * H + part), 0.0)
-        if KEEP:
+        if KEEP_ROWS:
             tl.store(inner + pair * H + part, hidden, there)
         result += dot(hidden, tl.load(second + part[:, None] * in_stride), PRECISION)
+    received = there
     if MASKED:
-        listens = tl.load(message_mask + node * n + pair, there, 0.0) > 0
-        result = tl.where(listens, result, _NOT_A_NEIGHBOUR)
-    result = tl.where(there, result, -3.0e38)
-    edge_pointer_logits = tl.reshape(result, (R, N, H))
-    best = tl.max(edge_pointer_logits, 1)
+        received = tl.load(message_mask + node * n + pair, there, 0.0) > 0
     to = block * R + tl.arange(0, R)
-    place = (node + to)[:, None] * H + channel
-    tl.store(messages + place, best, (to < n)[:, None])
-    if KEEP:
+    place, exists = (node + to)[:, None] * H + channel, (to < n)[:, None]
+    if MEAN:
+        total = tl.sum(tl.reshape(tl.where(received, result, 0.0), (R, N, H)), 1)
+        if MASKED:
+            count = tl.sum(tl.reshape(received.to(tl.float32), (R, N)), 1)
+            weight = 1.0 / tl.maximum(count, 1.0)
+            tl.store(share + node + to, weight, to < n)
+            total *= weight[:, None]
+        else:
+            total /= n
+        tl.store(mean + place, total, exists)
+    if MASKED:
+        result = tl.where(received, result, _NOT_A_NEIGHBOUR)
+    result = tl.where(there, result, -3.0e38)
+    by_receiver = tl.reshape(result, (R, N, H))
+    best = tl.max(by_receiver, 1)
+    tl.store(messages + place, best, exists)
+    if KEEP_WINNER:
         among = tl.arange(0, N)[None, :, None]
-        which = tl.min(tl.where(edge_pointer_logits == best[:, None, :], among, N), 1)
-        if MASKED:  # who senders nobody learns from nobody
+        which = tl.min(tl.where(by_receiver == best[:, None, :], among, N), 1)
+        if MASKED:  # no gradient for receivers without senders
             which = tl.where(best == _NOT_A_NEIGHBOUR, -1, which)
-        tl.store(winner + place, which.to(tl.int16), (to < n)[:, None])
+        tl.store(winner + place, which.to(tl.int16), exists)
+
+
+class Kept(NamedTuple):
+    """What `message` leaves for `message_backward`; None for what is not wanted."""
+
+    winner: Tensor | None = None  # (S, B, n, h), int16: the sender of the largest message, or -1
+    share: Tensor | None = None  # (S, B, n): 1 / number of senders, of masked means
+    built: Tensor | None = None  # (S, B, n, n, h): the inputs of the first layer
+    inner: Tensor | None = None  # (S, B, n, n, h): those of the second
 
 
 def message(
-    state: Tensor,  # (S, B, n, columns)
-    columns: tuple[int, int],  # where the parts of the receiver and the sender begin
-    raw: Tensor,  # (S, B, n, n, F)
+    receiver: Tensor,  # (S, B, n, h), as is the next; perhaps columns of wider rows
+    sender: Tensor,
+    edges: FactoredEdges,
     message_mask: Tensor | None,  # (S, B, n, n)
-    edge: Tensor,  # (S, F, h)
-    first: Tensor,  # (S, h in, h out): quickest where the inputs lie side by side
-    bias: Tensor,  # (S, h)
+    first: Affine,  # weights (S, h in, h out): quickest where the inputs are contiguous
     second: Tensor,  # likewise
-    messages: Tensor,  # (S, B, n, h)
-    winner: Tensor | None,  # likewise, int16
-    built: Tensor | None,  # (S, B, n, n, h)
-    inner: Tensor | None,  # (S, B, n, n, h)
+    messages: Tensor,  # (S, B, n, h), to be written
+    mean: Tensor | None,  # likewise
+    kept: Kept,  # written where not None
     *,
     precision: str,
 ) -> None:
-    """The largest message that each node receives; with `winner`, what backward needs is kept."""
+    """The largest message that each node receives, and their mean."""
     S, B, n, h = messages.shape
+    raw, dense = edges.raw, edges.dense
     cut = tiles(n)
     _message[(S * B, cut.blocks(n))](
-        state, raw, raw if message_mask is None else message_mask, edge, first, bias, second,
-        messages, winner, built, inner, B, n, *_strides(first, second),
-        RECEIVER=columns[0], SENDER=columns[1], STRIDE=state.shape[-1], F=raw.shape[-1],
-        MASKED=message_mask is not None, KEEP=winner is not None, PRECISION=precision,
-        **_resources(S * B, n, h), **following(S * B * n),
+        receiver, sender, raw, dense, message_mask, edges.weight, *first, second,
+        messages, mean, kept.share, kept.winner, kept.built, kept.inner,
+        B, n, *_strides(first.weight, second),
+        RECEIVER_STRIDE=receiver.stride(-2), SENDER_STRIDE=sender.stride(-2),
+        DENSE_STRIDE=0 if dense is None else dense.stride(-2), F=raw.shape[-1],
+        DENSE=dense is not None, MASKED=message_mask is not None, MEAN=mean is not None,
+        KEEP_WINNER=kept.winner is not None, KEEP_ROWS=kept.built is not None,
+        PRECISION=precision, **_resources(S * B, n, h), **pdl_options(S * B * n),
     )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=_COUNTS)
 def _message_backward(
-    d_messages, winner, built, inner, raw, edge, first, second,  # inputs
-    d_state, d_sender, d_raw, d_edge, d_result, d_hidden,  # results
+    d_messages, d_mean, winner, share, built, inner, message_mask, raw, edge, first, second,
+    d_receiver, d_sender, d_raw, d_dense, d_edge, d_result, d_hidden,  # results
     B, n, in_stride, out_stride,
-    RECEIVER: tl.constexpr, STRIDE: tl.constexpr, F: tl.constexpr, FP: tl.constexpr,
-    H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
+    STRIDE: tl.constexpr, F: tl.constexpr, FP: tl.constexpr,
+    H: tl.constexpr, C: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    DENSE: tl.constexpr, MASKED: tl.constexpr, MEAN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     replica = sample // B
     row, channel = tl.arange(0, R * N), tl.arange(0, H)
@@ -143,6 +175,14 @@ def _message_backward(
     place = tl.max_contiguous(to[:, None] * H + channel, (1, 4))
     won = tl.load(winner + node * H + place, there, -1) == frm[:, None]
     grad = tl.where(won, tl.load(d_messages + node * H + place, there, 0.0), 0.0)
+    if MEAN:
+        of_mean = tl.load(d_mean + node * H + place, there, 0.0)
+        if MASKED:
+            received = tl.load(message_mask + node * n + pair, there, 0.0) > 0
+            of_mean *= tl.load(share + node + to[:, None], there, 0.0)
+            grad += tl.where(received, of_mean, 0.0)
+        else:
+            grad += of_mean / n
     rows = node * n * H
     place = pair * H + channel
     tl.store(d_result + rows + place, grad, there)
@@ -157,13 +197,15 @@ def _message_backward(
         tl.store(d_hidden + rows + at_part, hidden, there)
         total += dot(hidden, tl.load(first + part[:, None] * out_stride), PRECISION)
     total = tl.where(tl.load(built + rows + place, there, 0.0) > 0, total, 0.0)
-    edge_pointer_logits = tl.reshape(total, (R, N, H))
+    if DENSE:
+        tl.store(d_dense + rows + place, total, there)
+    by_receiver = tl.reshape(total, (R, N, H))
     tile = sample * tl.num_programs(1) + block
     nodes, senders = block * R + tl.arange(0, R), tl.arange(0, N)
-    place = (node + nodes)[:, None] * STRIDE + RECEIVER + channel
-    tl.store(d_state + place, tl.sum(edge_pointer_logits, 1), (nodes < n)[:, None])
+    place = (node + nodes)[:, None] * STRIDE + channel
+    tl.store(d_receiver + place, tl.sum(by_receiver, 1), (nodes < n)[:, None])
     place = (tile * n + senders)[:, None] * H + channel
-    tl.store(d_sender + place, tl.sum(edge_pointer_logits, 0), (senders < n)[:, None])
+    tl.store(d_sender + place, tl.sum(by_receiver, 0), (senders < n)[:, None])
     if F > 0:
         number = tl.arange(0, FP)
         known = (number < F)[None, :]
@@ -172,38 +214,44 @@ def _message_backward(
         tl.store(d_raw + node * n * F + pair * F + number, numbers, there & known)
         known = (number < F)[:, None]
         exists = ((to < n) & (frm < n))[None, :]
-        turned = raw + node * n * F + (frm * n + to)[None, :] * F + number[:, None]
-        of_edge = dot(tl.load(turned, known & exists, 0.0), total, PRECISION)
+        transposed = raw + node * n * F + (frm * n + to)[None, :] * F + number[:, None]
+        of_edge = dot(tl.load(transposed, known & exists, 0.0), total, PRECISION)
         tl.store(d_edge + (tile * F + number)[:, None] * H + channel, of_edge, known)
+
+
+class MessageGrads(NamedTuple):
+    """What `message_backward` writes."""
+
+    receiver: Tensor  # (S, B, n, h), perhaps columns of wider rows
+    sender: Tensor  # (S, B, blocks, n, h): the reader adds the blocks
+    raw: Tensor  # (S, B, n, n, F)
+    dense: Tensor | None  # (S, B, n, n, h)
+    edge: Tensor  # (S, B, blocks, F, h), to be summed over samples and blocks
+    result: Tensor  # (S, B, n, n, h): the gradient of the second layer's results,
+    hidden: Tensor  # and that of the first layer's, before the ReLU
 
 
 def message_backward(
     d_messages: Tensor,  # (S, B, n, h)
-    winner: Tensor,
-    built: Tensor,
-    inner: Tensor,
-    raw: Tensor,
-    edge: Tensor,
-    first: Tensor,  # (S, h in, h out): quickest where the outputs lie side by side
+    d_mean: Tensor | None,  # likewise
+    kept: Kept,
+    edges: FactoredEdges,
+    message_mask: Tensor | None,
+    first: Tensor,  # (S, h in, h out): quickest where the outputs are contiguous
     second: Tensor,  # likewise
-    d_state: Tensor,  # (S, B, n, columns), of which the receiver's are written
-    column: int,  # where these begin
-    d_sender: Tensor,  # (S, B, blocks, n, h): the reader adds the blocks
-    d_raw: Tensor,  # (S, B, n, n, F)
-    d_edge: Tensor,  # (S, B, blocks, F, h), to be added up over samples and blocks
-    d_result: Tensor,  # (S, B, n, n, h), as is the next: of the second layer's results,
-    d_hidden: Tensor,  # and of the first layer's results, before the ReLU
+    grads: MessageGrads,
     *,
     precision: str,
 ) -> None:
-    """The grads of all that the messages are made of, given those of the largest."""
+    """The gradients of the inputs of `message`, and the rows that those of its weights need."""
     S, B, n, h = d_messages.shape
-    cut = tiles(n)
+    cut, F = tiles(n), grads.raw.shape[-1]
     _message_backward[(S * B, cut.blocks(n))](
-        d_messages, winner, built, inner, raw, edge, first, second,
-        d_state, d_sender, d_raw, d_edge, d_result, d_hidden, B, n, *_strides(first, second),
-        RECEIVER=column, STRIDE=d_state.shape[-1], F=d_raw.shape[-1], FP=padded(d_raw.shape[-1]),
-        PRECISION=precision, **_resources(S * B, n, h), **following(S * B * n),
+        d_messages, d_mean, kept.winner, kept.share, kept.built, kept.inner, message_mask,
+        edges.raw, edges.weight, first, second, *grads, B, n, *_strides(first, second),
+        STRIDE=grads.receiver.stride(-2), F=F, FP=padded(F), DENSE=grads.dense is not None,
+        MASKED=message_mask is not None, MEAN=d_mean is not None, PRECISION=precision,
+        **_resources(S * B, n, h), **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -214,19 +262,19 @@ def _connect(raw, thresholds, connected, n, F, PAIRS: tl.constexpr):
     there = pair < n * n
     i, j = pair // n, pair % n
     raw += sample * n * n * F
-    meets = i == j
+    connects = i == j
     for f in range(F):
         number = tl.load(raw + pair * F + f, there, 0.0)
         number += tl.load(raw + (j * n + i) * F + f, there, 0.0)
-        meets = meets | (number > tl.load(thresholds + f))
-    tl.store(connected + sample * n * n + pair, meets.to(tl.float32), there)
+        connects = connects | (number > tl.load(thresholds + f))
+    tl.store(connected + sample * n * n + pair, connects.to(tl.float32), there)
 
 
 def connect(raw: Tensor, thresholds: Tensor, connected: Tensor) -> None:
-    """1 for pairs of nodes (S, B, n, n) that are the same or that some raw number connects, else 0.
+    """Write the adjacency (S, B, n, n): 1 for each node and itself, and for connected pairs.
 
-    That is where the numbers of both directions sum up to more than their threshold: (F,), infinite
-    for numbers that connect nobody.
+    A pair is connected where a raw number, summed over both directions, exceeds its threshold (F,),
+    which is infinite for numbers that do not tell of connections.
     """
     S, B, n, _, F = raw.shape
     grid = (S * B, triton.cdiv(n * n, 256))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.fused import edges, pointer_logits
+from algorist.kernels.fused import edge_pointer_logits, edge_values, pointer_logits
 from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
@@ -23,16 +23,25 @@ class Shared:
     """What the decoders of pairs of nodes share."""
 
     def __init__(
-        self, moments: Moments, projection: Projection, widen: Affine | None, *, keep: bool
+        self,
+        moments: Moments,
+        projection: Projection,
+        triplet_projection: Affine | None,
+        *,
+        keep: bool,
     ):
         self.moments, self.projection, self.keep = moments, projection, keep
-        self.widen = pointer_logits.Widening(*widen) if widen else None
+        self.triplet_projection = (
+            pointer_logits.TripletProjection(*triplet_projection) if triplet_projection else None
+        )
         K, S, B, n, h = moments.before.shape
         # Triplets as all of them read them.
-        self.wide = moments.x.new_empty(K if keep and widen else 0, S, B, n, n, h)
+        self.edge_states = moments.x.new_empty(
+            K if keep and triplet_projection else 0, S, B, n, n, h
+        )
 
 
-class OfPairs(ABC):
+class PairDecoder(ABC):
     """What decoders of pairs of nodes have in common."""
 
     adds = ("raw", "maxima")
@@ -44,7 +53,11 @@ class OfPairs(ABC):
         The first of several writes the triplets as all of them read them.
         """
         self.shared, self.column, self.first = shared, column, first
-        self.moments, self.projection, self.widen = shared.moments, shared.projection, shared.widen
+        self.moments, self.projection, self.triplet_projection = (
+            shared.moments,
+            shared.projection,
+            shared.triplet_projection,
+        )
         self.precision = shared.projection.precision
 
     @abstractmethod
@@ -57,28 +70,28 @@ class OfPairs(ABC):
 
     @abstractmethod
     def gradients(self, wanted: Gradients) -> Pointing | EdgeValues:
-        """Of the maps."""
+        """The gradients of the weights."""
 
     def _read(self, k: int) -> tuple[Tensor, int, Tensor, Tensor | None]:
         maxima = at_step(self.moments.maxima, k)
         return self.projection.out[k], self.column, self.moments.raw[k], maxima
 
-    def _wide(self, k: int) -> Tensor | None:
-        """Where the widened triplets are to be written, if at all."""
-        return at_step(self.shared.wide, k) if self.first else None
+    def _edge_states(self, k: int) -> Tensor | None:
+        """Where the edge states of step k are to be written, if at all."""
+        return at_step(self.shared.edge_states, k) if self.first else None
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         self.grads = grads
         self.d_raw, self.d_maxima = grad_buffers.take("raw"), grad_buffers.take_if("maxima")
-        self.d_widen: Tensor | None = None
+        self.d_projection: Tensor | None = None
         if self.moments.maxima is not None:
             K, S, B, n, h = self.moments.before.shape
             weights = self.moments.maxima.shape[-1] + 1  # and the bias
-            self.d_widen = self.grads.new_empty(K, S, B, self.blocks(n), weights, h)
+            self.d_projection = self.grads.new_empty(K, S, B, self.blocks(n), weights, h)
 
     def blocks(self, n: int) -> int:
-        """Into how many blocks the way back cuts the pairs of n nodes."""
+        """The number of blocks of pairs of n nodes in backward."""
         return tiles(n).blocks(n)
 
     def _partial(self, count: int, column: int, stride: int) -> Tensor:
@@ -86,114 +99,117 @@ class OfPairs(ABC):
         return self.projection.partial(count, column, stride, blocks)
 
     def _triplets(self, k: int) -> tuple[Tensor | None, Tensor | None]:
-        """The maxima of step k, and these widened."""
-        return at_step(self.moments.maxima, k), at_step(self.shared.wide, k)
+        """The maxima over triplets of step k, and the edge states made of them."""
+        return at_step(self.moments.maxima, k), at_step(self.shared.edge_states, k)
 
     def _grads(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
-        return at_step(self.d_widen, k), self.d_raw[k], at_step(self.d_maxima, k)
+        return at_step(self.d_projection, k), self.d_raw[k], at_step(self.d_maxima, k)
 
     def _of_sums(
         self, wanted: Gradients, grads: Tensor, *, each: bool
     ) -> tuple[Tensor, Tensor | None]:
         """The gradients of what edges and triplets add to sums, from the grads of these."""
         raw = self.moments.raw
-        wide = [self.shared.wide] if self.widen else []
-        product = wanted.want(grads, raw, wide, each=each)
+        states = [self.shared.edge_states] if self.triplet_projection else []
+        product = wanted.want(grads, raw, states, each=each)
         edge, triplet = product[..., :-1, :].tensor_split((raw.shape[-1],), -2)
-        return edge, triplet if wide else None
+        return edge, triplet if states else None
 
 
-class Points(OfPairs):
+class PointerDecoder(PairDecoder):
     """Pointers of nodes."""
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_turned(maps, self.widen)
+        self.maps = _with_transposed(maps, self.triplet_projection)
         K, S, B, n, h = self.moments.before.shape
         new, P = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
-        # Without a way back all steps may share the room of one.
-        room = new(K if shared.keep else 1, P, S, B, n, n, h)
-        self.larger = room.expand(K, *room.shape[1:])
+        # Without backward, all steps share one buffer.
+        buffer = new(K if shared.keep else 1, P, S, B, n, n, h)
+        self.larger = buffer.expand(K, *buffer.shape[1:])
 
     def prepare(self, k: int) -> None:
-        """What step k can know of pairs before states are renewed."""
+        """Compute what the pairs of step k depend on beside the new states."""
         pointer_logits.pair_values(
-            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps, self.widen,
-            self.larger[k], self._wide(k), precision=self.precision,
+            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps,
+            self.triplet_projection,
+            self.larger[k], self._edge_states(k), precision=self.precision,
         )  # fmt: skip
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
-        pointer_logits.points(
+        pointer_logits.pointer_logits(
             self.projection.out[k], self.column, self.maps, self.larger[k], self.out[k],
             keep=self.shared.keep,
         )  # fmt: skip
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         super().begin_backward(grad_buffers, grads)
         K, P, S, B, n, _, h = self.larger.shape
         self.d_score = self.larger.new_empty(K, P, S, B, self.blocks(n), h)
 
     def blocks(self, n: int) -> int:
-        """Into how many blocks the way back cuts the pairs of n nodes."""
+        """The number of blocks of pairs of n nodes in backward."""
         return pointer_logits.blocks_of_pairs(n)
 
     def backward(self, k: int) -> None:
-        """The grads of what nodes said in step k."""
-        pointer_logits.points_backward(
+        """The gradients of the nodes' projections of step k."""
+        pointer_logits.pointer_logits_backward(
             self.grads[k], self.projection.out[k], self.column, self.maps, self.larger[k],
             self.projection.grads[k],
         )  # fmt: skip
 
     def prepare_backward(self, k: int) -> None:
-        """The grads of what edges and triplets said in step k, in the place of what was scored."""
+        """The gradients of what edges and triplets contribute to step k, in place of the values."""
         pointer_logits.pair_values_backward(
-            self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
+            self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
             *self._triplets(k), self.larger[k], self.d_score[k], self.larger[k],
             *self._grads(k), precision=self.precision,
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> Pointing:
-        """Of the maps."""
+        """The gradients of the weights."""
         edge, triplet = self._of_sums(wanted, self.larger, each=True)
         score = wanted.want(self.d_score, each=True)
         bias = wanted.want(self.grads.unsqueeze(-1), each=True)
         return Pointing(edge, triplet, score=score.mT, bias=bias[..., 0])
 
 
-class Edges(OfPairs):
+class EdgeDecoder(PairDecoder):
     """Values of edges."""
 
     def __init__(self, maps: EdgeValues, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = EdgeValues(maps.edge, maps.triplet if self.widen else None)
+        self.maps = EdgeValues(maps.edge, maps.triplet if self.triplet_projection else None)
         raw = self.moments.raw
         self.out = raw.new_empty(*raw.shape[:-1], maps.edge.shape[-1])
 
     def forward(self, k: int) -> None:
         """The values of step k."""
-        edges.edge_values(*self._read(k), *self.maps, self.widen, self.out[k], self._wide(k))
+        edge_values.edge_values(
+            *self._read(k), *self.maps, self.triplet_projection, self.out[k], self._edge_states(k)
+        )
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
-        edges.edge_values_backward(
-            self.grads[k], self.column, *self.maps, self.widen, *self._triplets(k),
+        edge_values.edge_values_backward(
+            self.grads[k], self.column, *self.maps, self.triplet_projection, *self._triplets(k),
             self.projection.grads[k], *self._grads(k), precision=self.precision,
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> EdgeValues:
-        """Of the maps."""
+        """The gradients of the weights."""
         return EdgeValues(*self._of_sums(wanted, self.grads, each=False))
 
 
-class EdgePointerDecoder(OfPairs):
+class EdgePointerDecoder(PairDecoder):
     """Pointers of edges."""
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_turned(maps, self.widen)
+        self.maps = _with_transposed(maps, self.triplet_projection)
         K, S, B, n, h = self.moments.before.shape
         new, Q = self.moments.before.new_empty, maps.edge.shape[1]
         self.out = new(K, Q, S, B, n, n, n)
@@ -201,13 +217,13 @@ class EdgePointerDecoder(OfPairs):
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
-        edges.edge_pointer_logits(
-            *self._read(k), self.maps, self.widen, self.out[k], self._wide(k),
+        edge_pointer_logits.edge_pointer_logits(
+            *self._read(k), self.maps, self.triplet_projection, self.out[k], self._edge_states(k),
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         super().begin_backward(grad_buffers, grads)
         K, S, B, n, h = self.moments.before.shape
         Q = self.out.shape[1]
@@ -218,36 +234,38 @@ class EdgePointerDecoder(OfPairs):
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
-        edges.edge_pointer_logits_backward(
-            self.grads[k], self.projection.out[k], self.column, self.maps, self.widen,
+        edge_pointer_logits.edge_pointer_logits_backward(
+            self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
             *self._triplets(k), self.pairs[k], self.projection.grads[k], self.d_target,
             self.d_pointee, self.d_pair[k], self.d_score[k], *self._grads(k),
             precision=self.precision,
         )  # fmt: skip
 
     def gradients(self, wanted: Gradients) -> Pointing:
-        """Of the maps."""
+        """The gradients of the weights."""
         edge, triplet = self._of_sums(wanted, self.d_pair, each=True)
         score = wanted.want(self.d_score, each=True)
         bias = self.grads.sum((0, 3, 4, 5, 6))
         return Pointing(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
 
 
-def _with_turned(maps: Pointing, widen: pointer_logits.Widening | None) -> pointer_logits.Scoring:
+def _with_transposed(
+    maps: Pointing, triplet_projection: pointer_logits.TripletProjection | None
+) -> pointer_logits.Scoring:
     """The maps as kernels take them: those of triplets, if any are read, in both directions."""
-    triplets = (maps.triplet, maps.triplet.mT.contiguous()) if widen else (None, None)
+    triplets = (maps.triplet, maps.triplet.mT.contiguous()) if triplet_projection else (None, None)
     return pointer_logits.Scoring(maps.edge, maps.score, maps.bias, *triplets)
 
 
-def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, OfPairs]:
+def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, PairDecoder]:
     """Those that there are, by the names that maps and logits have for them."""
-    found: dict[str, OfPairs] = {}
+    found: dict[str, PairDecoder] = {}
     column, h = maps.rest, shared.moments.before.shape[-1]
     if maps.points:
-        found["points"] = Points(maps.points, shared, column, first=True)
+        found["points"] = PointerDecoder(maps.points, shared, column, first=True)
         column += 2 * h * maps.points.edge.shape[1]
     if maps.edges:
-        found["edges"] = Edges(maps.edges, shared, maps.node_values, first=not found)
+        found["edges"] = EdgeDecoder(maps.edges, shared, maps.node_values, first=not found)
     if maps.edge_pointer_logits:
         found["edge_pointer_logits"] = EdgePointerDecoder(
             maps.edge_pointer_logits, shared, column, first=not found

@@ -1,9 +1,9 @@
 """How strongly each node points to each other: all pointers of a step together.
 
-What edges and triplets say about a pair does not wait for new states, so it has kernels of its own;
-those that the next step waits for are small. A row is a pair (target, source). What backward needs
-of the rows is kept: writing it costs less than computing it again. The gradients of the weights are
-products over all rows of all steps, made once at the end by whoever keeps the stacks.
+What edges and triplets contribute to a pair does not depend on new states, so it has kernels of its
+own; those that the next step waits for are small. A row is a pair (target, source). What backward
+needs of the rows is kept: writing it costs less than computing it again. The gradients of the
+weights are products over all rows of all steps, made once at the end by whoever keeps the stacks.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.fused.tiling import ROWS, dot, follow, following, padded
+from algorist.kernels.fused.tiling import ROWS, dot, padded, pdl_options, wait_for_previous
 
 COUNTS = ["B", "n", "P"]
-"""These differ between algorithms: one compilation serves all values of them."""
+"""Arguments that Triton does not specialise on: one compilation serves all their values."""
 _FEW_ROWS = 32
 """Rows of a program that only scores: many small ones are done sooner than few large ones."""
 
 
-class Widening(NamedTuple):
+class TripletProjection(NamedTuple):
     """How decoders read triplets: relu(maxima W + b)."""
 
     weight: Tensor  # (S, T, h)
@@ -36,16 +36,16 @@ class Scoring(NamedTuple):
     score: Tensor  # (S, P, h), with or without a last axis of one
     score_bias: Tensor  # (S, P), likewise
     triplet: Tensor | None = None  # (S, P, h, h), for backward; None without triplets
-    turned: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
+    transposed: Tensor | None = None  # (S, P, h, h), its transpose, contiguous, for forward
 
 
 @triton.jit(do_not_specialize=COUNTS)
 def _pairs(
-    raw, maxima, edge, turned, widen, widen_bias,  # inputs
-    values, wide,  # results
+    raw, maxima, edge, transposed, projection, projection_bias,  # inputs
+    values, edge_states,  # results
     B, n, F, P,
     H: tl.constexpr, T: tl.constexpr, TP: tl.constexpr, M: tl.constexpr, C: tl.constexpr,
-    KEEP_WIDE: tl.constexpr, PRECISION: tl.constexpr,
+    KEEP_STATES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     sample = tl.program_id(0).to(tl.int64)
     replica, pairs = sample // B, n * n
@@ -57,7 +57,7 @@ def _pairs(
         known = feature < T
         at = maxima + sample * pairs * T + pair[:, None] * T + feature
         numbers = tl.load(at, there[:, None] & known[None, :], 0.0)
-        of_feature = widen + replica * T * H + feature[:, None] * H
+        of_feature = projection + replica * T * H + feature[:, None] * H
     for p in range(P):
         pointer, slot = replica * P + p, (p * tl.num_programs(0) + sample) * pairs
         value = tl.zeros((M, H), tl.float32)
@@ -65,12 +65,12 @@ def _pairs(
             for start in range(0, H, C):  # in chunks, so that the next weights are on their way
                 part = start + tl.arange(0, C)
                 third = dot(numbers, tl.load(of_feature + part, known[:, None], 0.0), PRECISION)
-                third += tl.load(widen_bias + replica * H + part)[None, :]
+                third += tl.load(projection_bias + replica * H + part)[None, :]
                 third = tl.maximum(third, 0.0)
-                if KEEP_WIDE:
+                if KEEP_STATES:
                     kept = sample * pairs * H + pair[:, None] * H + part
-                    tl.store(wide + kept, third, there[:, None] & (p == 0))
-                weight = turned + pointer * H * H + channel[None, :] * H + part[:, None]
+                    tl.store(edge_states + kept, third, there[:, None] & (p == 0))
+                weight = transposed + pointer * H * H + channel[None, :] * H + part[:, None]
                 value += dot(third, tl.load(weight), PRECISION)
         for f in range(F):
             number = tl.load(raw + pair * F + f, there, 0.0)
@@ -83,7 +83,7 @@ def _score(
     decoded, score, score_bias, points, values, column, width, B, n, P,
     H: tl.constexpr, M: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, p = tl.program_id(0).to(tl.int64), tl.program_id(2)
     pair, channel = tl.program_id(1) * M + tl.arange(0, M), tl.arange(0, H)
     there, pointer = pair < n * n, sample // B * P + p
@@ -105,7 +105,7 @@ def _score_backward(
     d_points, decoded, larger, score, d_decoded, column, width, B, n, P,
     H: tl.constexpr, R: tl.constexpr, N: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
-    follow()
+    wait_for_previous()
     sample, p = tl.program_id(0).to(tl.int64), tl.program_id(2)
     part, sources = tl.program_id(1) * C + tl.arange(0, C), tl.arange(0, N)
     slot = (p * tl.num_programs(0) + sample) * n * n
@@ -131,8 +131,8 @@ def _score_backward(
 
 @triton.jit(do_not_specialize=COUNTS)
 def _pairs_backward(
-    d_points, decoded, larger, maxima, wide, edge, triplet, score, widen,  # inputs
-    d_score, d_widen, d_excess, d_raw, d_maxima,  # results
+    d_points, decoded, larger, maxima, edge_states, edge, triplet, score, projection,  # inputs
+    d_score, d_projection, d_excess, d_raw, d_maxima,  # results
     column, width, B, n, F, P,
     H: tl.constexpr, T: tl.constexpr, FP: tl.constexpr, TP: tl.constexpr, M: tl.constexpr,
     C: tl.constexpr, PRECISION: tl.constexpr,
@@ -145,8 +145,8 @@ def _pairs_backward(
     d_third = tl.zeros((M, H), tl.float32)
     d_numbers = tl.zeros((M, FP), tl.float32)
     chunks: tl.constexpr = H // C
-    for turn in range(P * chunks):  # in chunks of channels, so that the next are on their way
-        p, part = turn // chunks, turn % chunks * C + tl.arange(0, C)
+    for index in range(P * chunks):  # in chunks of channels, so that the next are on their way
+        p, part = index // chunks, index % chunks * C + tl.arange(0, C)
         pointer, slot = sample // B * P + p, p * samples + sample
         down = tl.load(d_points + slot * n * n + source * n + target, there, 0.0)
         both = down[:, None] * tl.load(score + pointer * H + part)[None, :]
@@ -166,43 +166,44 @@ def _pairs_backward(
     tl.store(at, d_numbers, there[:, None] & (number < F)[None, :])
     if T > 0:
         at = sample * n * n * H + pair[:, None] * H + channel
-        d_third = tl.where(tl.load(wide + at, there[:, None], 0.0) > 0, d_third, 0.0)
+        d_third = tl.where(tl.load(edge_states + at, there[:, None], 0.0) > 0, d_third, 0.0)
         feature = tl.arange(0, TP)
         known = (feature < T)[None, :]
-        weight = widen + sample // B * T * H + feature[None, :] * H + channel[:, None]
+        weight = projection + sample // B * T * H + feature[None, :] * H + channel[:, None]
         grad = dot(d_third, tl.load(weight, known, 0.0), PRECISION)
         at_maxima = sample * n * n * T + pair[:, None] * T + feature
         tl.store(d_maxima + at_maxima, grad, there[:, None] & known)
-        turned = maxima + sample * n * n * T + pair[None, :] * T + feature[:, None]
-        numbers = tl.load(turned, there[None, :] & (feature < T)[:, None], 0.0)
+        transposed = maxima + sample * n * n * T + pair[None, :] * T + feature[:, None]
+        numbers = tl.load(transposed, there[None, :] & (feature < T)[:, None], 0.0)
         numbers = tl.where((feature == T)[:, None], 1.0, numbers)
-        of_widening = dot(numbers, d_third, PRECISION)
-        d_widen += (sample * tl.num_programs(1) + tl.program_id(1)) * (T + 1) * H
-        tl.store(d_widen + feature[:, None] * H + channel, of_widening, (feature <= T)[:, None])
+        of_projection = dot(numbers, d_third, PRECISION)
+        d_projection += (sample * tl.num_programs(1) + tl.program_id(1)) * (T + 1) * H
+        at_weight = d_projection + feature[:, None] * H + channel
+        tl.store(at_weight, of_projection, (feature <= T)[:, None])
 
 
 def pair_values(
     raw: Tensor,  # (S, B, n, n, F), from target to source
     maxima: Tensor | None,  # (S, B, n, n, T), likewise
     maps: Scoring,
-    widening: Widening | None,
+    projection: TripletProjection | None,
     values: Tensor,  # (P, S, B, n, n, h), to be written
-    wide: Tensor | None,  # (S, B, n, n, h), written unless None
+    edge_states: Tensor | None,  # (S, B, n, n, h), written unless None
     *,
     precision: str,
 ) -> None:
-    """What edges and triplets say about each pair (target, source), whatever its nodes say."""
+    """What edges and triplets contribute to each pair (target, source), whatever its nodes are."""
     P, S, B, n, _, h = values.shape
     T = features(maxima)
     _pairs[(S * B, blocks_of_pairs(n))](
-        raw, maxima, maps.edge, maps.turned, *(widening or (None, None)), values, wide,
+        raw, maxima, maps.edge, maps.transposed, *(projection or (None, None)), values, edge_states,
         B, n, raw.shape[-1], P,
-        H=h, T=T, TP=padded(T), M=ROWS, C=min(h, 32), KEEP_WIDE=wide is not None,
+        H=h, T=T, TP=padded(T), M=ROWS, C=min(h, 32), KEEP_STATES=edge_states is not None,
         PRECISION=precision, num_warps=4, num_stages=2,
     )  # fmt: skip
 
 
-def points(
+def pointer_logits(
     decoded: Tensor,  # (S, B, n, C), from `column` on: source h, target h of each pointer
     column: int,
     maps: Scoring,
@@ -213,16 +214,16 @@ def points(
 ) -> None:
     """Score max(source, target + edge + triplets) for all pairs.
 
-    To keep for the way back, that maximum takes the place of `values`.
+    With `keep`, that maximum takes the place of `values`, for backward.
     """
     P, S, B, n, _, h = values.shape
     _score[(S * B, triton.cdiv(n * n, _FEW_ROWS), P)](
         decoded, maps.score, maps.score_bias, scores, values, column, decoded.shape[-1], B, n, P,
-        H=h, M=_FEW_ROWS, KEEP=keep, num_warps=4, **following(S * B * n),
+        H=h, M=_FEW_ROWS, KEEP=keep, num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
-def points_backward(
+def pointer_logits_backward(
     d_scores: Tensor,  # (P, S, B, n, n)
     decoded: Tensor,
     column: int,
@@ -236,7 +237,7 @@ def points_backward(
     C = min(h, 32 if N == 16 else 16)
     _score_backward[(S * B, h // C, P)](
         d_scores, decoded, larger, maps.score, d_decoded, column, decoded.shape[-1], B, n, P,
-        H=h, R=max(1, 256 // N) if N > 16 else 16, N=N, C=C, num_warps=8, **following(S * B * n),
+        H=h, R=max(1, 256 // N) if N > 16 else 16, N=N, C=C, num_warps=8, **pdl_options(S * B * n),
     )  # fmt: skip
 
 
@@ -245,13 +246,13 @@ def pair_values_backward(
     decoded: Tensor,
     column: int,
     maps: Scoring,
-    widening: Widening | None,
+    projection: TripletProjection | None,
     maxima: Tensor | None,
-    wide: Tensor | None,
+    edge_states: Tensor | None,
     larger: Tensor,
     d_score: Tensor,  # (P, S, B, blocks, h), to be added up over samples and blocks
     d_excess: Tensor,  # like `larger`, or in its place: the grads of target + edge + triplets
-    d_widen: Tensor | None,  # (S, B, blocks, T + 1, h), of weights and bias, to be added up too
+    d_projection: Tensor | None,  # (S, B, blocks, T + 1, h), weights and bias, likewise
     d_raw: Tensor,  # (S, B, n, n, F)
     d_maxima: Tensor | None,  # (S, B, n, n, T)
     *,
@@ -261,8 +262,8 @@ def pair_values_backward(
     P, S, B, n, _, h = larger.shape
     F, T = d_raw.shape[-1], features(d_maxima)
     _pairs_backward[(S * B, blocks_of_pairs(n))](
-        d_scores, decoded, larger, maxima, wide, maps.edge, maps.triplet, maps.score,
-        widening and widening.weight, d_score, d_widen, d_excess, d_raw, d_maxima,
+        d_scores, decoded, larger, maxima, edge_states, maps.edge, maps.triplet, maps.score,
+        projection and projection.weight, d_score, d_projection, d_excess, d_raw, d_maxima,
         column, decoded.shape[-1], B, n, F, P,
         H=h, T=T, FP=padded(F), TP=padded(T + 1), M=ROWS, C=min(h, 32), PRECISION=precision,
         num_warps=4, num_stages=2,

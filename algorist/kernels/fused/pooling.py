@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.kernels.fused import node
+from algorist.kernels.fused import graph_pooling
 from algorist.kernels.fused.buffers import GradBuffers, Moments
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.maps import Pooling
@@ -29,10 +29,10 @@ class Pool:
         """The values of step k."""
         x, _, before, after, _ = self.moments.step(k)
         kept = (self.pooled[k], self.winners[k]) if len(self.pooled) else None
-        node.pool(x, before, after, *self.maps, self.out[k], kept, self.precision)
+        graph_pooling.pool(x, before, after, *self.maps, self.out[k], kept, self.precision)
 
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         self.grads = grads
         self.grad_buffers = [grad_buffers.take(name) for name in self.adds]
         self.d_encoded = torch.empty_like(self.moments.before)
@@ -40,7 +40,7 @@ class Pool:
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
         d_x, d_before, d_after = (slot[k] for slot in self.grad_buffers)
-        node.pool_backward(
+        graph_pooling.pool_backward(
             self.grads[k], self.winners[k], *self.maps, d_x, d_before, d_after,
             self.d_encoded[k], self.precision,
         )  # fmt: skip

@@ -1,11 +1,13 @@
-"""The renewal of states at all steps of a scan: projections, messages, triplets, new states."""
+"""The processor at all steps of a scan: projections, messages, triplets, new states."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from algorist.kernels.fused import message, node, triplet
+from algorist.kernels.affine import Affine
+from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.fused import message, state_update, triplet
 from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.projection import Projection
@@ -14,7 +16,7 @@ from algorist.kernels.maps import ProcessMaps, Update
 
 
 class Processing:
-    """One step of message passing, at all steps; `keep` what the way back needs."""
+    """One step of message passing, at all steps; `keep` says whether backward will follow."""
 
     def __init__(
         self,
@@ -26,19 +28,18 @@ class Processing:
         *,
         keep: bool,
     ):
-        """Who senders whom is the same at all steps, or found at each where numbers connect."""
+        """The mask is the same at all steps, or found at each where `connects` is given."""
         self.maps, self.moments, self.precision = maps, moments, precision
         self.state = Projection(maps.state, (moments.x, moments.before), precision)
         K, S, B, n, h = moments.before.shape
         new, gated = moments.before.new_empty, maps.update.gate is not None
         # The columns of the state: receiver, triplets, sender, keep, gate.
-        self.triplet_column = h
-        self.keep_column = self.state.out.shape[-1] - (2 * h if gated else h)
-        self.sender_column = self.keep_column - h
-        self.columns = self.keep_column, self.keep_column + h if gated else None
+        self.self_column = self.state.out.shape[-1] - (2 * h if gated else h)
+        self.sender_column = self.self_column - h
+        self.columns = self.self_column, self.self_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
-        turned = torch.stack((maps.first.weight.mT, maps.second.mT))
-        self.first, self.second = turned.mT.unbind()
+        transposed = torch.stack((maps.first.weight.mT, maps.second.mT))
+        self.first, self.second = transposed.mT.unbind()
         self.message_mask = message_mask if connects is None else new(S, B, n, n)
         self.connects = connects
         self.messages = new(K, S, B, n, h)
@@ -48,7 +49,7 @@ class Processing:
         features = 0 if moments.maxima is None else moments.maxima.shape[-1]
         self.triplet_winner = new(steps, S, B, n, n, features, dtype=torch.int16)
         gates = steps if gated else 0
-        self.pre, self.opened, self.door_inner = (
+        self.pre, self.gate, self.gate_hidden = (
             new(count, S, B, n, h) for count in (steps, gates, gates)
         )
 
@@ -60,39 +61,46 @@ class Processing:
         return ["x", "before", "raw", *gate, *triplets]
 
     def project(self, k: int) -> None:
-        """What the nodes of step k have to say."""
+        """Project the nodes of step k."""
         self.state.forward(k)
 
     def connect_triplets(self, k: int) -> None:
         """The maxima over triplets of step k."""
         maxima = at_step(self.moments.maxima, k)
         if maxima is not None:
+            edges = FactoredEdges(self.moments.raw[k], self.maps.triplet)
             triplet.triplet_max(
-                self.state.out[k], self.triplet_column, self.moments.raw[k], self.maps.triplet,
-                maxima, at_step(self.triplet_winner, k),
-            )  # fmt: skip
+                self._of_triplets(self.state.out[k]), edges, maxima, at_step(self.triplet_winner, k)
+            )
 
-    def renew(self, k: int) -> None:
+    def update_states(self, k: int) -> None:
         """The new states of step k, from the messages of all to all."""
         maps, state, raw = self.maps, self.state.out[k], self.moments.raw[k]
         if self.connects is not None:
             message.connect(raw, self.connects, self.message_mask)
+        h = self.messages.shape[-1]
         message.message(
-            state, (0, self.sender_column), raw, self.message_mask, maps.edge, self.first,
-            maps.first.bias, self.second, self.messages[k], at_step(self.winner, k),
-            at_step(self.built, k), at_step(self.inner, k), precision=self.precision,
+            state[..., :h], state[..., self.sender_column :][..., :h],
+            FactoredEdges(raw, maps.edge), self.message_mask,
+            Affine(self.first, maps.first.bias), self.second, self.messages[k], None,
+            self._kept(k), precision=self.precision,
         )  # fmt: skip
-        node.renew(
+        state_update.update_states(
             state, self.columns, self.messages[k], self.moments.before[k], maps.update,
-            self.moments.after[k], self._renewed(k), self.precision,
+            self.moments.after[k], self._kept_of_update(k), self.precision,
         )  # fmt: skip
 
-    def _renewed(self, k: int) -> list[Tensor | None]:
-        """What renewal keeps for the way back."""
-        return [at_step(stack, k) for stack in (self.pre, self.opened, self.door_inner)]
+    def _kept(self, k: int) -> message.Kept:
+        """What messages leave for backward."""
+        winner, built, inner = (at_step(x, k) for x in (self.winner, self.built, self.inner))
+        return message.Kept(winner=winner, built=built, inner=inner)
+
+    def _kept_of_update(self, k: int) -> list[Tensor | None]:
+        """What the update of the states keeps for backward."""
+        return [at_step(stack, k) for stack in (self.pre, self.gate, self.gate_hidden)]
 
     def begin_backward(self, grad_buffers: GradBuffers) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         n = self.moments.before.shape[-2]
         self.state.begin_backward(grad_buffers)
         blocks = tiles(n).blocks(n)
@@ -102,7 +110,7 @@ class Processing:
         K, S, B = self.messages.shape[:3]
         self.d_edge = self.messages.new_empty(K, S, B, blocks, *self.maps.edge.shape[1:])
         # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
-        self.d_door, self.d_scale, self.d_offset = (
+        self.d_gate, self.d_scale, self.d_offset = (
             torch.empty_like(self.messages) for _ in range(3)
         )
         self.d_raw = grad_buffers.take("raw")
@@ -117,45 +125,54 @@ class Processing:
                 *self.moments.raw.shape[:-1], self.maps.triplet.shape[-1]
             )
 
-    def renew_backward(self, k: int) -> None:
+    def update_states_backward(self, k: int) -> None:
         """The grads of the messages of step k, and of all that they are made of."""
         maps, grads = self.maps, self.state.grads[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
-        node.renew_backward(
-            self.d_after[k], self.moments.before[k], maps.update, self._renewed(k), grads,
+        state_update.update_states_backward(
+            self.d_after[k], self.moments.before[k], maps.update, self._kept_of_update(k), grads,
             self.columns, self.d_message, at_step(self.d_before, k),
-            self.d_door[k] if maps.update.gate else None, norm, self.precision,
+            self.d_gate[k] if maps.update.gate else None, norm, self.precision,
+        )  # fmt: skip
+        wanted = message.MessageGrads(
+            receiver=grads[..., : self.messages.shape[-1]], sender=self.d_sender[0],
+            raw=self.d_raw[k], dense=None, edge=self.d_edge[k], result=self.d_result[k],
+            hidden=self.d_hidden[k],
         )  # fmt: skip
         message.message_backward(
-            self.d_message, self.winner[k], self.built[k], self.inner[k], self.moments.raw[k],
-            maps.edge, maps.first.weight, maps.second, grads, 0, self.d_sender[0], self.d_raw[k],
-            self.d_edge[k], self.d_result[k], self.d_hidden[k], precision=self.precision,
+            self.d_message, None, self._kept(k), FactoredEdges(self.moments.raw[k], maps.edge),
+            None, maps.first.weight, maps.second, wanted, precision=self.precision,
         )  # fmt: skip
 
     def connect_triplets_backward(self, k: int) -> None:
         """The grads of what the triplets of step k are made of."""
         if self.maps.triplet is not None:
             triplet.triplet_max_backward(
-                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet, self.state.grads[k],
-                self.triplet_column, self.d_edges[k], self.d_raw_of_triplets[k],
+                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet,
+                self._of_triplets(self.state.grads[k]), self.d_edges[k], self.d_raw_of_triplets[k],
             )  # fmt: skip
+
+    def _of_triplets(self, state: Tensor) -> Tensor:
+        """The columns of the three projections for triplets."""
+        h = self.messages.shape[-1]
+        return state[..., h : self.sender_column]
 
     def project_backward(self, k: int) -> None:
         """The grads of the states and numbers that step k began with."""
         self.state.backward(k)
 
     def gradients(self, wanted: Gradients) -> ProcessMaps:
-        """Of all maps."""
+        """The gradient of every weight."""
         maps, raw, want = self.maps, self.moments.raw, wanted.want
         triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
         norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
-        gate = affine(want(self.d_door, wide=[self.door_inner])) if maps.update.gate else None
-        message_mask = want(self.state.grads, wide=[self.messages], column=self.keep_column)
+        gate = affine(want(self.d_gate, wide=[self.gate_hidden])) if maps.update.gate else None
+        of_message = want(self.state.grads, wide=[self.messages], column=self.self_column)
         return ProcessMaps(
             state=self.state.gradients(wanted),
             edge=want(self.d_edge.flatten(-2)).view_as(maps.edge),
             first=affine(want(self.d_hidden, wide=[self.built])),
             second=want(self.d_result, wide=[self.inner])[:, :-1],
             triplet=triplet,
-            update=Update(of_message=message_mask[:, :-1], norm=norm, gate=gate),
+            update=Update(of_message=of_message[:, :-1], norm=norm, gate=gate),
         )

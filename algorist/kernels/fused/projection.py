@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from algorist.kernels.fused import node
+from algorist.kernels.fused import node_projection
 from algorist.kernels.fused.buffers import GradBuffers
 from algorist.kernels.fused.gradients import Gradients
 
@@ -32,13 +32,15 @@ class Projection:
 
     def forward(self, k: int) -> None:
         """The values of step k."""
-        node.project([x[k] for x in self.inputs], self.weight, self.out[k], self.precision)
+        node_projection.project(
+            [x[k] for x in self.inputs], self.weight, self.out[k], self.precision
+        )
 
     def begin_backward(self, grad_buffers: GradBuffers) -> None:
-        """Make ready for the way back."""
+        """Allocate what backward writes."""
         self.grads = torch.empty_like(self.out)
         self.grads[..., slice(*self.unread)] = 0.0
-        self.partials: list[node.Partial] = []
+        self.partials: list[node_projection.Partial] = []
         names = ("x", "before", "after")[: len(self.inputs)]
         self.d_inputs = [grad_buffers.take(name) for name in names]
 
@@ -46,16 +48,18 @@ class Projection:
         """Room for grads of some columns that are not yet added up over blocks."""
         _, S, B, n, _ = self.out.shape
         h = self.inputs[1].shape[-1]
-        room = self.out.new_empty(count, S, B, blocks, n, h)
-        self.partials.append((room, column, stride))
-        return room
+        buffer = self.out.new_empty(count, S, B, blocks, n, h)
+        self.partials.append((buffer, column, stride))
+        return buffer
 
     def backward(self, k: int) -> None:
         """The grads of the inputs of step k."""
         grads = [slot[k] for slot in self.d_inputs]
-        node.project_backward(self.grads[k], self.weight, self.partials, grads, self.precision)
+        node_projection.project_backward(
+            self.grads[k], self.weight, self.partials, grads, self.precision
+        )
 
     def gradients(self, wanted: Gradients) -> Tensor:
-        """Of the map."""
+        """The gradient of the weight."""
         x, *states = self.inputs
         return wanted.want(self.grads, x, states)[:, :-1]

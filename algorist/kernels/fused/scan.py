@@ -17,10 +17,10 @@ from torch import Tensor
 
 from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
 from algorist.kernels.fused.decoding import Decoding
-from algorist.kernels.fused.feedback import begin, begin_backward
+from algorist.kernels.fused.feedback import feed_hints, feed_hints_backward
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.processing import Processing
-from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.maps import DecodeMaps, Maps, ProcessMaps, detached, matching, tensors
 
 
@@ -40,7 +40,7 @@ class Reading:
     raw: Tensor
     """(K, S, B, n, n, Fe): those of edges, likewise."""
     table: Tensor
-    """The hints, as `begin` reads them."""
+    """The hints, as `feed_hints` reads them."""
     given: Tensor
     """(K, S, B): where the net is given the true hints."""
     fresh: Tensor
@@ -48,15 +48,15 @@ class Reading:
     ends: tuple[Tensor, Tensor]
     """(S, E) twice: the step and the lane of each end."""
     end_weights: Tensor
-    """(S, E): 0 for ends that there are not."""
+    """(S, E): 0 for padding."""
     previous: Previous | None
     hard: bool
     """Whether predictions are rounded before they are read."""
     message_mask: Tensor | None
-    """(S, B, n, n): who senders whom, None for all."""
+    """(S, B, n, n): 0 where a message is dropped; None to keep all."""
     connects: Tensor | None
-    """(Fe,): above which sum over both directions a number of an edge makes nodes hear each other;
-    None where that does not matter."""
+    """(Fe,): the sum over both directions above which a number of an edge connects its nodes;
+    None where the mask does not depend on edges."""
     precision: str
 
 
@@ -108,7 +108,7 @@ class _Run:
         keep: bool,
     ):
         self.reading, self.keep, self.output_maps = reading, keep, outputs
-        self.aside = Aside(reading.x.device)
+        self.side_stream = SideStream(reading.x.device)
         x, raw, h = reading.x, reading.raw, process.second.shape[-1]
         K, S, B, n, _ = x.shape
         maxima = None
@@ -139,20 +139,20 @@ class _Run:
                 before = Previous(self.moments.after[k - 1], logits.step(k - 1))
             elif before is None:  # all is given: nobody reads what lies there
                 before = Previous(self.moments.after[0], logits.step(0))
-            begin(
+            feed_hints(
                 reading.table, reading.x[k], reading.raw[k], self.moments.before[k],
                 reading.given[k], reading.fresh[k], *before.logits, before.hidden, reading.hard,
             )  # fmt: skip
             self.process.project(k)
-            with self.aside.work():
+            with self.side_stream.work():
                 self.process.connect_triplets(k)
                 self.hints.prepare(k)
-            self.process.renew(k)
-            self.hints.forward(k, self.aside)
+            self.process.update_states(k)
+            self.hints.forward(k, self.side_stream)
         self.outputs = self._decoding(self.output_maps, self.moments.at(*reading.ends))
-        with self.aside.work():
+        with self.side_stream.work():
             self.outputs.prepare(0)
-        self.outputs.forward(0, self.aside)
+        self.outputs.forward(0, self.side_stream)
 
     def backward(self, grads: Iterator[Tensor]) -> Maps:
         """The gradients of all maps, from the grads of all predictions."""
@@ -163,35 +163,35 @@ class _Run:
         grad_buffers = GradBuffers(self.moments, adds)
         from_next = grad_buffers.take("after")
         self.outputs.begin_backward(at_ends, of_outputs)
-        with self.aside.work():
+        with self.side_stream.work():
             grad_buffers.clear_last()
             from_next[-1] = 0.0
-        self.outputs.backward(0, self.aside)
-        self.aside.join()
+        self.outputs.backward(0, self.side_stream)
+        self.side_stream.join()
 
         self.hints.begin_backward(grad_buffers, of_hints)
         self.process.begin_backward(grad_buffers)
         grad_buffers.put_at(self.reading.ends, self.reading.end_weights, at_ends)
         for k in reversed(range(len(from_next))):
-            self.hints.backward(k, self.aside)
-            with self.aside.work():
+            self.hints.backward(k, self.side_stream)
+            with self.side_stream.work():
                 self.process.connect_triplets_backward(k)
-            self.process.renew_backward(k)
-            self.aside.join()
+            self.process.update_states_backward(k)
+            self.side_stream.join()
             self.process.project_backward(k)
             if k:
-                self._begin_backward(k, grad_buffers, from_next[k - 1])
+                self._feed_hints_backward(k, grad_buffers, from_next[k - 1])
         wanted = Gradients(self.reading.precision)
         parts = (self.process, self.hints, self.outputs)
         gradients = tuple(part.gradients(wanted) for part in parts)
         wanted.make()
         return gradients
 
-    def _begin_backward(self, k: int, grad_buffers: GradBuffers, d_after: Tensor) -> None:
+    def _feed_hints_backward(self, k: int, grad_buffers: GradBuffers, d_after: Tensor) -> None:
         reading, grads = self.reading, self.hints.grads.step(k - 1)
         edge_pointer_logits = self.hints.logits.step(k - 1).edge_pointer_logits
         d_x, d_raw, d_before = (grad_buffers.all[name][k] for name in ("x", "raw", "before"))
-        begin_backward(
+        feed_hints_backward(
             reading.table, reading.x[k], reading.raw[k], reading.given[k], reading.fresh[k],
             edge_pointer_logits, d_x, d_raw, d_before, *grads, d_after, reading.hard,
         )  # fmt: skip

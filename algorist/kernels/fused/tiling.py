@@ -1,4 +1,4 @@
-"""How rows are cut into the tiles that programs take and multiplied, and when programs begin."""
+"""The tiles that rows are cut into, matrix products of tiles, and dependent launches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import triton.language as tl
 ROWS = 64
 """The rows of a tile: enough for the matrix units, few enough for the registers."""
 MANY = 2048
-"""So many nodes, of all samples, keep a device busy even in large tiles; two kernels then find no
-room side by side."""
+"""This many nodes, of all samples, keep a device busy even in large tiles; then two kernels do not
+fit on it at once."""
 
 
 class Tiles(NamedTuple):
@@ -55,20 +55,20 @@ def exact_dot(a, b, PRECISION: tl.constexpr):
         return tl.dot(a, b, input_precision="tf32x3")
 
 
-_CAN_FOLLOW = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
-_IN_KERNELS = tl.constexpr(_CAN_FOLLOW)
+_HAS_PDL = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
+_IN_KERNELS = tl.constexpr(_HAS_PDL)
 
 
-def following(nodes: int) -> dict[str, bool]:
-    """How a kernel for so many nodes is launched that will `follow` the one before."""
-    return {"launch_pdl": True} if _CAN_FOLLOW and nodes < MANY else {}
+def pdl_options(nodes: int) -> dict[str, bool]:
+    """Launch options of a kernel that calls `wait_for_previous`, for this number of nodes."""
+    return {"launch_pdl": True} if _HAS_PDL and nodes < MANY else {}
 
 
 @triton.jit
-def follow():
-    """Wait for the kernel before, and let the next one be made ready while this one runs.
+def wait_for_previous():
+    """Wait for the previous kernel, and let the next one be launched while this one runs.
 
-    What was written by kernels before that one, or at the beginning, may be read earlier.
+    What earlier kernels wrote may be read before this call.
     """
     if _IN_KERNELS:
         tl.extra.cuda.gdc_wait()

@@ -16,11 +16,11 @@ from algorist.kernels.fused.copying import copy_grouped
 from algorist.kernels.fused.feature_codes import CODES
 from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
 from algorist.kernels.fused.scan import Previous, Reading, scan
-from algorist.kernels.fused.streams import Aside
+from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.targets import Targets, code, write
+from algorist.kernels.ops import PRECISIONS
 from algorist.model.fused.composed import Composed
 from algorist.model.fused.layout import Decoded, Layout, width
-from algorist.model.fused.support import PRECISIONS
 from algorist.model.kinds import DecoderType, connecting, raw_width, row
 from algorist.model.scan import Carry, Rollout
 from algorist.model.values import Values
@@ -125,12 +125,11 @@ class FusedScan:
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-
-        maps, aside = self.maps, Aside(self.net.device)
-        with aside.work():
+        maps, side_stream = self.maps, SideStream(self.net.device)
+        with side_stream.work():
             reading = self._reading(carry)
         composed = maps.compose(copy_grouped)
-        aside.join()
+        side_stream.join()
         of_hints, of_outputs, hidden = scan(*composed, reading)
         hints = maps.hints.predictions(_by_form(of_hints))
         at_ends = maps.outputs.predictions(_by_form(of_outputs), self.window.noise)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 
 from algorist.extras import how_to_install
+from algorist.kernels.ops import MOST_CHANNELS, MOST_NODES, launched_on
 from algorist.model import decoders, kinds
 from algorist.model.layers import LayerNorm, Linear, Named, is_plain
 from algorist.model.processors import PROCESSORS, MessagePassing
@@ -19,11 +18,7 @@ from algorist.model.processors.base import ReplicatedProcessor
 if TYPE_CHECKING:
     from algorist.model.net import Net
 
-PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
-"""How fused kernels round the operands of matrix products, and their names for it."""
-
-
-_MOST_CHANNELS, _MOST_FEATURES, _MOST_NODES = 128, 128, 256
+_MOST_FEATURES = 128
 """For more, what a kernel holds at once does not fit into a multiprocessor of an H200."""
 
 _CLASSES = (MessagePassing, ReplicatedProcessor, Linear, LayerNorm, *decoders.BUILT_IN.values())
@@ -96,18 +91,13 @@ def obstacle_to_fusing(net: Net, algorithm: str, n: int) -> str | None:
         return (
             f"take at most {_MOST_FEATURES} features of triplets, got {processor.triplet_features}"
         )
-    if not 16 <= net.config.hidden <= _MOST_CHANNELS:
-        return f"need a hidden size from 16 to {_MOST_CHANNELS}, got {net.config.hidden}"
-    if n > _MOST_NODES:
-        return f"take at most {_MOST_NODES} nodes, got {n}"
+    if not 16 <= net.config.hidden <= MOST_CHANNELS:
+        return f"need a hidden size from 16 to {MOST_CHANNELS}, got {net.config.hidden}"
+    if n > MOST_NODES:
+        return f"take at most {MOST_NODES} nodes, got {n}"
     from algorist.kernels.fused.feature_codes import CLASSES, CODES
 
     for hint in net.spec(algorithm).hints:
         if (hint.location, hint.kind) not in CODES or hint.classes > CLASSES:
             return f"know no hint like {hint.name!r}"
     return None if launched_on(net.device) else f"need a GPU, got {net.device.type}"
-
-
-def launched_on(device: torch.device) -> bool:
-    """Whether Triton launches kernels on a device: on others only its interpreter runs them."""
-    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"

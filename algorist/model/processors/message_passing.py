@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from algorist.kernels import ops
-from algorist.model.factored import Factored, factors, project, side_by_side
+from algorist.model.factored import Factored, factored_edges, project, side_by_side
 from algorist.model.layers import LayerNorm, Linear
 from algorist.model.processors.base import EdgeStates, ReplicatedProcessor, Sizes, StepOutput
 
@@ -90,11 +90,10 @@ class MessagePassing(ReplicatedProcessor):
         mask: Tensor | None,
     ) -> Tensor:
         """The largest message that each node receives, per channel: (S, B, n, h)."""
-        raw, weight, bias, *_ = factors(edges, self.edge)
+        between, bias = factored_edges(edges, self.edge)
         receiver = receiver + (graph + bias.unsqueeze(1)).unsqueeze(2)
         first, second = self.first.affine, self.second.affine
-        largest = ops.message_max(receiver, sender, raw, mask, weight, first, second.weight)
-        return largest + second.bias[:, None, None]
+        return ops.message_max(receiver, sender, between, first, second, mask)
 
     def _message_mask(self, adjacency: Tensor | None, hidden: Tensor) -> Tensor | None:
         """(S, B, sender, receiver): whose messages arrive; None: everybody's."""
@@ -113,9 +112,9 @@ class MessagePassing(ReplicatedProcessor):
 
         def maxima() -> Tensor:
             i, j, k = project(z, *self.triplet_nodes)
-            raw, weight, bias, *_ = factors(edges, *self.triplet_edges)
+            between, bias = factored_edges(edges, *self.triplet_edges)
             j = j + self.triplet_graph(graph).unsqueeze(2)
             nodes = torch.cat((i, j, k), -1) + bias[:, None, None]
-            return ops.triplet_maxima(nodes, raw, weight)
+            return ops.triplet_max(nodes, between)
 
         return EdgeStates(maxima, lambda kept: relu(self.triplet_projection(kept)))

@@ -12,7 +12,7 @@ if find_spec("triton") is None:
     pytest.skip("fused kernels need Triton, which is not installed", allow_module_level=True)
 
 from algorist.kernels.fused.feature_codes import CODES, Code
-from algorist.kernels.fused.feedback import begin, begin_backward
+from algorist.kernels.fused.feedback import feed_hints, feed_hints_backward
 from algorist.model.kinds import raw_numbers, raw_width, row
 from algorist.model.window import expanded
 from algorist.spec import Feature, Kind, Location, Stage
@@ -115,7 +115,7 @@ class Step:
         """The same, by the kernel."""
         results = {name: value.clone() for name, value in self.numbers.items()}
         results["before"] = torch.full_like(self.after, torch.nan)
-        begin(
+        feed_hints(
             self.table, *results.values(), self.given, self.fresh, *self.offered(self.logits),
             self.after, hard,
         )  # fmt: skip
@@ -146,7 +146,7 @@ def check_slopes(step: Step, hard: bool) -> None:
     into = torch.full_like(d_after, torch.nan)
     with torch.no_grad():
         edge_pointer_logits = step.offered(step.logits)[LOGITS.index("edge_pointer_logits")]
-        begin_backward(
+        feed_hints_backward(
             step.table, numbers["x"].detach(), numbers["raw"].detach(), step.given, step.fresh,
             edge_pointer_logits, *grad_buffers.values(), *step.offered(grads), into, hard,
         )  # fmt: skip
