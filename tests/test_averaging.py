@@ -107,8 +107,8 @@ def test_another_mean_is_what_is_validated(tmp_path):
     list(trainer.run())
     trainer.reschedule(steps=5, average=5)
     list(trainer.run())
-    (examination,) = trainer._validation.problems.values()
-    assert examination._parts[0]._net is trainer.evaluated_model.net is not trainer.net
+    (evaluator,) = trainer._validation._evaluators.values()
+    assert evaluator._parts[0]._net is trainer.evaluated_model.net is not trainer.net
 
 
 def test_means_are_another_recipe_unless_there_are_none():

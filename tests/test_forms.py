@@ -5,6 +5,7 @@ import re
 import pytest
 
 import algorist
+from algorist.algorithms.user_inputs import read_problem
 from algorist.commands import forms
 
 
@@ -48,12 +49,15 @@ def test_pairs_may_be_written_in_any_usual_form(text):
 )  # fmt: skip
 def test_edges_may_be_written_in_any_usual_form(text):
     found = read("dijkstra", graph=text, source="a", directed="directed")
-    assert found["A"] == {"a": {"b": 3}, "b": {"c": 1}, "c": {}}
+    problem = read_problem(algorist.get("dijkstra"), found)
+    assert list(problem.names) == ["a", "b", "c"]
+    assert problem.arrays["A"].tolist() == [[0, 3, 0], [0, 0, 1], [0, 0, 0]]
 
 
 def test_names_with_hyphens_are_no_arrows():
     found = read("bfs", graph="New-York,Los-Angeles", source="New-York")
-    assert list(found["A"]) == ["New-York", "Los-Angeles"]
+    problem = read_problem(algorist.get("bfs"), found)
+    assert list(problem.names) == ["New-York", "Los-Angeles"]
 
 
 def test_lists_and_words_may_be_written_in_any_usual_form():
