@@ -46,7 +46,7 @@ class Collection:
         return framed(
             "collection",
             self.title,
-            metadata=escape(self.metadata),
+            about=escape(self.about),
             remark=f'<p class="remark">{escape(self.remark)}</p>\n' if self.remark else "",
             contents="".join(
                 f'<a href="#{kind}-{name}">{kind}: {escape(title)}</a><br>\n'
