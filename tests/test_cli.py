@@ -153,7 +153,7 @@ def test_out_writes_every_array(capsys, tmp_path):
     assert f"written to {file}" in text.replace("\n", "")
     batch = algorist.get("dijkstra").sample(5, 3, 7, {"p": (0.2, 0.9)})
     with np.load(file, allow_pickle=False) as arrays:
-        expected = {f"{f.stage}/{f.name}" for f in batch.spec} | {"lengths"}
+        expected = {f"{f.stage}/{f.name}" for f in batch.spec} | {"lengths", "version"}
         assert set(arrays) == expected
         assert np.array_equal(arrays["hint/d"], batch.hints["d"])
         assert np.array_equal(arrays["input/A"], batch.inputs["A"])

@@ -106,7 +106,8 @@ def test_several_sizes_are_a_table_and_a_plot(capsys, tmp_path, trained):
     assert [row["n"] for row in json.loads(capsys.readouterr().out)] == [4, 6]
 
 
-def test_several_learners_are_compared(capsys, tmp_path, trained):
+def test_several_learners_are_compared(capsys, tmp_path, trained, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")  # paths of folders may be long
     other = tmp_path / "other"
     train(other, "bfs", "minimum", "--steps", "1")
     capsys.readouterr()
