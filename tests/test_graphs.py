@@ -40,7 +40,7 @@ def test_graphs_work_on_the_stream_that_they_are_given(current):
     given = Stream()
     graphs = Graphs(torch.device("cuda"), given)
     assert graphs.stream is given
-    with graphs.side_stream():
+    with graphs.aside():
         assert given.waited == [current]
         assert current.waited == []
     assert current.waited == [given]
@@ -188,7 +188,7 @@ def test_after_a_capture_that_failed_others_succeed(when):
         side_stream.join()
         numbers.copy_(more)
 
-    with graphs.side_stream():
+    with graphs.aside():
         work(fail=False)
     for _ in range(2):
         with pytest.raises(torch.OutOfMemoryError):
@@ -208,7 +208,7 @@ def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
     def captured(megabytes):
         return graphs.captured(lambda: total.add_(torch.ones(megabytes << 18, device=device).sum()))
 
-    with graphs.side_stream():
+    with graphs.aside():
         total.add_(torch.ones(4, device=device).sum())
     total.zero_()
     small, large = captured(64), captured(256)
