@@ -127,7 +127,7 @@ class Learner:
             >>> learner = Learner.new(["dijkstra"], ModelConfig(hidden=16), TaskEncoding())
             >>> roads = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {}}
             >>> solution = learner.run("dijkstra", A=roads, s="home", compare=True)
-            >>> sorted(solution.answer)  # fresh weights: it has yet to learn whence one comes
+            >>> sorted(solution.answer)  # fresh weights: its paths mean nothing yet
             ['home', 'park', 'shop']
             >>> solution.comparison.answer
             {'home': 'home', 'shop': 'home', 'park': 'shop'}
