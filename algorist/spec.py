@@ -53,6 +53,8 @@ class Kind(StrEnum):
     """Pointers that chain the nodes in order, the first to itself."""
     PERMUTATION_POINTER = "permutation_pointer"
     """Such a chain closed to a cycle, as a matrix with a single 1 in every row and column."""
+    GATED_SCALAR = "gated_scalar"
+    """A real number that a net keeps unless a gate opens: how nets may see scalar hints."""
 
 
 @dataclass(frozen=True)

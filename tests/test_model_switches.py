@@ -7,11 +7,9 @@ import pytest
 import small
 import torch
 
-from algorist.data.chunks import Chunker
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
-from algorist.model.window import continuing, pack_trajectories, pieces, whole
-from algorist.training.packing import bucket_window, pack_window
+from algorist.model.window import pack_trajectories, pieces, whole
 
 
 def losses_and_gradients(net, algorithm, window):
@@ -105,58 +103,6 @@ def test_states_that_are_not_carried_start_at_zero():
     assert not torch.stack(given).any()
 
 
-def forced(window, **options):
-    everywhere = np.ones(tuple(window.follows.shape), bool)
-    return window.with_forced(everywhere, **options)
-
-
-def chunked(algorithm):
-    stream = Chunker(lambda step: small.problems(algorithm, n=4, count=2, seed=step), length=5)
-    return continuing([(stream.chunk(0), stream.chunk(1))])
-
-
-WINDOWS = {
-    "whole": lambda name: whole([small.problems(name, n=5, count=4)]),
-    "replicas": lambda name: whole([small.problems(name, n=5, seed=seed) for seed in (0, 1)]),
-    "packed": lambda name: pack_trajectories(
-        whole([small.problems(name, n=5, count=8)], steps=20), lambda needed: needed
-    ),
-    "bucket": lambda name: bucket_window(whole([small.problems(name, n=5, count=4)])),
-    "chunk": chunked,
-}
-
-
-@pytest.mark.parametrize("kind", WINDOWS)
-@pytest.mark.parametrize("algorithm", ["dijkstra", "insertion_sort", "segments_intersect"])
-def test_independent_steps_at_once_are_those_of_the_scan(algorithm, kind):
-    window = forced(WINDOWS[kind](algorithm))
-    seeds = range(window.follows.shape[1])
-    net = small.lively(small.net(algorithm, carry_state=False, pointer_reversal=True, seeds=seeds))
-    at_once = replace(window, all_forced=True)
-    calls = []
-    net.processor.register_forward_hook(lambda *_: calls.append(1))
-    got, expected = (losses_and_gradients(net, algorithm, x) for x in (at_once, window))
-    assert len(calls) == 1 + window.steps
-    small.assert_same(got[0], expected[0])
-    small.assert_same(got[1], expected[1], 1e-4)
-    one, other = (net.rollout(algorithm, x) for x in (at_once, window))
-    small.assert_same(dict(one.hints), dict(other.hints))
-    small.assert_same(dict(one.outputs), dict(other.outputs))
-    small.assert_same(one.carry.tensors(), other.carry.tensors())
-
-
-def test_fused_kernels_compute_independent_steps_at_once():
-    pytest.importorskip("triton")
-    window = forced(whole([small.problems("bfs", n=4, count=2)]), always=True).to(small.DEVICE)
-    net = small.lively(small.net("bfs", carry_state=False)).to(small.DEVICE)
-    outcomes = []
-    for kernels in ("plain", "fused"):
-        net.kernels = kernels
-        outcomes.append(losses_and_gradients(net, "bfs", window))
-    small.assert_same(outcomes[1][0], outcomes[0][0], 1e-4)
-    small.assert_same(outcomes[1][1], outcomes[0][1], 1e-4)
-
-
 def test_fused_kernels_start_states_at_zero():
     pytest.importorskip("triton")
     window = whole([small.problems("bfs", n=4, count=2)]).to(small.DEVICE)
@@ -167,13 +113,6 @@ def test_fused_kernels_start_states_at_zero():
         outcomes.append(losses_and_gradients(net, "bfs", window))
     small.assert_same(outcomes[1][0], outcomes[0][0], 1e-4)
     small.assert_same(outcomes[1][1], outcomes[0][1], 1e-4)
-
-
-def test_that_all_is_forced_survives_packing():
-    window = forced(whole([small.problems("bfs")]), always=True)
-    assert bucket_window(window).all_forced
-    assert pack_window(window).all_forced
-    assert window.to("cpu").all_forced
 
 
 def test_dropout_is_for_training_alone():

@@ -92,8 +92,35 @@ def test_each_improvement_is_one_switch(improvement, expected):
     assert changes(config, without(config, improvement)) == expected
 
 
+@pytest.mark.parametrize(
+    ("improvement", "expected"),
+    [
+        ("pointer_reversal", {"model.pointer_reversal": False}),
+        ("two_rounds", {"model.message_passing_steps": 1}),
+        ("comparisons", {"model.comparisons": False}),
+        ("dereference", {"model.dereference": False}),
+        ("gated_scalars", {"convention.gated_scalars": False}),
+        ("edge_pointers", {"model.edge_pointers": False}),
+        ("hint_changes", {"model.hint_changes": False}),
+        ("transitions", {"data.transitions": 0, "optimizer.teacher_forcing": 1.0}),
+        ("cosine", {"optimizer.schedule": "constant"}),
+        ("averaging", {"schedule.average": 0}),
+    ],
+)
+def test_each_improvement_over_the_paper_is_one_switch_that_the_paper_has_not(
+    improvement, expected
+):
+    config, papers = recipe("algorist2026", ["bfs"]), recipe("ibarz2022", ["bfs"])
+    assert changes(config, without(config, improvement)) == expected
+    assert without(papers, improvement) == papers
+
+
+def test_nets_that_read_true_hints_anyway_are_not_ablated_by_teacher_forcing():
+    assert "no_teacher_forcing" not in dict(ablated(recipe("algorist2026", ["bfs"]), more=False))
+
+
 def test_every_improvement_of_the_table_is_tested_and_ablated_once():
-    assert len(IMPROVEMENTS) == 11
+    assert len(IMPROVEMENTS) == 21
     assert len(set(ABLATION_ORDER)) == len(ABLATION_ORDER)
     assert set(ABLATION_ORDER) <= set(IMPROVEMENTS)
 
@@ -120,7 +147,7 @@ def test_unknown_recipes_and_improvements_are_refused_with_the_nearest():
         without(recipe("ibarz2022", ["bfs"]), "gate")
 
 
-@pytest.mark.parametrize("name", ["ibarz2022", "clrs2022"])
+@pytest.mark.parametrize("name", ["ibarz2022", "clrs2022", "algorist2026"])
 def test_a_configuration_survives_json(name):
     config = replace(recipe(name, ["bfs", "dfs"]), seeds=(3, 1))
     assert Config.from_json(config.to_json()) == config

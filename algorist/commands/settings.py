@@ -120,7 +120,7 @@ def add_without(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="A,B",
-        help=f"take away improvements of the paper: {', '.join(IMPROVEMENTS)}",
+        help=f"take away improvements of the recipe: {', '.join(IMPROVEMENTS)}",
     )
 
 

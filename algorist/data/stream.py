@@ -45,6 +45,7 @@ class Purpose(IntEnum):
     POSITIONS = 2
     FORCING = 3
     NOISE = 4
+    TRANSITIONS = 5
 
 
 def key(seed: int, algorithm: str, step: int, purpose: Purpose) -> list[int]:

@@ -127,13 +127,35 @@ class PlainPointers:
         return replace(batch, spec=self.spec(batch.spec))
 
 
+@dataclass(frozen=True)
+class GatedScalars:
+    """Scalar hints become gated ones: the numbers stay, nets predict them in another way."""
+
+    def spec(self, spec: Spec) -> Spec:
+        """The spec with another kind for every scalar hint."""
+        for feature in spec.hints:
+            if feature.kind == Kind.SCALAR:
+                spec = spec.replaced(feature.name, replace(feature, kind=Kind.GATED_SCALAR))
+        return spec
+
+    def batch(self, batch: Batch, step: int) -> Batch:
+        """The same arrays under the other spec."""
+        return replace(batch, spec=self.spec(batch.spec))
+
+
 def standard(
-    algorithm: Algorithm, *, static_hint: bool = True, permutations: bool = True
+    algorithm: Algorithm,
+    *,
+    static_hint: bool = True,
+    permutations: bool = True,
+    gated_scalars: bool = False,
 ) -> tuple[Transform, ...]:
-    """The paper's transforms of an algorithm, for training and evaluation alike."""
+    """The transforms of an algorithm, for training and evaluation alike; those of the paper, unless
+    told otherwise."""
     static = algorithm.static_hint if static_hint else None
     moved = (StaticHint(static, algorithm.name),) if static else ()
-    return (*moved, Permutations() if permutations else PlainPointers())
+    gated = (GatedScalars(),) if gated_scalars else ()
+    return (*moved, Permutations() if permutations else PlainPointers(), *gated)
 
 
 def transformed_spec(transforms: Iterable[Transform], spec: Spec) -> Spec:

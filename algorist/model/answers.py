@@ -27,12 +27,15 @@ def confidences(spec: Spec, predictions: Mapping[str, Tensor]) -> dict[str, Tens
 
 
 def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np.ndarray]]:
-    """Permutation matrices and their masks turned back into plain pointers.
+    """Permutation matrices and their masks turned back into plain pointers, and their spec into one
+    of the benchmark's kinds.
 
     A node that the mask marks as the first points to itself, all others to where their row does.
     """
     result = dict(values)
     for feature in spec:
+        if feature.kind == Kind.GATED_SCALAR:
+            spec = spec.replaced(feature.name, replace(feature, kind=Kind.SCALAR))
         if feature.kind != Kind.PERMUTATION_POINTER or feature.name not in result:
             continue
         mask = mask_of(feature)

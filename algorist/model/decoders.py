@@ -8,16 +8,24 @@ and the encoded graph (S, B, h). All three may be kept as factors: `Linear` read
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from algorist.kernels import ops
+from algorist.model.derived import DerivedFeatures
 from algorist.model.factored import Factored, Joint, dense, factored_edges, side_by_side
 from algorist.model.kinds import DecoderType, Ending, row
 from algorist.model.layers import Linear
+from algorist.model.model_config import ModelConfig
 from algorist.model.processors.base import EdgeStates
-from algorist.spec import Feature
+from algorist.spec import Feature, Kind, Location, Stage
+
+EDGE_CHANNELS = 32
+"""Hidden channels of decoders that look at edges more closely: of gated scalars, and of pointers of
+edges to nodes."""
 
 
 class DecoderSizes(NamedTuple):
@@ -40,6 +48,7 @@ class States(NamedTuple):
     after: Tensor  # (S, B, n, h)
     edge_states: EdgeStates | None
     adjacency: Tensor | None  # (S, B, n, n)
+    values: Mapping[str, Tensor]  # what the net has read, dense
 
 
 class BuiltInDecoder(nn.Module):
@@ -173,6 +182,102 @@ class GraphDecoder(BuiltInDecoder):
         return value if self.classes else value.squeeze(-1)
 
 
+class WholeEdgePointerDecoder(BuiltInDecoder):
+    """For each edge how strongly it points to each node, from all three nodes and their edges."""
+
+    reads_edges = True
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        linear = partial(Linear, replicas)
+        nodes, edges, k = sizes.nodes, sizes.edges, EDGE_CHANNELS
+        self.source, self.target, self.pointee = (linear(nodes, k) for _ in range(3))
+        self.edge, self.from_source, self.from_target = (linear(edges, k) for _ in range(3))
+        self.previous = linear(1, k, spread=1.0)
+        self.score = linear(k, 1)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of all three nodes."""
+        return [self.source, self.target, self.pointee]
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """Those of all three edges."""
+        return [self.edge, self.from_source, self.from_target]
+
+    def forward(
+        self,
+        nodes: Joint,
+        edges: Joint,
+        graph: Tensor | Factored,
+        previous: Tensor | None = None,
+    ) -> Tensor:
+        """(S, B, n, n, n); `previous` are the pointers that the net has read, in the same form."""
+        pair = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2) + self.edge(edges)
+        of_source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
+        of_target = self.from_target(edges)
+
+        def logits(p: slice) -> Tensor:
+            inner = pair.unsqueeze(4) + of_source[:, :, :, None, p] + of_target[:, :, None, :, p]
+            if previous is not None:
+                inner = inner + self.previous(previous[..., p].unsqueeze(-1))
+            return self.score(inner.relu()).squeeze(-1)
+
+        if torch.is_grad_enabled():
+            return logits(slice(None))
+        n = pair.shape[2]  # one pointee at a time, since n * n * n * k numbers may not fit
+        return torch.cat([logits(slice(p, p + 1)) for p in range(n)], -1)
+
+
+class GatedDecoder(BuiltInDecoder):
+    """Scalars that are kept unless a gate opens, at one location.
+
+    A new value is a learnt combination of known scalars, with weights that the states decide.
+    """
+
+    def __init__(self, replicas: int, sizes: DecoderSizes, location: Location, known: int):
+        super().__init__()
+        linear = partial(Linear, replicas)
+        self.location, self.reads_edges = location, location == Location.EDGE
+        width = {Location.NODE: sizes.nodes, Location.GRAPH: sizes.nodes + sizes.graph}.get(
+            location, EDGE_CHANNELS
+        )
+        if self.reads_edges:
+            self.source, self.target = (linear(sizes.nodes, width) for _ in range(2))
+            self.edge = linear(sizes.edges, width)
+        self.value = linear(width, 2)
+        self.combine = linear(width, known, spread=0.01)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those that read nodes as they are."""
+        if self.location == Location.NODE:
+            return [self.value, self.combine]
+        return [self.source, self.target] if self.reads_edges else []
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """That of the edge itself."""
+        return [self.edge] if self.reads_edges else []
+
+    def forward(
+        self, nodes: Joint, edges: Joint, graph: Tensor | Factored, known: Tensor, old: Tensor
+    ) -> Tensor:
+        """(..., 3): the logit of a change, the new value and the old one.
+
+        `known` (..., F) are scalars to combine, `old` (...) is the value that the net has read.
+        """
+        inner: Any = nodes
+        if self.reads_edges:
+            ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
+            inner = (ends + self.edge(edges)).relu()
+        elif self.location == Location.GRAPH:
+            inner = torch.cat((dense(nodes).amax(2), dense(graph)), -1)
+        gate, new = self.value(inner).unbind(-1)
+        return torch.stack((gate, new + (self.combine(inner) * known).sum(-1), old), -1)
+
+
 BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
     DecoderType.NODE: NodeDecoder,
     DecoderType.EDGE: EdgeDecoder,
@@ -182,33 +287,87 @@ BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
 }
 
 
-def make_decoder(feature: Feature, sizes: DecoderSizes, replicas: int) -> BuiltInDecoder:
-    """A new decoder for a feature."""
-    return BUILT_IN[row(feature).form](replicas, sizes)
+def make_decoder(
+    feature: Feature, sizes: DecoderSizes, replicas: int, config: ModelConfig, known: int
+) -> BuiltInDecoder:
+    """A new decoder for a feature; gated scalars are combined from so many `known` ones."""
+    form = row(feature).form
+    if feature.kind == Kind.GATED_SCALAR:
+        return GatedDecoder(replicas, sizes, feature.location, known)
+    if form == DecoderType.EDGE_POINTER and config.edge_pointers:
+        return WholeEdgePointerDecoder(replicas, sizes)
+    return BUILT_IN[form](replicas, sizes)
+
+
+def previous_hint(feature: Feature) -> str:
+    """The hint that a pointer of edges goes on from: itself, or that which an output ends."""
+    return feature.name if feature.stage == Stage.HINT else f"{feature.name}_h"
 
 
 class Decoders:
     """The decoders of some features, ready for a scan."""
 
-    def __init__(self, features: Sequence[Feature], decoders: Mapping[str, nn.Module]):
-        self.features = features
+    def __init__(
+        self,
+        features: Sequence[Feature],
+        decoders: Mapping[str, nn.Module],
+        derived: DerivedFeatures,
+    ):
+        self.features, self._derived = features, derived
         self._decoders = {f.name: decoders[f.name] for f in features}
         every = self._decoders.values()
         self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
         self._edge_layers = [layer for d in every for layer in getattr(d, "edge_layers", [])]
         self.reads_edges = any(getattr(d, "reads_edges", True) for d in every)
 
+    @property
+    def previous(self) -> list[str]:
+        """The hints whose values decoders of pointers of edges go on from."""
+        return [
+            previous_hint(f)
+            for f in self.features
+            if isinstance(self._decoders[f.name], WholeEdgePointerDecoder)
+        ]
+
     def __call__(
-        self, states: States, *, allowed: Tensor | None, noise: Tensor | None = None
+        self,
+        states: States,
+        *,
+        allowed: Tensor | None,
+        noise: Tensor | None = None,
+        choices: Mapping[str, Tensor] | None = None,
     ) -> dict[str, Tensor]:
-        """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs."""
+        """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs.
+
+        Gated scalars are combined by the true `choices` of the next step, or by those predicted.
+        """
         nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
         edges = None
         if self.reads_edges:
             beside = [] if states.edge_states is None else [states.edge_states.states]
             edges = Joint(side_by_side(states.edges, *beside), self._edge_layers)
         ending = Ending(allowed, noise)
+        found: dict[str, Tensor] = {}
+        gated = [f for f in self.features if f.kind == Kind.GATED_SCALAR]
+        for f in self.features:
+            if f not in gated:
+                decoder, more = self._decoders[f.name], []
+                if isinstance(decoder, WholeEdgePointerDecoder):
+                    more = [states.values.get(previous_hint(f))]
+                found[f.name] = row(f).finish(decoder(nodes, edges, states.graph, *more), ending)
+        if gated:
+            chosen = self._chosen(found) if choices is None else choices
+            known = self._derived.known(states.values, chosen)
+        for f in gated:
+            old = states.values[f.name]
+            decoder = self._decoders[f.name]
+            found[f.name] = decoder(nodes, edges, states.graph, known[f.location], old)
+        return {f.name: found[f.name] for f in self.features}
+
+    def _chosen(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What is predicted, decided."""
         return {
-            f.name: row(f).finish(self._decoders[f.name](nodes, edges, states.graph), ending)
+            f.name: row(f).ops.feedback(predictions[f.name], True)
             for f in self.features
+            if f.name in predictions
         }

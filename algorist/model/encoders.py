@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from algorist.model import kinds
-from algorist.model.factored import Encoding, Factored
-from algorist.model.kinds import row
+from algorist.model.derived import COMPARISONS, DerivedFeatures
+from algorist.model.factored import Encoding, Factored, dense
+from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
+from algorist.model.model_config import ModelConfig
 from algorist.spec import Feature, Kind, Location, Stage
 
 REVERSED = "_reversed"
 """The end of the names of encoders that read the edges of a feature the other way round."""
+SELECTED = "_selected"
+"""The end of the names of encoders that read pointers of edges whole."""
+
+EDGE_POINTER_CHANNELS = 16
 
 Dense = Mapping[str, Tensor]
 """Values in the form of predictions, by the names of their features."""
@@ -30,13 +37,27 @@ def make_encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) 
 
 
 def make_encoders(
-    features: Sequence[Feature], replicas: int, hidden: int, *, xavier: bool, reversal: bool
-) -> dict[str, Linear]:
-    """The encoders of some features by name; with `reversal` edges have one for each direction."""
-    on_edges = [f for f in features if row(f).form.encode_location == Location.EDGE]
-    named = [(f.name, f) for f in features]
-    named += [(f.name + REVERSED, f) for f in on_edges] if reversal else []
-    return {name: make_encoder(f, replicas, hidden, xavier=xavier) for name, f in named}
+    features: Sequence[Feature], derived: DerivedFeatures, replicas: int, config: ModelConfig
+) -> dict[str, nn.Module]:
+    """The encoders of some features, and of what is derived from them, by name.
+
+    With pointer reversal edges have one for each direction, except comparisons, which have both.
+    """
+    xavier = config.scalar_hint_init == "xavier"
+    linear = partial(Linear, replicas)
+    made: dict[str, nn.Module] = {}
+    for suffix in ("", REVERSED) if config.pointer_reversal else ("",):
+        for f in features:
+            if not suffix or row(f).form.encode_location == Location.EDGE:
+                made[f.name + suffix] = make_encoder(f, replicas, config.hidden, xavier=xavier)
+        for name, group in derived.groups.items():
+            if not suffix or (group.location == Location.EDGE and name != COMPARISONS):
+                width = group.numbers.shape[-1]
+                made[name + suffix] = linear(width, config.hidden, spread=group.spread)
+    for f in features if config.edge_pointers else ():
+        if row(f).form == DecoderType.EDGE_POINTER:
+            made[f.name + SELECTED] = EdgePointerEncoder(replicas, config.hidden)
+    return made
 
 
 def dense_values(
@@ -57,6 +78,28 @@ def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
     return [value + value.mT > limit for value, limit in limits if limit is not None]
 
 
+class EdgePointerEncoder(nn.Module):
+    """Adds a pointer of edges to two edges that it speaks of, chosen by the node that is left out.
+
+    P[a, c, p] is a number for three nodes. Each of k channels takes the largest over a of what the
+    node a lets through, for the edge (c, p), and the largest over c, for the edge (a, p).
+    """
+
+    def __init__(self, replicas: int, hidden: int):
+        super().__init__()
+        linear, k = partial(Linear, replicas), EDGE_POINTER_CHANNELS
+        self.first_gate, self.second_gate = linear(hidden, k), linear(hidden, k)
+        self.pointers = linear(1, 2 * k, spread=0.5)
+        self.first, self.second = linear(k, hidden, spread=0.1), linear(k, hidden, spread=0.1)
+
+    def forward(self, nodes: Tensor | Factored, pointers: Tensor) -> Tensor:
+        """(S, B, n, h), (S, B, n, n, n) -> (S, B, n, n, h)."""
+        first, second = self.pointers(pointers.unsqueeze(-1)).chunk(2, -1)
+        first = first + self.first_gate(nodes)[:, :, :, None, None]
+        second = second + self.second_gate(nodes)[:, :, None, :, None]
+        return self.first(first.relu().amax(2)) + self.second(second.relu().amax(3))
+
+
 class _Reader(NamedTuple):
     feature: str
     encoder: nn.Module
@@ -67,15 +110,25 @@ class Encoders:
     """The encoders of one algorithm, ready for a scan."""
 
     def __init__(
-        self, encoders: nn.ModuleDict, features: Sequence[Feature], shape: tuple[int, ...], h: int
+        self,
+        encoders: nn.ModuleDict,
+        features: Sequence[Feature],
+        derived: DerivedFeatures,
+        shape: tuple[int, ...],
+        h: int,
     ):
         """`shape` is (S, B, n)."""
         self._readers: dict[Location, list[_Reader]] = {location: [] for location in Location}
+        locations = {f.name: row(f).form.encode_location for f in features}
+        locations |= {name: group.location for name, group in derived.groups.items()}
         for suffix in ("", REVERSED):
-            for f in features:
-                if f.name + suffix in encoders:
-                    reader = _Reader(f.name, encoders[f.name + suffix], bool(suffix))
-                    self._readers[row(f).form.encode_location].append(reader)
+            for name, location in locations.items():
+                if name + suffix in encoders:
+                    reader = _Reader(name, encoders[name + suffix], bool(suffix))
+                    self._readers[location].append(reader)
+        self._selecting = {
+            f.name: encoders[f.name + SELECTED] for f in features if f.name + SELECTED in encoders
+        }
         S, B, n = shape
         self._shapes = {
             Location.NODE: (S, B, n),
@@ -98,9 +151,14 @@ class Encoders:
             return Encoding(self._nothing[:, None][:, :0], self._nothing)
         return Encoding(torch.cat(weights, 1), torch.stack(biases).sum(0))
 
-    def __call__(self, raw: Dense) -> tuple[Tensor | Factored, ...]:
-        """Nodes (S, B, n, h), edges (S, B, n, n, h) and graph (S, B, h), from raw numbers."""
+    def __call__(self, raw: Dense, values: Dense) -> tuple[Tensor | Factored, ...]:
+        """Nodes (S, B, n, h), edges (S, B, n, n, h) and graph (S, B, h).
+
+        From the raw numbers of each feature, and from dense values.
+        """
         nodes, edges, graph = (self._encoded(location, raw) for location in Location)
+        for name, encoder in self._selecting.items():
+            edges = dense(edges) + encoder(nodes, values[name])
         return nodes, edges, graph
 
     def _encoded(self, location: Location, raw: Dense) -> Tensor | Factored:

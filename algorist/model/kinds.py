@@ -26,6 +26,13 @@ SINKHORN_STEPS = 10
 """Iterations inside the decoder."""
 FINAL_SINKHORN_STEPS = 50
 """Iterations where a prediction is read."""
+CHANGE = 1e-7
+"""A gated scalar that changes by less is kept."""
+VALUE_WEIGHT = 0.2
+"""How much the error of a gated scalar's new value counts beside the cross entropy of its gate. At
+full weight these errors take most of a clipped gradient, and choices are learnt more slowly."""
+HUBER = 0.1
+"""Up to which error a gated scalar's loss is a square."""
 
 
 # Meanings: what the numbers of a kind are
@@ -76,8 +83,17 @@ def _feed_permutation(prediction: Tensor, hard: bool) -> Tensor:
     return _as_one_hot(matrix.argmax(-1), matrix.shape[-1]) if hard else matrix.exp()
 
 
+def _feed_gated(prediction: Tensor, hard: bool) -> Tensor:
+    gate, new, old = prediction.unbind(-1)
+    return torch.where(gate > 0, new, old) if hard else old + gate.sigmoid() * (new - old)
+
+
 def _final_scalar(prediction: Tensor) -> Tensor:
     return prediction.detach()
+
+
+def _final_gated(prediction: Tensor) -> Tensor:
+    return _feed_gated(prediction.detach(), True)
 
 
 def _final_mask(prediction: Tensor) -> Tensor:
@@ -110,6 +126,27 @@ def _sure_of_permutation(prediction: Tensor) -> Tensor:
 
 def _squared_error(prediction: Tensor, truth: Tensor) -> Tensor:
     return (prediction - truth) ** 2
+
+
+def _gated_error(axes: int) -> Callable[[Tensor, Tensor], Tensor]:
+    """The loss of gated scalars whose location has so many axes.
+
+    The new value counts only where the truth changes, as much in a sample in which one entry
+    changes as in one in which all do.
+    """
+
+    def loss(prediction: Tensor, truth: Tensor) -> Tensor:
+        gate, new, old = prediction.unbind(-1)
+        changes = ((truth - old).abs() > CHANGE).float()
+        error = F.smooth_l1_loss(new, truth, reduction="none", beta=HUBER)
+        if axes:
+            over = tuple(range(-axes, 0))
+            changes_per_entry = changes.mean(over, keepdim=True)
+            error = error / changes_per_entry.clamp(min=CHANGE)
+        opened = F.binary_cross_entropy_with_logits(gate, changes, reduction="none")
+        return opened + VALUE_WEIGHT * changes * error
+
+    return loss
 
 
 def _binary_cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
@@ -162,6 +199,11 @@ def log_sinkhorn(
 
 
 _SCALAR = KindOps(_as_number, _feed_scalar, _final_scalar, _squared_error, _all, None)
+_GATED = {
+    location: KindOps(_as_number, _feed_gated, _final_gated, _gated_error(axes), _all, None)
+    for location, axes in ((Location.NODE, 1), (Location.EDGE, 2), (Location.GRAPH, 0))
+}
+"""A prediction is (..., 3): the logit of a change, the new value and the old one."""
 _MASK = KindOps(
     _as_number, _feed_mask, _final_mask, _binary_cross_entropy, _unmasked, _sure_of_mask
 )
@@ -205,13 +247,19 @@ class DecoderType(Enum):
     EDGE = "edge"
     EDGE_POINTER = "edge_pointer"
     GRAPH = "graph"
+    GATED_NODE = "gated_node"
+    GATED_EDGE = "gated_edge"
+    GATED_GRAPH = "gated_graph"
 
     @property
     def encode_location(self) -> Location:
         """Where the encoding is added: a node's pointers are features of edges."""
-        return {DecoderType.NODE: Location.NODE, DecoderType.GRAPH: Location.GRAPH}.get(
-            self, Location.EDGE
-        )
+        return {
+            DecoderType.NODE: Location.NODE,
+            DecoderType.GATED_NODE: Location.NODE,
+            DecoderType.GRAPH: Location.GRAPH,
+            DecoderType.GATED_GRAPH: Location.GRAPH,
+        }.get(self, Location.EDGE)
 
     @property
     def points(self) -> bool:
@@ -249,7 +297,20 @@ def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
     """The raw numbers of a dense value, channels last."""
     if row(feature).form == DecoderType.EDGE_POINTER:  # (i, j, k), averaged over i and over j
         return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
+    if feature.kind == Kind.GATED_SCALAR:
+        dense = squash(dense)
     return dense if feature.classes else dense.unsqueeze(-1)
+
+
+def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
+    """The shape of one dense value on `n` nodes: pointers have a number for each node."""
+    shape = feature.shape(n)
+    return (*shape, n) if feature.kind == Kind.POINTER else shape
+
+
+def squash(x: Tensor) -> Tensor:
+    """The identity up to 1, beyond that the logarithm: counts grow with the problem."""
+    return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))
 
 
 # What the end of a decoder makes of a prediction
@@ -308,6 +369,9 @@ TABLE: dict[tuple[Location, Kind], Row] = {
     (_GRAPH, Kind.SCALAR): Row(DecoderType.GRAPH, _SCALAR),
     (_GRAPH, Kind.MASK): Row(DecoderType.GRAPH, _MASK),
     (_GRAPH, Kind.CATEGORICAL): Row(DecoderType.GRAPH, _ONE_HOT),
+    (_NODE, Kind.GATED_SCALAR): Row(DecoderType.GATED_NODE, _GATED[_NODE]),
+    (_EDGE, Kind.GATED_SCALAR): Row(DecoderType.GATED_EDGE, _GATED[_EDGE]),
+    (_GRAPH, Kind.GATED_SCALAR): Row(DecoderType.GATED_GRAPH, _GATED[_GRAPH]),
 }
 
 

@@ -36,6 +36,14 @@ class ModelConfig:
     """How the encoders of scalar hints start: xavier (small) or default."""
     pointer_reversal: bool = False
     """Encode every feature of edges, pointers included, the other way round as well."""
+    comparisons: bool = False
+    """Encode which of two nodes has the smaller scalar, and the ranks of nodes."""
+    dereference: bool = False
+    """Encode the scalars that pointers and one-hot masks select."""
+    hint_changes: bool = False
+    """Encode which hints the step before changed: some states come twice in a run."""
+    edge_pointers: bool = False
+    """Encode and decode pointers of edges whole, instead of their means over nodes."""
     message_passing_steps: int = 1
     """How often the processor is applied in each step."""
     carry_state: bool = True

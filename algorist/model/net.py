@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,8 @@ from algorist.errors import UnregisteredError, unknown
 from algorist.kernels.fused.streams import on
 from algorist.kernels.ops import using
 from algorist.model.decoders import DecoderSizes, make_decoder
+from algorist.model.derived import DerivedFeatures
 from algorist.model.encoders import make_encoders
-from algorist.model.folding import folded, is_independent, unfolded
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
 from algorist.model.layers import LayerNorm, Linear, LSTMCell, Named
 from algorist.model.model_config import ModelConfig
@@ -35,7 +34,7 @@ from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
 from algorist.model.scan import Carry, Rollout, Scan
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
-from algorist.spec import Feature, Spec
+from algorist.spec import Feature, Kind, Spec
 
 if TYPE_CHECKING:
     from algorist.model.predicted import Prediction
@@ -91,9 +90,10 @@ class Net(nn.Module):
         self.encoders, self.decoders = Named(), Named()
         edge_states = self.bound_processor().has_edge_states(c.hidden)
         for name, spec in self.specs.items():
-            self.encoders[name] = Named(self._made_encoders(spec))
+            derived = DerivedFeatures(self.encoded(spec), c)
+            self.encoders[name] = Named(make_encoders(self.encoded(spec), derived, replicas, c))
             self.decoders[name] = Named(
-                {f.name: self._made_decoder(f, edge_states) for f in self.decoded(spec)}
+                {f.name: self._made_decoder(f, edge_states, derived) for f in self.decoded(spec)}
             )
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None
         self.fused_cache: dict[tuple[Any, ...], Any] = {}
@@ -101,23 +101,18 @@ class Net(nn.Module):
         if seed is not None or not isinstance(algorithms, Mapping):
             self.draw([(seed or 0) + replica for replica in range(replicas)])
 
-    def _made_encoders(self, spec: Spec) -> dict[str, Linear]:
-        return make_encoders(
-            self.encoded(spec),
-            self.replicas,
-            self.config.hidden,
-            xavier=self.config.scalar_hint_init == "xavier",
-            reversal=self.config.pointer_reversal,
-        )
-
-    def _made_decoder(self, feature: Feature, edge_states: bool) -> nn.Module:
+    def _made_decoder(
+        self, feature: Feature, edge_states: bool, derived: DerivedFeatures
+    ) -> nn.Module:
         h = self.config.hidden
         sizes = DecoderSizes(3 * h, 2 * h if edge_states else h, h, feature.classes)
         among = {name: OWN_DECODERS[name] for name in self.own_decoders}
         own = own_decoder(feature, among)
         if own is not None:
             return DecoderPerSeed(among[own], feature, sizes, self.replicas)
-        return make_decoder(feature, sizes, self.replicas)
+        is_gated = feature.kind == Kind.GATED_SCALAR
+        known = derived.known_width(feature.location) if is_gated else 0
+        return make_decoder(feature, sizes, self.replicas, self.config, known)
 
     def __repr__(self) -> str:
         names = ", ".join(list(self.specs)[:3]) + (", ..." if len(self.specs) > 3 else "")
@@ -179,14 +174,17 @@ class Net(nn.Module):
 
     def saved_carry(self, tensors: Mapping[str, torch.Tensor]) -> Carry:
         """The carry whose `tensors` these were."""
-        hints = {
-            name.removeprefix("hint/"): value
-            for name, value in tensors.items()
-            if name.startswith("hint/")
-        }
+        hints, read = (
+            {
+                name.removeprefix(prefix): value
+                for name, value in tensors.items()
+                if name.startswith(prefix)
+            }
+            for prefix in ("hint/", "read/")
+        )
         first = self.initial_state(1, 1, 1)
         state = from_leaves(first, (tensors[f"state/{i}"] for i in count()))
-        return Carry(tensors["hidden"], hints, state)
+        return Carry(tensors["hidden"], hints, state, read)
 
     @property
     def hard_feedback(self) -> bool:
@@ -214,11 +212,8 @@ class Net(nn.Module):
         """
         operations = "plain" if self.kernels == "plain" else "auto"
         with on(self.device), using(operations, precision=self.precision):
-            scan = partial(self._scan_type(algorithm, window.nodes), self, algorithm)
-            if is_independent(self, algorithm, window):
-                whole = folded(window)
-                return unfolded(scan(whole).run(None, keep_hints=keep_hints), whole, window)
-            return scan(window).run(carry, keep_hints=keep_hints)
+            scan = self._scan_type(algorithm, window.nodes)(self, algorithm, window)
+            return scan.run(carry, keep_hints=keep_hints)
 
     def check(self, algorithm: str, n: int) -> None:
         """Complain about kernels that do not take windows of `n` nodes, before there is one."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from algorist.model.decoders import DecoderSizes
 from algorist.model.factored import Factored, Joint, dense
+from algorist.model.kinds import dense_shape
 from algorist.model.per_seed import PerSeed, expect_shape
 from algorist.registries import registry
 from algorist.spec import Feature, Kind, Location
@@ -80,7 +81,7 @@ class DecoderPerSeed(PerSeed):
         """The predictions of all seeds, (S, B, ...)."""
         values = [dense(nodes), dense(edges), dense(graph)]
         _, B, n, _ = values[0].shape
-        shape = (B, *prediction_shape(self.feature, n))
+        shape = (B, *dense_shape(self.feature, n))
         predictions = []
         for replica, call in enumerate(self.bound()):
             with self.explained():
@@ -88,9 +89,3 @@ class DecoderPerSeed(PerSeed):
                 expect_shape(f"a prediction of {self.feature.name!r}", prediction, shape)
             predictions.append(prediction)
         return torch.stack(predictions)
-
-
-def prediction_shape(feature: Feature, n: int) -> tuple[int, ...]:
-    """The shape of one prediction: pointers have a logit for each node."""
-    shape = feature.shape(n)
-    return (*shape, n) if feature.kind == Kind.POINTER else shape

@@ -12,7 +12,7 @@ from torch import Tensor
 from algorist.batch import Batch
 from algorist.model.losses import feature_losses
 from algorist.model.scan import Rollout
-from algorist.model.window import Window, whole
+from algorist.model.window import Window
 
 if TYPE_CHECKING:
     from algorist.model.net import Net
@@ -51,7 +51,7 @@ def predicted(net: Net, batch: Batch, algorithm: str | None = None) -> Predictio
         )
     algorithm = algorithm_of(net, batch, algorithm)
     seen = net.encoding.batch(algorithm, batch.numpy())
-    window = whole([seen]).to(net.device)
+    window = net.encoding.window([seen]).to(net.device)
     rollout = net.rollout(algorithm, window)
     steps = max(batch.steps - 1, 0)
     return Prediction(

@@ -20,7 +20,7 @@ from algorist.model.answers import (
 )
 from algorist.model.graphs import Graphs
 from algorist.model.net import Net
-from algorist.model.window import expanded, pieces, whole
+from algorist.model.window import expanded, pieces
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -124,7 +124,7 @@ class Part:
                 f"{algorithm}: the learner was trained when it had other features: "
                 "load the plug-in as it was then"
             )
-        window = whole([seen] * self._net.replicas)
+        window = learner.convention.window([seen] * self._net.replicas)
         if forced:
             window = window.with_forced(_at_steps(forced, window.follows.shape))
         window = window.to(self._net.device)

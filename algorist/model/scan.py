@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import dropout
+from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoders import Decoders, States
+from algorist.model.derived import DerivedFeatures, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import row
@@ -30,17 +31,23 @@ class Carry:
     hidden: Tensor  # (S, B, n, h)
     hints: Mapping[str, Tensor]  # the predictions of the last step
     state: Nest = (None, None)  # further states of processor and LSTM, (S, B, ...)
+    read: Mapping[str, Tensor] = field(default_factory=dict)
+    """The hints that the last step has read, dense, for nets that are told which have changed."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
         """The same with a function applied to each tensor."""
-        hints = {name: function(value) for name, value in self.hints.items()}
-        return Carry(function(self.hidden), hints, map_nest(function, self.state))
+        hints, read = (
+            {name: function(value) for name, value in values.items()}
+            for values in (self.hints, self.read)
+        )
+        return Carry(function(self.hidden), hints, map_nest(function, self.state), read)
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name, as checkpoints have them."""
         hints = {f"hint/{name}": value for name, value in self.hints.items()}
+        read = {f"read/{name}": value for name, value in self.read.items()}
         state = {f"state/{i}": value for i, value in enumerate(leaves(self.state))}
-        return {"hidden": self.hidden, **hints, **state}
+        return {"hidden": self.hidden, **hints, **read, **state}
 
     def detach(self) -> Carry:
         """The same values, cut off from the gradient.
@@ -74,31 +81,35 @@ class Scan:
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
         shape = (*self.lanes, self.n)
-        self.encode = Encoders(net.encoders[algorithm], encoded, shape, net.config.hidden)
+        self.derived = DerivedFeatures(encoded, net.config)
+        encoders, h = net.encoders[algorithm], net.config.hidden
+        self.encode = Encoders(encoders, encoded, self.derived, shape, h)
         self.process = net.bound_processor()
-        decoders = net.decoders[algorithm]
-        self.decode_hints = Decoders([f for f in decoded if f.stage == Stage.HINT], decoders)
-        self.decode_outputs = Decoders(spec.outputs, decoders)
-        inputs = dense_values(spec.inputs, window.inputs, self.n)
-        self.raw_inputs = raw_numbers(spec.inputs, inputs)
-        self.adjacent_inputs = adjacency(spec.inputs, inputs)
+        decoders, hints = net.decoders[algorithm], [f for f in decoded if f.stage == Stage.HINT]
+        self.decode_hints = Decoders(hints, decoders, self.derived)
+        self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
+        self.inputs = dense_values(spec.inputs, window.inputs, self.n)
+        self.raw_inputs = raw_numbers(spec.inputs, self.inputs)
+        self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
         self.true_hints = dense_values(self.read_hints, window.hints, self.n)
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-        steps, predictions, penalties = [], [], []
+        ends, predictions, penalties = EndStates(self.window), [], []
         for k in range(self.window.steps):
             states, output = self.step(k, carry)
-            hints = self.decode_hints(states, allowed=self._allowed(states))
-            carry = Carry(states.after, hints, output.state)
-            steps.append(states)
+            hints = self.decode_hints(
+                states, allowed=self._allowed(states), choices=self._true_choices(k)
+            )
+            carry = Carry(states.after, hints, output.state, self._read(states))
+            ends.add(k, states._replace(values=self._kept(states.values)))
             penalties.append(output.losses)
             if keep_hints:
                 predictions.append(hints)
         assert carry is not None, "a window has at least one step"
         return Rollout(
             _stacked(predictions),
-            self._outputs(steps),
+            self._outputs(ends.states()),
             carry,
             penalties=_stacked(penalties),
         )
@@ -106,8 +117,12 @@ class Scan:
     def step(self, k: int, carry: Carry | None) -> tuple[States, StepOutput]:
         """Read moment k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
+        values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
-        nodes, edges, graph = self.encode({**raw, **raw_numbers(self.read_hints, hints)})
+        raw |= raw_numbers(self.read_hints, hints)
+        derived = self.derived(values, self._changed(k, carry, hints))
+        raw |= {name: group.numbers for name, group in derived.items()}
+        nodes, edges, graph = self.encode(raw, values)
         connected = self._adjacency(k, hints) if self.process.needs_adjacency else None
         state, cell = self._state(k, carry)
         output, penalties = StepOutput(hidden, state=state), []
@@ -118,29 +133,17 @@ class Scan:
         if self.net.lstm is not None:
             after, cell = self.net.lstm(after, hidden, cell)
         losses = {name: values.mean(0) for name, values in _stacked(penalties).items()}
-        states = States(nodes, edges, graph, hidden, after, output.edges, connected)
+        states = States(nodes, edges, graph, hidden, after, output.edges, connected, values)
         return states, StepOutput(after, state=(output.state, cell), losses=losses)
 
     def _allowed(self, states: States) -> Tensor | None:
         """Which pairs decoders may choose, where the processor restricts them."""
         return states.adjacency if self.process.rules_out_non_edges else None
 
-    def _outputs(self, steps: Sequence[States]) -> dict[str, Tensor]:
-        """The outputs at the ends of trajectories: decoded there alone."""
-        at_step, lanes = self.window.ends
-        replicas = torch.arange(len(at_step), device=at_step.device).unsqueeze(1)
-
-        def at_ends(values: Sequence[Any]) -> Any:
-            first = values[0]
-            if first is None:
-                return None
-            if isinstance(first, Factored):
-                return Factored(at_ends([x.raw for x in values]), first.encoding)
-            if isinstance(first, EdgeStates):
-                return EdgeStates(lambda: at_ends([x.kept for x in values]), first.read)
-            return torch.stack(list(values))[at_step, replicas, lanes]
-
-        states = States(*(at_ends(parts) for parts in zip(*steps, strict=True)))
+    def _outputs(self, states: States) -> dict[str, Tensor]:
+        """The outputs, from the states at the ends of trajectories: decoded there alone."""
+        kept = {name: one_hot(x.long(), self.n).float() for name, x in states.values.items()}
+        states = states._replace(values=kept)
         return self.decode_outputs(states, allowed=self._allowed(states), noise=self.window.noise)
 
     def _at(self, k: int, inputs: Tensor) -> Tensor:
@@ -160,6 +163,36 @@ class Scan:
         return {
             name: torch.where(expanded(mask, value), truth[name], value)
             for name, value in own.items()
+        }
+
+    def _true_choices(self, k: int) -> dict[str, Tensor] | None:
+        """The true hints of the next step, in training."""
+        if not self.net.training:
+            return None
+        return {name: value[k + 1] for name, value in self.true_hints.items()}
+
+    def _changed(self, k: int, carry: Carry | None, hints: Mapping[str, Tensor]) -> Tensor | None:
+        """(S, B, F + 1): which hints the step before changed, where the net is told."""
+        if not self.derived.reads_changes:
+            return None
+        first = changed_hints(hints, None, 2)
+        if carry is None:
+            return first if self.window.changed is None else self.window.changed
+        changed = changed_hints(hints, carry.read, 2)
+        if self.window.is_first is None:
+            return changed
+        return torch.where(self.window.is_first[k].unsqueeze(-1), first, changed)
+
+    def _read(self, states: States) -> dict[str, Tensor]:
+        """The hints of a step, where the next one is told which have changed."""
+        if not self.derived.reads_changes:
+            return {}
+        return {f.name: states.values[f.name] for f in self.read_hints}
+
+    def _kept(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What outputs are decoded from, beside the states: pointers of edges, as indices."""
+        return {
+            name: values[name].argmax(-1).to(torch.int16) for name in self.decode_outputs.previous
         }
 
     def _hidden(self, k: int, carry: Carry | None) -> Tensor:
@@ -190,6 +223,56 @@ class Scan:
         for part in parts + adjacency(self.read_hints, hints):
             connected = torch.where(part, 1.0, connected)
         return connected
+
+
+class EndStates:
+    """The states of a window's steps where trajectories end."""
+
+    def __init__(self, window: Window):
+        self._at_step, self._lanes = window.ends
+        replicas = torch.arange(len(self._at_step), device=self._at_step.device)
+        self._replicas = replicas.unsqueeze(1)
+        self._steps: list[States] = []
+
+    def add(self, k: int, states: States) -> None:
+        """Take what ends at step k. For gradients all steps are kept, otherwise one alone."""
+        if torch.is_grad_enabled():
+            self._steps.append(states)
+            return
+        here = self._at_step == k
+        if self._steps and not here.is_cuda and not here.any():  # a GPU is not waited for
+            return
+        found = self._mapped([states], lambda values: values[0][self._replicas, self._lanes])
+        if self._steps:
+            both = [self._steps[0], found]
+            found = self._mapped(both, lambda x: torch.where(expanded(here, x[1]), x[1], x[0]))
+        self._steps = [found]
+
+    def states(self) -> States:
+        """The states at all ends, (S, E, ...)."""
+        if not torch.is_grad_enabled():
+            return self._steps[0]
+        at = (self._at_step, self._replicas, self._lanes)
+        return self._mapped(self._steps, lambda values: torch.stack(list(values))[at])
+
+    def _mapped(
+        self, steps: Sequence[States], function: Callable[[Sequence[Tensor]], Tensor]
+    ) -> States:
+        """A function of the same tensors of several steps, for all that states are made of."""
+
+        def mapped(values: Sequence[Any]) -> Any:
+            first = values[0]
+            if first is None:
+                return None
+            if isinstance(first, Factored):
+                return Factored(mapped([x.raw for x in values]), first.encoding)
+            if isinstance(first, EdgeStates):
+                return EdgeStates(lambda: mapped([x.kept for x in values]), first.read)
+            if isinstance(first, dict):
+                return {name: mapped([x[name] for x in values]) for name in first}
+            return function(values)
+
+        return States(*(mapped(parts) for parts in zip(*steps, strict=True)))
 
 
 def _stacked(steps: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

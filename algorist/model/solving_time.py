@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from algorist.algorithms import get
-from algorist.model.window import pieces, whole
+from algorist.model.window import pieces
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -42,7 +42,7 @@ def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> fl
 def _time_step(learner: Learner, algorithm: str, n: int) -> float:
     """Seconds that a step takes on `n` nodes, the least of three times."""
     batch = learner.convention.batch(algorithm, get(algorithm).sample(n, 1, seed=0))
-    step = next(pieces(whole([batch]).to(learner.net.device), 1))
+    step = next(pieces(learner.convention.window([batch]).to(learner.net.device), 1))
     times = []
     with torch.no_grad():
         for _ in range(3):

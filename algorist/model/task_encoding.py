@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from algorist.algorithms import get
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
+from algorist.model.window import Window, whole
 from algorist.spec import Spec
 
 
@@ -18,6 +20,11 @@ class TaskEncoding:
     """Give the hint that never changes as an input (paper, section 3.2.1)."""
     permutations: bool = True
     """Ask for sorted orders as permutation matrices (paper, section 3.2.2)."""
+    gated_scalars: bool = False
+    """Keep every scalar hint exactly, unless a gate opens; its new value is then a combination of
+    scalars that the net has read."""
+    output_step: bool = False
+    """Decode outputs in a step of their own, which reads the last hints."""
 
     def spec(self, algorithm: str) -> Spec:
         """An algorithm's spec as the net sees it."""
@@ -35,4 +42,9 @@ class TaskEncoding:
             get(algorithm),
             static_hint=self.static_hint_as_input,
             permutations=self.permutations,
+            gated_scalars=self.gated_scalars,
         )
+
+    def window(self, batches: Sequence[Batch]) -> Window:
+        """Whole trajectories as the net reads them; a batch, as the net sees it, per replica."""
+        return whole(batches, output_step=self.output_step)

@@ -15,6 +15,7 @@ from algorist.spec import Feature, Kind
 _TYPES = (np.float32, np.int8, np.int16)
 _PARTS = {
     Kind.SCALAR: 0,
+    Kind.GATED_SCALAR: 0,
     Kind.CATEGORICAL: 1,
     Kind.MASK: 1,
     Kind.MASK_ONE: 1,

@@ -47,10 +47,11 @@ class Window:
     of the first window."""
     forced: Tensor | None = None
     """(K, S, B): where teacher forcing gives the net the true hints."""
-    all_forced: bool = False
-    """Whether that is known to be everywhere, in all windows like this one."""
     noise: Tensor | None = None
     """(S, E, n, n): Gumbel noise for permutations."""
+    changed: Tensor | None = None
+    """(S, B, F + 1) where lanes begin inside a trajectory: 1 for each hint that the step before
+    changed; the last is 1 where there was no step before."""
     shares: Values | None = None
     """(S,) of each feature: how much of its loss this window is, where it is only some lanes of
     another. None: all of it."""
@@ -65,12 +66,9 @@ class Window:
         """The number of nodes of each problem, n."""
         return self.inputs["pos"].shape[-1]
 
-    def with_forced(self, forced: np.ndarray, *, always: bool = False) -> Window:
-        """This window with teacher forcing where (K, S, B) `forced` says so.
-
-        `always` promises that it says so everywhere, in this window and in all others like it.
-        """
-        return replace(self, forced=_tensor(forced), all_forced=always)
+    def with_forced(self, forced: np.ndarray) -> Window:
+        """This window with teacher forcing where (K, S, B) `forced` says so."""
+        return replace(self, forced=_tensor(forced))
 
     def with_noise(self, noise: np.ndarray) -> Window:
         """This window with the given noise for permutations, (S, E, n, n)."""
@@ -107,6 +105,7 @@ class Window:
             is_first=None if self.is_first is None else of_steps(self.is_first),
             forced=None if self.forced is None else of_steps(self.forced),
             noise=None if self.noise is None else of_ends(self.noise),
+            changed=None if self.changed is None else of_batches(self.changed),
         )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Window:
@@ -179,22 +178,27 @@ def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
     )
 
 
-def whole(batches: Sequence[Batch], *, steps: int | None = None) -> Window:
+def whole(
+    batches: Sequence[Batch], *, steps: int | None = None, output_step: bool = False
+) -> Window:
     """Whole trajectories, a batch for each replica, as one window that begins them all.
 
-    The window has as many steps as the longest needs, or more where `steps` says so.
+    The window has as many steps as the longest needs, or more where `steps` says so. With an
+    `output_step` each trajectory has one more, which reads its last moment: outputs are asked for
+    there, hints are not.
     """
-    needed = max(max(batch.steps for batch in batches) - 1, 1)
+    needed = max(max(batch.steps for batch in batches) - (not output_step), 1)
     steps = needed if steps is None else max(steps, needed)
     lengths = np.stack([batch.lengths for batch in batches])  # (S, B)
     lanes = np.broadcast_to(np.arange(lengths.shape[1]), lengths.shape)
+    last = lengths - 1 if output_step else np.maximum(lengths - 2, 0)
     spec, shape = batches[0].spec, lengths.shape
     return Window(
         inputs=Values.of(spec.inputs, [batch.inputs for batch in batches], shape),
         hints=Values.of(spec.hints, [batch.hints for batch in batches], (steps + 1, *shape)),
         outputs=Values.of(spec.outputs, [batch.outputs for batch in batches], shape),
         follows=_tensor((np.arange(1, steps + 1)[:, None, None] < lengths).astype(np.float32)),
-        ends=(_tensor(np.maximum(lengths - 2, 0).astype(np.int64)), _tensor(lanes)),
+        ends=(_tensor(last.astype(np.int64)), _tensor(lanes)),
         end_weights=torch.ones(lengths.shape),
     )
 

@@ -47,10 +47,16 @@ class DataConfig:
     """Problems in a batch."""
     chunk: int = 0
     """Steps in a chunk of trajectories; 0 trains on whole trajectories."""
+    transitions: int = 0
+    """Single steps that are drawn from the trajectories of a batch to train on, rare ones more
+    often; 0 trains on all steps in order."""
 
     def __post_init__(self) -> None:
         _at_least("batch_size", self.batch_size, 1)
         _at_least("chunk", self.chunk, 0)
+        _at_least("transitions", self.transitions, 0)
+        if self.transitions and self.chunk:
+            raise ValueError("transitions: got some beside chunks, expected one of the two")
         for size in self.sizes:
             _at_least("sizes", size, 1)
 
@@ -168,6 +174,25 @@ class Config:
             get(algorithm)
         if self.schedule.validate_by == "hints" and self.model.hints == "none":
             raise ValueError("validate_by: got hints, but this net predicts none (hints = none)")
+        if self.convention.gated_scalars and self.model.hints != "encoded_decoded":
+            raise ValueError(
+                f"gated_scalars: got hints {self.model.hints}, expected encoded_decoded: a scalar "
+                "that the net does not read cannot be kept"
+            )
+        if self.convention.output_step and self.data.chunk:
+            raise ValueError("output_step: got chunks, expected whole trajectories or transitions")
+        if self.data.transitions:
+            if self.model.carry_state:
+                raise ValueError(
+                    "transitions: got carry_state, but a step that is drawn has none before it: "
+                    "set carry_state to false"
+                )
+            if self.optimizer.teacher_forcing:
+                raise ValueError(
+                    "teacher_forcing: got it beside transitions, which always read the true hints"
+                )
+            if not self.convention.output_step:
+                raise ValueError("transitions: expected output_step, where outputs are decoded")
         for seed in self.seeds:
             if not 0 <= seed < 2**32:
                 raise ValueError(f"seeds: got {seed}, expected 0 to 2**32 - 1")

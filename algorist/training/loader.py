@@ -16,10 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algorist.batch import Batch
 from algorist.data.chunks import Chunk, Chunker, Cursor, origin
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
 from algorist.data.transforms import RandomPositions, Transform, Transformed
-from algorist.model.window import Window, continuing, whole
+from algorist.model.transitions import draw_transitions
+from algorist.model.window import Window, continuing
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
 from algorist.training.packing import Layout, Shape
@@ -99,8 +101,16 @@ class TaskStream:
             turn = self._turns(size, step)
             window = continuing([own.pair(turn) for own in self._chunks[size]])
         else:
-            window = whole([source.batch(step) for source in self.sources])
+            window = self._of_batches(step, [source.batch(step) for source in self.sources])
         return self._with_randomness(window, step)
+
+    def _of_batches(self, step: int, batches: Sequence[Batch]) -> Window:
+        """Whole trajectories, or single steps of them."""
+        count = self.config.data.transitions
+        if not count:
+            return self.config.convention.window(batches)
+        keys = self._keys(step, Purpose.TRANSITIONS)
+        return draw_transitions(batches, count, [np.random.RandomState(own) for own in keys])
 
     def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
         """The window of a step, fitted into shape and ready to be moved, on any thread."""
@@ -121,7 +131,7 @@ class TaskStream:
         if forcing:
             steps, _, lanes = window.follows.shape
             drawn = self._drawn(step, Purpose.FORCING, lambda rng: rng.uniform(size=(steps, lanes)))
-            window = window.with_forced(np.stack(drawn, 1) < forcing, always=forcing >= 1)
+            window = window.with_forced(np.stack(drawn, 1) < forcing)
         if self._permutes:
             ends, n = window.end_weights.shape[1], window.nodes
             drawn = self._drawn(step, Purpose.NOISE, lambda rng: rng.gumbel(size=(ends, n, n)))
@@ -129,8 +139,11 @@ class TaskStream:
         return window
 
     def _drawn(self, step: int, purpose: Purpose, draw: Draw) -> list[np.ndarray]:
-        keys = (key(seed, self.algorithm, step, purpose) for seed in self.config.seeds)
-        return [draw(np.random.RandomState(one)) for one in keys]
+        return [draw(np.random.RandomState(own)) for own in self._keys(step, purpose)]
+
+    def _keys(self, step: int, purpose: Purpose) -> list[list[int]]:
+        """What each seed's random numbers for a purpose are drawn from."""
+        return [key(seed, self.algorithm, step, purpose) for seed in self.config.seeds]
 
     def cursors(
         self, step: int, known: Mapping[int, Sequence[Cursor]] = MappingProxyType({})

@@ -80,7 +80,7 @@ def _aligned(size: int) -> int:
 
 def pack_window(window: Window) -> Window:
     """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
-    if window.is_first is not None:  # chunks have no room to spare
+    if window.is_first is not None or window.steps == 1:  # there is no room to spare
         return window
     return pack_trajectories(window, lambda needed: rounded_up(needed, 3))
 
@@ -93,6 +93,8 @@ def bucket_window(window: Window) -> Window:
     twice, three, four, six, ... times as many as there are lanes.
     """
     lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
+    if window.steps == 1:
+        return window
     if window.is_first is None:
         longer = window.padded(rounded_up(window.steps, 4), ends)
         return pack_trajectories(longer, lambda needed: rounded_up(needed, 2))

@@ -15,7 +15,8 @@ from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.plugin_errors import user_error
 from algorist.registries import registry
-from algorist.training.config import Config, DataConfig, OptimizerConfig
+from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
+from algorist.training.schedules import DEFAULT_SCHEDULE
 
 
 def ibarz2022(algorithms: Sequence[str]) -> Config:
@@ -39,8 +40,31 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
     )
 
 
+def algorist2026(algorithms: Sequence[str]) -> Config:
+    """A net that executes: it carries no state, reads the true hints in training and its own
+    decided ones afterwards, and learns from single steps (docs/executing.md)."""
+    return Config(
+        algorithms=tuple(algorithms),
+        model=ModelConfig(
+            processor="triplet_mpnn",
+            feedback="hard",
+            pointer_reversal=True,
+            message_passing_steps=2,
+            carry_state=False,
+            comparisons=True,
+            dereference=True,
+            hint_changes=True,
+            edge_pointers=True,
+        ),
+        convention=TaskEncoding(gated_scalars=True, output_step=True),
+        data=DataConfig(transitions=256),
+        optimizer=OptimizerConfig(schedule="cosine"),
+        schedule=ScheduleConfig(average=400, validate_by="hints", validate_every=500),
+    )
+
+
 RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
-    "recipe", {"ibarz2022": ibarz2022, "clrs2022": clrs2022}
+    "recipe", {"ibarz2022": ibarz2022, "clrs2022": clrs2022, "algorist2026": algorist2026}
 )
 DEFAULT_RECIPE = "ibarz2022"
 """Where settings start if nothing else is said."""
@@ -96,8 +120,24 @@ _PLAIN_OF_GATED = {
 }
 
 
+def _with_true_hints(config: Config) -> Config:
+    """The net is given true hints half of the time, where it is not always."""
+    return config if config.data.transitions else _optimizer(teacher_forcing=0.5)(config)
+
+
+def _without_transitions(config: Config) -> Config:
+    """Trajectories from beginning to end, with the true hints, as transitions have them."""
+    if not config.data.transitions:
+        return config
+    return _optimizer(teacher_forcing=1.0)(_data(transitions=0)(config))
+
+
+def _schedule(**changes: object) -> Callable[[Config], Config]:
+    return lambda config: replace(config, schedule=replace(config.schedule, **changes))
+
+
 class Improvement(NamedTuple):
-    """One of the paper's."""
+    """One of the paper's, or one of ours."""
 
     words: str
     """What reports call it."""
@@ -117,8 +157,18 @@ IMPROVEMENTS: dict[str, Improvement] = {
         "initialisation of scalar hints", _model(scalar_hint_init="default")
     ),
     "clipping": Improvement("gradient clipping", _optimizer(clip=0.0)),
-    "no_teacher_forcing": Improvement("no teacher forcing", _optimizer(teacher_forcing=0.5)),
+    "no_teacher_forcing": Improvement("no teacher forcing", _with_true_hints),
     "chunking": Improvement("chunks of trajectories", _data(chunk=0)),
+    "pointer_reversal": Improvement("pointer reversal", _model(pointer_reversal=False)),
+    "two_rounds": Improvement("two rounds of messages", _model(message_passing_steps=1)),
+    "comparisons": Improvement("comparisons of scalars", _model(comparisons=False)),
+    "dereference": Improvement("dereferenced scalars", _model(dereference=False)),
+    "gated_scalars": Improvement("gated scalars", _convention(gated_scalars=False)),
+    "edge_pointers": Improvement("whole pointers of edges", _model(edge_pointers=False)),
+    "hint_changes": Improvement("which hints have changed", _model(hint_changes=False)),
+    "transitions": Improvement("single steps instead of trajectories", _without_transitions),
+    "cosine": Improvement("cosine decay", _optimizer(schedule=DEFAULT_SCHEDULE)),
+    "averaging": Improvement("averaged weights", _schedule(average=0)),
 }
 
 WHOLE = "all"

@@ -16,7 +16,6 @@ from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
 from algorist.model.predicting import split
-from algorist.model.window import whole
 
 PerSeed = list[float]
 
@@ -81,7 +80,7 @@ def _negative_losses(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
     try:
         for few in split(learner, batch):
             seen = learner.convention.batch(algorithm, few)
-            window = whole([seen] * net.replicas).to(net.device)
+            window = learner.convention.window([seen] * net.replicas).to(net.device)
             parts = feature_losses(net.spec(algorithm), net.rollout(algorithm, window), window)
             total += torch.stack(list(parts.values())).sum(0) * len(few) / len(batch)
     finally:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from algorist.model.decoders import BUILT_IN
 from algorist.model.kinds import DecoderType, Ending, row
 from algorist.spec import Feature
 
@@ -31,7 +32,7 @@ class Layout:
 
     def __init__(self, features: Iterable[Feature]):
         self.features = tuple(features)
-        self.of = {form: [f for f in self.features if row(f).form == form] for form in DecoderType}
+        self.of = {form: [f for f in self.features if row(f).form == form] for form in BUILT_IN}
 
     def widths(self, form: DecoderType) -> list[int]:
         """The widths of the features of a form."""

@@ -28,6 +28,10 @@ _OTHERS = (nn.ModuleList, nn.ModuleDict, Named)
 """Modules that compute nothing."""
 _DEFAULTS = {
     "pointer_reversal": False,
+    "comparisons": False,
+    "dereference": False,
+    "hint_changes": False,
+    "edge_pointers": False,
     "message_passing_steps": 1,
     "dropout": 0.0,
     "use_lstm": False,

@@ -1,0 +1,229 @@
+"""Nets that execute: derived features, gated scalars, whole pointers of edges, single steps."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+import torch
+from torch.nn.functional import one_hot
+
+import algorist
+from algorist.data import official
+from algorist.model.derived import DerivedFeatures, Selection, changed_hints, rank
+from algorist.model.kinds import row
+from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.losses import feature_losses
+from algorist.model.net import ModelConfig
+from algorist.model.predicting import predict
+from algorist.model.transitions import draw_transitions
+from algorist.spec import Feature, Kind, Location, Stage
+from algorist.training.config import changed
+from algorist.training.recipes import IMPROVEMENTS, recipe, without
+from algorist.training.trainer import Trainer
+
+ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
+SMALL = {"hidden": 16, "triplet_features": 4, "transitions": 24, "batch_size": 8, "sizes": (4, 5)}
+LOCATIONS = (Location.NODE, Location.EDGE, Location.GRAPH)
+
+
+def config(*names, **settings):
+    return changed(recipe("algorist2026", names), **{**SMALL, **settings})
+
+
+def learner(name, **settings):
+    own = config(name, **settings)
+    return Learner.new([name], own.model, own.convention, own.seeds)
+
+
+def seen(name, n=5, count=3, seed=5):
+    n = 16 if algorist.get(name).stretch != 1 else n
+    return ENCODING.batch(name, official.generate(name, n=n, count=count, seed=seed))
+
+
+@pytest.mark.parametrize("name", algorist.algorithms())
+def test_hints_and_which_of_them_changed_determine_the_next_hints(name):
+    batch = seen(name, n=8, count=8)
+    hints = [batch.hints[f.name] for f in batch.spec.hints]
+    for i, length in enumerate(batch.lengths):
+        states = [b"".join(h[t, i].tobytes() for h in hints) for t in range(length)]
+        changes = [tuple((h[t, i] != h[t - 1, i]).any() for h in hints) for t in range(length)]
+        changes[0] = None
+        following = {}
+        for t in range(length - 1):
+            assert following.setdefault((states[t], changes[t]), states[t + 1]) == states[t + 1]
+
+
+def test_without_the_changes_a_state_of_heapsort_comes_twice():
+    batch = seen("heapsort")
+    assert all(np.array_equal(x[0], x[1]) for x in batch.hints.values())
+    assert not all(np.array_equal(x[1], x[2]) for x in batch.hints.values())
+
+
+def test_changes_name_the_hints_that_differ():
+    before = {"i": torch.tensor([[1, 0], [1, 0]]), "d": torch.tensor([0.5, 0.5])}
+    now = {"i": torch.tensor([[1, 0], [0, 1]]), "d": torch.tensor([0.5, 0.7])}
+    assert changed_hints(now, before, 1).tolist() == [[0, 0, 0], [1, 1, 0]]
+    assert changed_hints(now, None, 1).tolist() == [[0, 0, 1], [0, 0, 1]]
+
+
+def test_ranks_count_smaller_values():
+    assert rank(torch.tensor([[0.3, 0.1, 0.2, 0.9]])).tolist() == [[0.5, 0.0, 0.25, 0.75]]
+
+
+def test_selection_reads_scalars_where_pointers_and_masks_point():
+    n, nodes = 6, torch.arange(6)
+    spec = ENCODING.spec("dijkstra")
+    names = ("pos", "A", "d", "pi_h", "u")
+    d, weights, pointers = torch.rand(n), torch.rand(n, n), torch.tensor([1, 1, 0, 2, 3, 0])
+    values = {"pos": torch.rand(n), "A": weights, "d": d}
+    choices = {"pi_h": one_hot(pointers, n).float(), "u": one_hot(torch.tensor(4), n).float()}
+    found = Selection([spec[name] for name in names], ranks=False).select(choices, values)
+
+    def has(location, expected):
+        columns = torch.cat(found[location], -1).unbind(-1)
+        return any(torch.allclose(column, expected) for column in columns)
+
+    assert has(Location.NODE, d[pointers])
+    assert has(Location.NODE, weights[pointers, nodes])
+    assert has(Location.NODE, weights[nodes, pointers])
+    assert has(Location.NODE, weights[4])
+    assert has(Location.NODE, weights[:, 4])
+    assert has(Location.GRAPH, d[4])
+    assert has(Location.EDGE, weights[pointers])
+    assert has(Location.EDGE, weights[:, pointers])
+    assert has(Location.EDGE, weights[pointers][:, pointers])
+    assert not has(Location.GRAPH, d[3])
+
+
+def test_known_scalars_follow_the_choices_of_the_next_step():
+    spec = ENCODING.spec("dijkstra")
+    derived = DerivedFeatures((*spec.inputs, *spec.hints), ModelConfig(dereference=True))
+    batch = seen("dijkstra", n=4, count=1)
+    values = {
+        f.name: row(f).ops.dense(torch.from_numpy(np.asarray(x)), 4)
+        for f in (*spec.inputs, *spec.hints)
+        for x in [batch.inputs[f.name] if f.stage == Stage.INPUT else batch.hints[f.name][1]]
+    }
+    same, other = (
+        derived.known(values, {**values, "pi_h": one_hot(torch.tensor([[to] * 4]), 4).float()})
+        for to in (0, 1)
+    )
+    assert not torch.equal(same[Location.NODE], other[Location.NODE])
+    for location in LOCATIONS:
+        assert same[location].shape[-1] == derived.known_width(location)
+
+
+@pytest.mark.parametrize("location", LOCATIONS)
+def test_closed_gates_keep_scalars_exactly(location):
+    ops = row(Feature("d", Stage.HINT, location, Kind.GATED_SCALAR)).ops
+    shape = location.shape(3)
+    old, new = torch.full(shape, 0.3), torch.full(shape, 9.0)
+    shut, wide = (torch.stack((torch.full(shape, g), new, old), -1) for g in (-1.0, 1.0))
+    assert torch.equal(ops.feedback(shut, True), old)
+    assert torch.equal(ops.final(wide), new)
+    assert ops.loss(shut, old).mean() < ops.loss(wide, old).mean()
+    assert ops.loss(wide, new).mean() < ops.loss(shut, new).mean()
+
+
+def test_a_gated_scalar_counts_alike_whether_one_entry_changes_or_all():
+    ops = row(Feature("d", Stage.HINT, Location.NODE, Kind.GATED_SCALAR)).ops
+    old, sure = torch.zeros(2, 4), torch.tensor([[50.0, -50, -50, -50], [50, 50, 50, 50]])
+    truth = torch.tensor([[1.0, 0, 0, 0], [1, 1, 1, 1]])
+    loss = ops.loss(torch.stack((sure, torch.full((2, 4), 0.5), old), -1), truth).mean(1)
+    torch.testing.assert_close(loss[0], loss[1])
+    assert loss[0] > 0
+
+
+@pytest.mark.parametrize("name", ["dijkstra", "floyd_warshall", "heapsort", "kmp_matcher"])
+def test_drawn_steps_have_the_losses_that_they_have_in_a_trajectory(name):
+    """Drawn from a trajectory of one step, transitions are that step and its end."""
+    batch = seen(name, count=1)
+    first = replace(batch, hints={k: x[:2] for k, x in batch.hints.items()}, lengths=np.array([2]))
+    net = small.lively(learner(name).net)
+    net.train()
+    drawn = draw_transitions([first], 3, [np.random.RandomState(0)])
+    losses = []
+    for window in (drawn, ENCODING.window([first])):
+        window = window.with_noise(np.zeros((1, 1, batch.n, batch.n), np.float32))
+        forced = window.with_forced(np.ones(tuple(window.follows.shape), bool))
+        losses.append(feature_losses(net.specs[name], net.rollout(name, forced), forced))
+    for key, part in losses[0].items():
+        torch.testing.assert_close(part, losses[1][key], msg=key, rtol=1e-4, atol=1e-4)
+
+
+def test_rare_steps_are_drawn_more_often():
+    """One step in twenty changes a hint, drawn by its kind it is one in five."""
+    batch = seen("bfs", n=4, count=1)
+    hints = {name: np.repeat(x[:1], 21, 0) for name, x in batch.hints.items()}
+    hints["reach_h"][1:] = 1 - hints["reach_h"][0]
+    rare = replace(batch, hints=hints, lengths=np.array([21]))
+    window = draw_transitions([rare], 4000, [np.random.RandomState(1)])
+    now, following = window.hints["reach_h"][:, 0, :4000]
+    share = float((now != following).any(-1).float().mean())
+    kinds = np.sqrt([1, 19])
+    assert share == pytest.approx((1 / 20 + kinds[0] / kinds.sum()) / 2, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["floyd_warshall", "heapsort", "lcs_length", "kmp_matcher"])
+def test_every_switch_can_be_left_out(name):
+    batch = official.generate(name, n=16 if name == "kmp_matcher" else 4, count=2, seed=5)
+    whole = config(name)
+    for improvement in ("", *IMPROVEMENTS):
+        own = without(whole, *([improvement] if improvement else []))
+        if improvement and own == whole:
+            continue
+        net = Learner.new([name], own.model, own.convention, own.seeds)
+        assert 0 <= algorist.evaluate(net, name, batch).score <= 1
+
+
+def test_replicas_do_not_see_each_other():
+    name, own = "matrix_chain_order", config("matrix_chain_order")
+    batch = official.generate(name, n=4, count=2, seed=5)
+
+    def predictions(*seeds):
+        return predict(Learner.new([name], own.model, own.convention, seeds), name, batch)
+
+    for together, seed in zip(predictions(3, 4), (3, 4), strict=True):
+        (alone,) = predictions(seed)
+        np.testing.assert_array_equal(together.outputs["s"], alone.outputs["s"])
+
+
+def test_a_run_goes_on_exactly():
+    own = config("dijkstra", steps=4, validate_every=2)
+    once, first = Trainer(own), Trainer(own)
+    steps = first.run()
+    next(steps)
+    next(steps)
+    again = Trainer.resume(first.checkpoint())
+    for trainer in (once, again):
+        for _ in trainer.run():
+            pass
+    small.assert_identical(small.weights(again.net), small.weights(once.net))
+
+
+def test_a_small_net_learns_the_steps_of_bfs():
+    sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+    import laboratory
+
+    means = laboratory.main(
+        ["bfs", "--steps", "80", "--sizes", "4,6", "--measure", "6", "--set", "hidden=16"]
+    )
+    assert means[6].one_step > 95
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"carry_state": True}, "carry_state"),
+        ({"chunk": 4}, "chunks"),
+        ({"output_step": False}, "output_step"),
+        ({"teacher_forcing": 0.5}, "teacher_forcing"),
+        ({"hints": "decoded_only", "validate_by": "outputs"}, "gated_scalars"),
+    ],
+)
+def test_settings_that_contradict_transitions_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        config("bfs", **settings)
