@@ -1,6 +1,6 @@
 """Experiments as data: each is a list of parts, and a part is a configuration.
 
-They are the paper's, and two of our own with means of weights.
+They are the paper's, two with means of weights, and those of nets that execute.
 """
 
 from __future__ import annotations
@@ -144,6 +144,19 @@ def _families(algorithms: Sequence[str]) -> Parts:
             yield family, _generalist(related)
 
 
+def _executing(algorithms: Sequence[str]) -> Parts:
+    yield ALL, recipe("algorist2026", algorithms)
+
+
+def _executing_specialists(algorithms: Sequence[str]) -> Parts:
+    for name in algorithms:
+        yield name, recipe("algorist2026", [name])
+
+
+def _executing_ablation(algorithms: Sequence[str]) -> Parts:
+    yield from ablated(recipe("algorist2026", algorithms), more=False)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """What is trained for some of the paper's tables and figures."""
@@ -172,6 +185,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         "specialists without one improvement, or without several", _specialist_ablation
     ),
     "families": Experiment("a net for each group of related algorithms", _families),
+    "algorist2026": Experiment("one net that executes all algorithms (ours)", _executing),
+    "algorist2026-specialists": Experiment(
+        "a net that executes each algorithm (ours)", _executing_specialists
+    ),
+    "algorist2026-ablation": Experiment(
+        "the net that executes without each of its improvements (ours)", _executing_ablation
+    ),
 }
 """In an order in which no experiment needs a part of one that comes later."""
 
