@@ -1,7 +1,8 @@
-"""The table of the paper's improvements: which setting each of them is, read off the recipes."""
+"""The improvements of a recipe: which setting each of them is, read off the recipes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -9,20 +10,23 @@ from algorist.training.config import Config
 from algorist.training.recipes import IMPROVEMENTS, recipe, without
 
 
-def table() -> str:
-    """One row for each improvement: what changes in the configuration if it is taken away."""
+def table(name: str) -> str:
+    """One row for each improvement of a recipe: what changes if it is taken away."""
     head = ("| improvement | setting | with it | without it |", "| --- | --- | --- | --- |")
-    return "\n".join((*head, *map(_row, IMPROVEMENTS)))
+    return "\n".join((*head, *_rows(name)))
 
 
-def _row(name: str) -> str:
-    config = recipe("ibarz2022", ["bfs"])
-    changed = _changes(config, without(config, name))
-    if not changed:  # what makes a difference to nets for many tasks alone
-        config = recipe("ibarz2022", ["bfs", "dfs"])
-        changed = _changes(config, without(config, name))
-    cells = zip(*((f"`{place}`", _text(a), _text(b)) for place, a, b in changed), strict=True)
-    return f"| `{name}` | " + " | ".join("<br>".join(cell) for cell in cells) + " |"
+def _rows(name: str) -> Iterator[str]:
+    one, many = recipe(name, ["bfs"]), recipe(name, ["bfs", "dfs"])
+    for improvement in IMPROVEMENTS:
+        # Some make a difference to nets for many tasks alone.
+        changed = _changes(one, without(one, improvement)) or _changes(
+            many, without(many, improvement)
+        )
+        if changed:
+            rows = [(f"`{place}`", _text(a), _text(b)) for place, a, b in changed]
+            cells = " | ".join("<br>".join(cell) for cell in zip(*rows, strict=True))
+            yield f"| `{improvement}` | {cells} |"
 
 
 def _changes(config: Config, other: Config) -> list[tuple[str, Any, Any]]:

@@ -5,7 +5,7 @@ A place is what stands between two comments. The first says what goes there:
     <!-- made: picture bfs -->             some steps of an algorithm, drawn
     <!-- made: features bfs -->            its features, from the spec, and what each means
     <!-- made: file examples/euclid.py --> a file of the repository
-    <!-- made: improvements -->            the paper's improvements, from the recipes
+    <!-- made: improvements ibarz2022 -->  the improvements of a recipe
     <!-- made: commands -->                all commands, from their parsers
     <!-- made: end -->
 
@@ -40,7 +40,7 @@ def _file(name: str) -> str:
 MAKERS: dict[str, Maker] = {
     "features": features.table,
     "file": _file,
-    "improvements": lambda _: improvements.table(),
+    "improvements": improvements.table,
     "commands": lambda _: commands.reference(),
 }
 """What makes each kind but pictures, given the name after it."""
