@@ -51,7 +51,8 @@ class StepCost:
     replicas: int
     batch_size: int
     steps: int
-    """Of the algorithm, in the window."""
+    """Of the algorithm, in the window; where single steps are drawn, as many as a batch has
+    problems are counted as one."""
     padded_steps: int
     """With those that are appended, so that windows share graphs."""
     ms: float
@@ -80,7 +81,8 @@ def step_cost(
     trainer = _fresh(config, computing)
     stream = trainer.task_streams[algorithm]
     at = _typical_step(stream)
-    algorithm_steps = stream.window(at).steps
+    drawn, batch_size = config.data.transitions, config.data.batch_size
+    algorithm_steps = max(drawn // batch_size, 1) if drawn else stream.window(at).steps
     packed_batch = stream.packed_batch(at, trainer.engine.fit)
     first = clocks.seconds(_step(trainer, packed_batch), device)
     del trainer
@@ -94,14 +96,14 @@ def step_cost(
         algorithm=algorithm,
         n=packed_batch.key.size,
         replicas=replicas,
-        batch_size=config.data.batch_size,
+        batch_size=batch_size,
         steps=algorithm_steps,
         padded_steps=packed_batch.layout.shape.steps,
         ms=1000 * seconds,
         fastest_ms=1000 * min(rounds),
         ms_per_algorithm_step=per_step,
         ms_per_algorithm_step_and_replica=per_step / replicas,
-        samples_per_second=config.data.batch_size * replicas / seconds,
+        samples_per_second=batch_size * replicas / seconds,
         first_s=first,
         again_s=again,
         memory_mb=clocks.kept_mb(device),
