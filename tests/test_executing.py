@@ -98,6 +98,18 @@ def test_selection_reads_scalars_where_pointers_and_masks_point():
     assert not has(Location.GRAPH, d[3])
 
 
+def test_nodes_are_compared_with_the_one_that_a_mask_selects():
+    spec = ENCODING.spec("minimum")
+    config = ModelConfig(dereference=True, comparisons=True)
+    derived = DerivedFeatures((*spec.inputs, *spec.hints), config)
+    key = torch.tensor([[0.5, 0.2, 0.9]])
+    values = derived.blank(3) | {"key": key, "min_h": torch.tensor([[1.0, 0, 0]])}
+    bits = derived(values, None)["selected_sides_"].numbers[0]
+    columns = [column.tolist() for column in bits.unbind(-1)]
+    assert [0, 1, 0] in columns
+    assert [0, 0, 1] in columns
+
+
 def test_known_scalars_follow_the_choices_of_the_next_step():
     spec = ENCODING.spec("dijkstra")
     derived = DerivedFeatures((*spec.inputs, *spec.hints), ModelConfig(dereference=True))
@@ -209,7 +221,8 @@ def test_a_small_net_learns_the_steps_of_bfs():
     import laboratory
 
     means = laboratory.main(
-        ["bfs", "--steps", "80", "--sizes", "4,6", "--measure", "6", "--set", "hidden=16"]
+        ["bfs", "--steps", "100", "--sizes", "4,6", "--measure", "6"]
+        + ["--set", "hidden=16", "--set", "average=20"]
     )
     assert means[6].one_step > 95
 

@@ -10,7 +10,7 @@ for those of edges and for pointers of nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -85,6 +85,13 @@ class Selection:
                 _select_edges(found, pointer.unsqueeze(-3), of_edges)
         return found
 
+    def pairs(self, values: Mapping[str, Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Each scalar of the nodes, (..., n), with that of the node that each mask selects."""
+        for f in self._scalars[Location.NODE]:
+            x = values[f.name]
+            for name in self._masks:
+                yield (x * values[name]).sum(-1, keepdim=True), x
+
     def _of_nodes(self, values: Mapping[str, Tensor]) -> Tensor | None:
         """(..., n, q)."""
         features = self._scalars[Location.NODE]
@@ -149,8 +156,24 @@ class DerivedFeatures:
             for location, columns in found.items()
             if columns
         }
+        if self._config.comparisons:
+            groups |= self._compared_to_selected(values, found)
+        return groups
+
+    def _compared_to_selected(
+        self, values: Mapping[str, Tensor], found: Columns
+    ) -> dict[str, Group]:
+        """Whether a node's scalar is below or above that of the node that a mask selects, and which
+        of two scalars is smaller that pointers select on edges."""
+        groups = {}
+        sides = []
+        for limit, x in self.selection.pairs(values):
+            sides += [x < limit, limit < x]
+        if sides:
+            bits = torch.stack(sides, -1).float()
+            groups["selected_sides_"] = Group(Location.NODE, bits, _BIT_SPREAD)
         ends = [pairs.chunk(3, -1)[:2] for pairs in found[Location.EDGE]]
-        if ends and self._config.comparisons:
+        if ends:
             less = torch.cat([(first < second).float() for first, second in ends], -1)
             groups["selected_order_"] = Group(Location.EDGE, less, _BIT_SPREAD)
         return groups
@@ -201,20 +224,20 @@ class DerivedFeatures:
             Location.GRAPH: graph,
         }
 
-    @cached_property
-    def _blank(self) -> dict[str, Tensor]:
-        """Zeros for a problem of two nodes: what is made of them has the widths of all others."""
-        return {f.name: torch.zeros(1, *dense_shape(f, 2)) for f in self._read}
+    def blank(self, n: int) -> dict[str, Tensor]:
+        """Zeros for a problem of `n` nodes."""
+        return {f.name: torch.zeros(1, *dense_shape(f, n)) for f in self._read}
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        """All groups for a problem of two nodes."""
+        """All groups for a problem of two nodes: their widths are those of all others."""
         bits = torch.zeros(1, len(self._hints) + 1) if self.reads_changes else None
-        return self(self._blank, bits)
+        return self(self.blank(2), bits)
 
     def known_width(self, location: Location) -> int:
         """How many scalars `known` has at a location."""
-        return self.known(self._blank, self._blank)[location].shape[-1]
+        blank = self.blank(2)
+        return self.known(blank, blank)[location].shape[-1]
 
     @property
     def reads_changes(self) -> bool:
