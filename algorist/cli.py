@@ -152,7 +152,7 @@ class _Parser(argparse.ArgumentParser):
         return not text.startswith("-") or bool(self._negative_number_matcher.match(text))
 
 
-def plugin_parser() -> argparse.ArgumentParser:
+def plugin_parser() -> _Parser:
     """Plug-ins are loaded before anything else is parsed, wherever they stand."""
     parser = _Parser(prog="algorist", add_help=False, allow_abbrev=False)
     parser.add_argument(
@@ -166,7 +166,7 @@ def plugin_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def command_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def command_parser(argv: Sequence[str]) -> _Parser:
     """The parser of a command line: commands that it does not name have no arguments yet.
 
     Those of some are read from classes in modules that take seconds to import.
