@@ -106,11 +106,11 @@ def _warnings_on_one_line() -> Iterator[None]:
 
 
 def _run(argv: list[str]) -> int:
-    given, rest = _plugin_parser().parse_known_args(argv)
+    given, rest = plugin_parser().parse_known_args(argv)
     files = os.environ.get(PLUGINS, "").split(os.pathsep) + given.plugin
     for file in filter(None, files):
         algorist.load_plugin(file)
-    parser = _parser(rest)
+    parser = command_parser(rest)
     if not rest:
         parser.print_help()
         return 0
@@ -152,7 +152,7 @@ class _Parser(argparse.ArgumentParser):
         return not text.startswith("-") or bool(self._negative_number_matcher.match(text))
 
 
-def _plugin_parser() -> _Parser:
+def plugin_parser() -> _Parser:
     """Plug-ins are loaded before anything else is parsed, wherever they stand."""
     parser = _Parser(prog="algorist", add_help=False, allow_abbrev=False)
     parser.add_argument(
@@ -166,12 +166,12 @@ def _plugin_parser() -> _Parser:
     return parser
 
 
-def _parser(argv: Sequence[str]) -> _Parser:
+def command_parser(argv: Sequence[str]) -> _Parser:
     """The parser of a command line: commands that it does not name have no arguments yet.
 
     Those of some are read from classes in modules that take seconds to import.
     """
-    plugin = _plugin_parser()
+    plugin = plugin_parser()
     parser = _Parser(
         prog="algorist",
         description="Thirty classical algorithms as exact data, and nets that learn them.",

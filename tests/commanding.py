@@ -7,7 +7,7 @@ SMALL = ["--hidden", "8", "--batch-size", "4", "--device", "cpu"]
 
 
 def parsed(*words):
-    return cli._parser(words).parse_args(words)
+    return cli.command_parser(words).parse_args(words)
 
 
 def train(folder, *words):

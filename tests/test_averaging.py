@@ -9,6 +9,7 @@ from algorist.experiments.identity import recipe_of
 from algorist.training.loading import load, newest
 from algorist.training.run import Run, pack
 from algorist.training.trainer import Trainer
+from algorist.training.validation import Validation
 
 EVERY = {"validate_every": 1, "checkpoint_every": 2}
 
@@ -102,13 +103,22 @@ def test_a_mean_goes_on_when_it_is_asked_for_again(tmp_path):
     small.assert_identical(small.weights(again.evaluated_model.net), mean)
 
 
-def test_another_mean_is_what_is_validated(tmp_path):
+def test_another_mean_is_what_is_validated(monkeypatch):
+    validated = []
+
+    class Noted(Validation):
+        def __init__(self, learner, *details):
+            validated.append(learner.net)
+            super().__init__(learner, *details)
+
+    monkeypatch.setattr("algorist.training.trainer.Validation", Noted)
     trainer = Trainer(config(0))
     list(trainer.run())
     trainer.reschedule(steps=5, average=5)
     list(trainer.run())
-    (evaluator,) = trainer._validation._evaluators.values()
-    assert evaluator._parts[0]._net is trainer.evaluated_model.net is not trainer.net
+    assert trainer.evaluated_model.net is not trainer.net
+    assert [net is trainer.net for net in validated] == [True, False]
+    assert validated[1] is trainer.evaluated_model.net
 
 
 def test_means_are_another_recipe_unless_there_are_none():

@@ -12,7 +12,9 @@ from algorist.cli import main
 from algorist.model.computing import Computing
 from algorist.training import clocks, measuring
 from algorist.training.clocks import Pace
+from algorist.training.engine import Engine
 from algorist.training.trainer import Trainer
+from algorist.training.validation import Validation
 
 pytestmark = pytest.mark.usefixtures("piped")
 
@@ -148,18 +150,19 @@ def test_nets_can_be_trained_at_once(capsys, tmp_path):
 
 
 def test_what_comes_first_after_the_warm_up_is_counted_apart(clock, monkeypatch):
-    learn, report = Trainer._learn, Trainer._report
+    learn, qualities, learnt = Engine.learn, Validation.qualities, []
 
-    def slow_at_first(trainer, packed_batch):
-        learn(trainer, packed_batch)
-        clock.now += 8.0 if trainer.step < 2 else 0.25
+    def slow_at_first(engine, packed_batch):
+        learn(engine, packed_batch)
+        learnt.append(packed_batch)
+        clock.now += 8.0 if len(learnt) <= 2 else 0.25
 
-    def slow_report(trainer):
+    def slow_validation(validation):
         clock.now += 5.0
-        return report(trainer)
+        return qualities(validation)
 
-    monkeypatch.setattr(Trainer, "_learn", slow_at_first)
-    monkeypatch.setattr(Trainer, "_report", slow_report)
+    monkeypatch.setattr(Engine, "learn", slow_at_first)
+    monkeypatch.setattr(Validation, "qualities", slow_validation)
     config = small.training("bfs", steps=20, schedule={"validate_every": 20})
     cost = measuring.training_cost(config, Computing(), warm_up=1, cycles=3)
     assert (cost.captures, cost.late_captures) == (2, 1)

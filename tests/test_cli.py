@@ -284,8 +284,8 @@ def test_help_everywhere_ends_with_examples_that_parse(capsys, arguments):
     for example in examples:
         words = example.split("|")[0].removeprefix("  torchrun --nproc-per-node 2 -m").split()
         assert words.pop(0) == "algorist"
-        _, rest = cli._plugin_parser().parse_known_args(words)
-        assert cli._parser(rest).parse_args(rest).command in cli.COMMANDS
+        _, rest = cli.plugin_parser().parse_known_args(words)
+        assert cli.command_parser(rest).parse_args(rest).command in cli.COMMANDS
 
 
 def test_version(capsys):

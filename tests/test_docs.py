@@ -17,7 +17,7 @@ import pytest
 from test_readme import stripped, without_numbers
 
 import algorist
-from algorist.cli import COMMANDS, _parser, main
+from algorist.cli import COMMANDS, command_parser, main
 from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
 from algorist.model.processors import PROCESSORS
@@ -337,7 +337,7 @@ def test_command_lines_in_the_pages_are_understood(page, monkeypatch, tmp_path):
     for words in command_lines(PAGES[page]):
         if words[0] == "--plugin":
             algorist.load_plugin(ROOT / words[1])
-        arguments = _parser(words).parse_args(words)
+        arguments = command_parser(words).parse_args(words)
         if arguments.command == "train":
             configuration(arguments)
         if arguments.command == "run":

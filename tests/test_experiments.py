@@ -24,9 +24,11 @@ from algorist.experiments.run_control import Interrupt
 from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
 from algorist.training import run as runs_of
+from algorist.training.engine import Engine
 from algorist.training.loading import load
 from algorist.training.run import Run
-from algorist.training.trainer import DivergedError, Trainer
+from algorist.training.trainer import DivergedError
+from algorist.training.validation import Validation
 
 pytestmark = pytest.mark.usefixtures("piped")
 SMALL = ["--hidden", "8", "--batch-size", "2", "--sizes", "4", "--device", "cpu"]
@@ -54,13 +56,13 @@ def done(tmp_path_factory):
 @pytest.fixture
 def packed_batches(monkeypatch):
     """The algorithms of all packed batches learnt; time is their number."""
-    learn, learnt = Trainer._learn, []
+    learn, learnt = Engine.learn, []
 
-    def counted(trainer, packed_batch):
+    def counted(engine, packed_batch):
         learnt.append(packed_batch.key.algorithm)
-        learn(trainer, packed_batch)
+        learn(engine, packed_batch)
 
-    monkeypatch.setattr(Trainer, "_learn", counted)
+    monkeypatch.setattr(Engine, "learn", counted)
     monkeypatch.setattr(run_control, "time", SimpleNamespace(monotonic=lambda: len(learnt)))
     return learnt
 
@@ -130,10 +132,10 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, packe
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkeypatch):
-    learn, learnt, handle, heard = Trainer._learn, [], Interrupt._handle, threading.Event()
+    learn, learnt, handle, heard = Engine.learn, [], Interrupt._handle, threading.Event()
 
-    def interrupted(trainer, packed_batch):
-        learn(trainer, packed_batch)
+    def interrupted(engine, packed_batch):
+        learn(engine, packed_batch)
         learnt.append(packed_batch.key.algorithm)
         if len(learnt) == 2:
             os.kill(os.getpid(), signal.SIGINT)
@@ -143,7 +145,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkey
         handle(interrupt, *details)
         heard.set()
 
-    monkeypatch.setattr(Trainer, "_learn", interrupted)
+    monkeypatch.setattr(Engine, "learn", interrupted)
     monkeypatch.setattr(Interrupt, "_handle", handled)
     assert reproduce(tmp_path, "specialists") == 128 + signal.SIGINT
     assert "saved at step 2" in capfd.readouterr().out
@@ -274,10 +276,10 @@ def test_there_may_be_nothing_to_pack(capsys, done, tmp_path):
 
 
 def test_a_run_that_has_diverged_is_not_tried_again(capsys, tmp_path, monkeypatch):
-    def diverge(trainer):
+    def diverge(validation):
         raise DivergedError("the loss of bfs is nan")
 
-    monkeypatch.setattr(Trainer, "_report", diverge)
+    monkeypatch.setattr(Validation, "qualities", diverge)
     assert reproduce(tmp_path, "specialists", algorithms="bfs") == 1
     first = capsys.readouterr()
     monkeypatch.undo()

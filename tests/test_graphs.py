@@ -213,13 +213,13 @@ def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
     total.zero_()
     small, large = captured(64), captured(256)
     assert graphs.is_outgrown
-    assert 320 << 20 <= graphs._bytes() <= 400 << 20
+    assert 320 << 20 <= graphs.reserved_bytes() <= 400 << 20
     del small, large
     graphs.begin_anew()
     graph, reserved = captured(256), torch.cuda.memory_reserved()
     smaller = captured(64)
     assert not graphs.is_outgrown
-    assert 256 << 20 <= graphs._bytes() <= 300 << 20
+    assert 256 << 20 <= graphs.reserved_bytes() <= 300 << 20
     assert torch.cuda.memory_reserved() - reserved < 32 << 20
     graph.replay()
     smaller.replay()

@@ -23,12 +23,12 @@ from algorist.experiments import run_control
 from algorist.model.computing import Computing
 from algorist.plugins import shell
 from algorist.training import checkpoint
+from algorist.training.engine import Engine
 from algorist.training.job_pool import JobPool
 from algorist.training.loader import TaskStream
 from algorist.training.loading import members
 from algorist.training.multi_run import MultiRun
 from algorist.training.run import Run
-from algorist.training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent
 NAMES = ("bfs", "minimum", "insertion_sort")
@@ -121,16 +121,18 @@ def test_a_terminal_shows_the_runs_live(capsys, monkeypatch, tmp_path):
 def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
     capsys, monkeypatch, tmp_path, alone
 ):
-    learn, packed_batches, both = Trainer._learn, [], threading.Barrier(2)
+    learn, packed_batches, both = Engine.learn, [], threading.Barrier(2)
+    first = set(NAMES[:2])
 
-    def counted(trainer, packed_batch):
+    def counted(engine, packed_batch):
         algorithm = packed_batch.key.algorithm
-        if trainer.step == 0 and algorithm in NAMES[:2]:
+        if algorithm in first:
+            first.remove(algorithm)
             both.wait(timeout=60)
         packed_batches.append(algorithm)
-        learn(trainer, packed_batch)
+        learn(engine, packed_batch)
 
-    monkeypatch.setattr(Trainer, "_learn", counted)
+    monkeypatch.setattr(Engine, "learn", counted)
     clock = SimpleNamespace(monotonic=lambda: len(packed_batches))
     monkeypatch.setattr(run_control, "time", clock)
     assert train_each(tmp_path, "--at-once", "2", "--stop-after", "4s") == 0
@@ -198,15 +200,18 @@ def test_ctrl_c_saves_all_runs(tmp_path):
 STUCK = """
 import time
 from pathlib import Path
-from algorist.training.trainer import Trainer
+from algorist.training.engine import Engine
 
-def learn(trainer, packed_batch):
-    usual(trainer, packed_batch)
-    if trainer.step >= 2:
+learnt = []
+
+def learn(engine, packed_batch):
+    usual(engine, packed_batch)
+    learnt.append(packed_batch.key.algorithm)
+    if learnt.count(packed_batch.key.algorithm) > 2:
         Path(__file__).with_name(f"stuck-{packed_batch.key.algorithm}").touch()
         time.sleep(10**6)
 
-usual, Trainer._learn = Trainer._learn, learn
+usual, Engine.learn = Engine.learn, learn
 """
 
 
@@ -248,15 +253,15 @@ def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path
 
 
 def test_a_run_that_diverges_is_named_at_the_end(capsys, monkeypatch, tmp_path):
-    learn = Trainer._learn
+    learn = Engine.learn
 
-    def diverging(trainer, packed_batch):
-        learn(trainer, packed_batch)
+    def diverging(engine, packed_batch):
+        learn(engine, packed_batch)
         if packed_batch.key.algorithm == "bfs":
-            trainer.net.processor.requires_grad_(False)
-            next(trainer.net.processor.parameters()).fill_(float("nan"))
+            engine.net.processor.requires_grad_(False)
+            next(engine.net.processor.parameters()).fill_(float("nan"))
 
-    monkeypatch.setattr(Trainer, "_learn", diverging)
+    monkeypatch.setattr(Engine, "learn", diverging)
     assert train_each(tmp_path, "--at-once", "2") == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("algorist: error: bfs: ")
@@ -283,15 +288,16 @@ def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, 
 
 
 def test_runs_wait_for_memory(capsys, monkeypatch, tmp_path, alone):
-    learn, met = Trainer._learn, []
+    learn, learnt, met = Engine.learn, [], []
 
-    def full_at_first(trainer, packed_batch):
-        if trainer.config.algorithms == ("bfs",) and not met and trainer.step == 3:
-            met.append(trainer.step)
+    def full_at_first(engine, packed_batch):
+        learnt.append(packed_batch.key.algorithm)
+        if learnt[-1] == "bfs" and learnt.count("bfs") == 4:
+            met.append(engine)
             raise torch.OutOfMemoryError("full")
-        learn(trainer, packed_batch)
+        learn(engine, packed_batch)
 
-    monkeypatch.setattr(Trainer, "_learn", full_at_first)
+    monkeypatch.setattr(Engine, "learn", full_at_first)
     assert train_each(tmp_path, "--at-once", "2") == 0
     assert met
     assert "the GPU's memory is full" in capsys.readouterr().out

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import algorist
-from algorist.cli import _parser, main
+from algorist.cli import command_parser, main
 from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
 from algorist.experiments.results import is_results
@@ -57,7 +57,7 @@ def test_a_net_is_trained_tested_and_loaded_as_the_readme_shows(capsys, monkeypa
 
 @pytest.mark.parametrize("command", re.findall(r"^algorist (train .+?)(?:  +#.*)?$", TEXT, re.M))
 def test_longer_trainings_in_the_readme_are_understood(command):
-    arguments = _parser(command.split()).parse_args(command.split())
+    arguments = command_parser(command.split()).parse_args(command.split())
     assert set(configuration(arguments).algorithms) <= set(algorist.algorithms())
 
 
@@ -65,7 +65,7 @@ def test_longer_trainings_in_the_readme_are_understood(command):
     "command", sorted({c for text in (TEXT, CARD) for c in OTHER_COMMANDS.findall(text)})
 )
 def test_other_commands_in_readme_and_model_card_are_understood(command):
-    assert _parser(command.split()).parse_args(command.split()).command == command.split()[0]
+    assert command_parser(command.split()).parse_args(command.split()).command == command.split()[0]
 
 
 @pytest.mark.parametrize("text", [CARD, RESULTS], ids=["model card", "results"])
@@ -87,7 +87,7 @@ def test_problems_in_the_readme_are_understood(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in (("roads", "home,sea,3"), ("steps", "wash,eat"), ("points", "0,0\n1,2")):
         (tmp_path / f"{name}.csv").write_text(text)
-    arguments = _parser(command.split()).parse_args(command.split())
+    arguments = command_parser(command.split()).parse_args(command.split())
     algorithm = algorist.get(arguments.algorithm)
     assert len(algorithm.trace(**problem(algorithm, arguments))) == 1
 

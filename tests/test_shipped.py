@@ -179,12 +179,12 @@ def test_the_commit_is_that_of_the_package_not_of_what_is_around_it(tmp_path, mo
 
     for name in ("kept.py", "other.py"):
         (tmp_path / name).write_text("")
-    assert export._commit(tmp_path / "kept.py") is None
+    assert export.commit_of(tmp_path / "kept.py") is None
     git("init", "-q")
     git("add", "kept.py")
     git("commit", "-qm", "first")
-    assert export._commit(tmp_path / "kept.py") == git("rev-parse", "HEAD").stdout.strip()
-    assert export._commit(tmp_path / "other.py") is None
+    assert export.commit_of(tmp_path / "kept.py") == git("rev-parse", "HEAD").stdout.strip()
+    assert export.commit_of(tmp_path / "other.py") is None
 
 
 # Commands

@@ -239,6 +239,7 @@ def test_a_failure_is_kept_and_told_and_tried_again_and_a_killed_process_too(cap
     kept = json.loads((tmp_path / "failures.json").read_text())
     assert list(kept) == ["ibarz2022/bfs (seed 0)"]
     assert "Traceback" in kept["ibarz2022/bfs (seed 0)"]["trace"]
+    assert kept["ibarz2022/bfs (seed 0)"]["version"] == __version__
     assert rows_of(tmp_path) == rows_of(done)[:1]
 
     place.unlink()

@@ -14,7 +14,8 @@ from algorist.cli import main
 from algorist.report.machine import machine
 
 ROOT = Path(__file__).parent.parent
-MARK = f'<meta name="generator" content="algorist {algorist.__version__}">'
+MARKED = f"algorist {algorist.__version__}"
+MARK = f'<meta name="generator" content="{MARKED}">'
 
 pytestmark = pytest.mark.usefixtures("piped")
 
@@ -43,12 +44,32 @@ def test_a_run_says_which_version_trained_it(trained):
         assert json.loads(file.metadata()["algorist"])["version"] == algorist.__version__
 
 
+def test_configurations_and_packed_runs_say_which_version_wrote_them(trained, tmp_path):
+    assert main(["pack", str(trained), str(tmp_path / "packed")]) == 0
+    for folder in (trained, tmp_path / "packed"):
+        assert json.loads((folder / "config.json").read_text())["version"] == algorist.__version__
+
+
 def test_pages_say_which_version_wrote_them(trained, tmp_path):
     report, view = tmp_path / "report.html", tmp_path / "view.html"
     assert main(["report", str(trained), "--samples", "1", "--out", str(report)]) == 0
     assert main(["view", "minimum", "3", "1", "2", "--export", str(view)]) == 0
     for page in (report, view):
         assert page.read_text().count(MARK) == 1, page.name
+
+
+def test_figures_say_which_version_drew_them(trained, tmp_path):
+    for name, mark in (("sizes.svg", MARKED), ("sizes.png", f"Software\0{MARKED}")):
+        words = ["--n", "4,5", "--count", "2", "--plot", str(tmp_path / name)]
+        assert main(["eval", str(trained), *words]) == 0
+        assert mark.encode() in (tmp_path / name).read_bytes()
+
+
+def test_solutions_say_which_version_found_them(trained, tmp_path):
+    file = tmp_path / "solution.json"
+    words = ["bfs", "--random", "4", "--model", str(trained), "--out", str(file)]
+    assert main(["run", *words]) == 0
+    assert json.loads(file.read_text())["version"] == algorist.__version__
 
 
 def test_arrays_and_measurements_say_which_version_made_them(tmp_path):

@@ -13,7 +13,7 @@ import small
 from processes import PATIENCE
 
 import algorist
-from algorist.cli import _parser, main
+from algorist.cli import command_parser, main
 from algorist.commands import view
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer.app import FIRST
@@ -241,7 +241,7 @@ def test_commands_in_the_documentation_are_understood(file):
     commands = re.findall(r"^algorist (view .+?)(?:  +#.*)?$", text, re.M)
     assert commands
     for command in commands:
-        arguments = _parser(command.split()).parse_args(command.split())
+        arguments = command_parser(command.split()).parse_args(command.split())
         assert arguments.values or not arguments.export
 
 

@@ -47,11 +47,11 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def exported() -> dict[str, str]:
     """By which version of this library, and by which commit where that is known."""
-    commit = _commit(Path(__file__))
+    commit = commit_of(Path(__file__))
     return {"version": algorist.__version__} | ({"commit": commit} if commit else {})
 
 
-def _commit(file: Path) -> str | None:
+def commit_of(file: Path) -> str | None:
     """The commit that a file is of; None if it is in no repository, or git is not there."""
     git = ["git", "-C", str(file.parent)]
     try:

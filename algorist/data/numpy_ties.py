@@ -21,7 +21,7 @@ from algorist.batch import Batch
 
 def break_ties_as_numpy(algorithm: Algorithm, batch: Batch) -> Batch:
     """The batch as it is if equal values are sorted by `numpy.argsort`."""
-    tied = np.flatnonzero(_TIED[algorithm.name](batch)) if algorithm.name in _TIED else ()
+    tied = np.flatnonzero(TIED[algorithm.name](batch)) if algorithm.name in TIED else ()
     if not len(tied):
         return batch
     run = _interpreted(algorithm.run, _REPLACED)
@@ -55,7 +55,7 @@ def _has_equal_angles(batch: Batch) -> np.ndarray:
     return _has_equal(np.where(others, batch.hints["atans"][2], np.nan))
 
 
-_TIED: dict[str, Callable[[Batch], np.ndarray]] = {
+TIED: dict[str, Callable[[Batch], np.ndarray]] = {
     "activity_selector": lambda batch: _has_equal(batch.inputs["f"]),
     "dijkstra": lambda batch: _has_equal_nearest(batch, "d"),
     "graham_scan": _has_equal_angles,

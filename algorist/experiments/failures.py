@@ -9,6 +9,7 @@ from pathlib import Path
 from algorist.atomic import replace_text
 from algorist.experiments.assignments import DONE, FAILED, Reply
 from algorist.experiments.work import Job
+from algorist.version import __version__
 
 
 class Failures:
@@ -35,6 +36,7 @@ class Failures:
                 "message": reply.message,
                 "trace": reply.trace,
                 "folder": str(job.folder),
+                "version": __version__,
                 "date": time.strftime("%Y-%m-%d %H:%M:%S"),
             }
         elif reply.state == DONE:

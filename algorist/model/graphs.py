@@ -64,7 +64,7 @@ class Graphs:
             return self._captured(work)
 
     def _captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
-        graph, before = torch.cuda.CUDAGraph(), self._bytes()
+        graph, before = torch.cuda.CUDAGraph(), self.reserved_bytes()
         with self.aside():
             # Other threads may meanwhile allocate memory for data.
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
@@ -79,7 +79,7 @@ class Graphs:
                 raise
             graph.capture_end()
         little = _LITTLE * torch.cuda.get_device_properties(self._device).total_memory
-        self.is_outgrown = before > little and self._bytes() > 1.25 * before
+        self.is_outgrown = before > little and self.reserved_bytes() > 1.25 * before
         return graph
 
     def begin_anew(self) -> None:
@@ -102,6 +102,6 @@ class Graphs:
         if has_begun:
             self.stream.wait_stream(aside)
 
-    def _bytes(self) -> int:
+    def reserved_bytes(self) -> int:
         """What the memory of the graphs amounts to."""
         return sum(segment["total_size"] for segment in torch.cuda.memory_snapshot(self._pool))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
-from algorist.report.drawing import COLOURS, drawn
+from algorist.report.drawing import COLOURS, drawn, save
 from algorist.report.numbers import percent, standard_error
 from algorist.report.scores import Scored, mean_scores
 from algorist.report.terminal import bare_table
@@ -75,7 +75,7 @@ def plot_sizes(scores: Mapping[Column, Sequence[Scored]], file: Path) -> None:
     The ending of the file says whether it is a PNG or an SVG. Bars are standard errors over seeds.
     """
     figure = drawn(lambda: _figure(scores))
-    figure.savefig(file, dpi=figure.dpi)
+    save(figure, file)
 
 
 def _figure(scores: Mapping[Column, Sequence[Scored]]) -> Figure:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from algorist.version import __version__
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -28,7 +30,10 @@ PUBLISHED = "#999999"
 _WARNING = "#D55E00"
 _DOTS = 150
 """To an inch."""
-FILES = (".png", ".svg")
+_WRITER = f"algorist {__version__}"
+_METADATA = {".png": {"Software": _WRITER}, ".svg": {"Creator": _WRITER, "Date": None}}
+"""The same results give the same bytes: no date."""
+FILES = tuple(_METADATA)
 """The endings of a figure's files."""
 
 
@@ -49,7 +54,7 @@ def drawn(draw: Callable[[], Figure], warning: str = "") -> Figure:
 def inline(figure: Figure) -> str:
     """A figure as SVG for a page, in the colours of the page."""
     picture = io.StringIO()
-    _save(figure, picture, format="svg", transparent=True, metadata={"Date": None})
+    _save(figure, picture, format="svg", transparent=True, metadata=_METADATA[".svg"])
     text = picture.getvalue()
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
@@ -57,8 +62,13 @@ def inline(figure: Figure) -> str:
 def write(figure: Figure, folder: Path, name: str) -> None:
     """Write a figure as PNG and as SVG."""
     folder.mkdir(parents=True, exist_ok=True)
-    _save(figure, folder / f"{name}.png", metadata={"Software": None})
-    _save(figure, folder / f"{name}.svg", metadata={"Date": None})
+    for ending in FILES:
+        save(figure, folder / f"{name}{ending}")
+
+
+def save(figure: Figure, file: Path) -> None:
+    """Write a figure as what the ending of the file says."""
+    _save(figure, file, metadata=_METADATA.get(file.suffix.lower()))
 
 
 def remove(folder: Path, name: str) -> None:

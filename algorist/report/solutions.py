@@ -14,6 +14,7 @@ from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
 from algorist.spec import Location
+from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.model.solution import Solution
@@ -34,6 +35,7 @@ def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
         "tolerance": TOLERANCE,
         "explanation": as_json(explain(solution).facts),
         "true_explanation": as_json(explain_truth(solution).facts),
+        "version": __version__,
         "first_mistake": mistake and {name: as_json(x) for name, x in vars(mistake).items()},
     }
     if steps:

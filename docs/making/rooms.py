@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "algorist"
 PICTURE = ROOT / "docs" / "figures" / "rooms.svg"
 
-_WIDTH, _HEIGHT = 270, 58
+_WIDTH, _HEIGHT = 270, 72
 """Of a box, in pixels."""
 _STRIDE_X, _STRIDE_Y = _WIDTH + 40, _HEIGHT + 30
 _STYLE = """\
@@ -111,7 +111,7 @@ def picture() -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
-            "<title>The rooms of algorist, and which of them use which</title>",
+            "<title>The packages of algorist, and which of them use which</title>",
             f"<style>\n{_STYLE}</style>",
             '<marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7"'
             ' orient="auto"><path d="M0,0L8,4L0,8z" style="fill:#5b6675"/></marker>',
@@ -126,8 +126,9 @@ def picture() -> str:
 def _box(name: str, x: int, y: int) -> str:
     """A room: its name, and the first sentence that it says about itself."""
     tree = ast.parse((PACKAGE / name / "__init__.py").read_text(encoding="utf-8"))
-    sentence = (ast.get_docstring(tree) or "").split("\n\n")[0].removesuffix(".")
-    lines = textwrap.wrap(sentence, 38, max_lines=2, placeholder=" …")
+    paragraph = (ast.get_docstring(tree) or "").split("\n\n")[0]
+    sentence = paragraph.replace("`", "").removesuffix(".")
+    lines = textwrap.wrap(sentence, 36, max_lines=3, placeholder=" …")
     texts = [
         (20, name, ' class="name"'),
         *((36 + 15 * i, line, "") for i, line in enumerate(lines)),
