@@ -91,7 +91,8 @@ class Trainer:
             load_weights(self.net, weights)
         elif config.optimizer.processor_from:
             self._take_over_processor(config.optimizer.processor_from)
-        self.net.processor.requires_grad_(not config.optimizer.freeze_processor)
+        if config.optimizer.freeze_processor:
+            self.net.processor.requires_grad_(requires_grad=False)
         self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
         self.engine = (
             CapturedEngine(
