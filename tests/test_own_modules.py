@@ -221,7 +221,8 @@ MISTAKES = {
         12,
     ),
     "kept": (
-        "        self.last = self.update(torch.cat((nodes, hidden), -1))\n        return self.last\n",
+        "        self.last = self.update(torch.cat((nodes, hidden), -1))\n"
+        "        return self.last\n",
         "got a tensor with a gradient in self.last after a step, expected none",
         12,
     ),
@@ -394,3 +395,13 @@ def test_a_decoder_without_a_place_is_refused():
     register(Lost)
     with pytest.raises(ValueError, match="Lost: got None as its kind, expected one of scalar,"):
         small.net("bfs")
+
+
+@pytest.mark.parametrize("processor", ["gat", "memnet_full", "mpnn", "counter"])
+def test_a_learner_with_any_processor_solves_problems(processor):
+    PROCESSORS["counter"] = Counter
+    learner = algorist.Learner.new(["bfs"], small.model(processor=processor), small.CONVENTION)
+    solution = learner.run("bfs", A={"edges": [(0, 1), (1, 2)]}, s=0)
+    assert solution.answer is not None
+    large = learner.run("bfs", A={"edges": [(i, i + 1) for i in range(80)]}, s=0)
+    assert large.answer is not None

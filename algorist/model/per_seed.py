@@ -7,7 +7,7 @@ each call sees the slices of its seed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,17 +25,20 @@ class PerSeed(nn.Module):
     Raises `ValueError` with the line of the user's file where the class does not work.
     """
 
+    _anchor: Tensor
+
     def __init__(self, make: Callable[[], nn.Module], cls: type[nn.Module], replicas: int):
         super().__init__()
         self.make, self.cls, self.replicas = make, cls, replicas
+        self.has_edge_states: bool | None = None  # of a processor; not known before its first step
         self.register_buffer("_anchor", torch.empty(0), persistent=False)
         with torch.random.fork_rng(devices=[]), self.explained("__init__"):
             self.module = self.make()
             self._expect_parameters_only()
         self._add_replica_axis()
         self._tied = self._tied_names()
-        self.register_state_dict_post_hook(_drop_tied)
-        self.register_load_state_dict_pre_hook(_add_tied)
+        self.register_state_dict_post_hook(_drop_tied)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(_add_tied)  # type: ignore[no-untyped-call]
 
     @property
     def device(self) -> torch.device:
@@ -68,7 +71,8 @@ class PerSeed(nn.Module):
             return repeated[value]
 
         for owner in self.module.modules():
-            for tensors in (owner._parameters, owner._buffers):
+            tables: list[dict[str, Any]] = [owner._parameters, owner._buffers]
+            for tensors in tables:
                 for name, value in list(tensors.items()):
                     if value is not None:
                         tensors[name] = repeat(value)
@@ -116,7 +120,7 @@ class PerSeed(nn.Module):
             for replica in range(self.replicas)
         ]
 
-    def _call(self, weights: Mapping[str, Tensor]) -> Callable[..., Any]:
+    def _call(self, weights: dict[str, Tensor]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             versions = [_version(argument) for argument in arguments]
             result = functional_call(self.module, weights, arguments)

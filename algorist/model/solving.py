@@ -144,7 +144,7 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     spec = net.spec(algorithm)
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
     of_pairs = [f for f in net.encoded(spec) if row(f).form.encode_location == Location.EDGE]
-    kept = sum(map(raw_width, of_pairs)) + net.processor.triplet_features
+    kept = sum(map(raw_width, of_pairs)) + net.bound_processor().kept_per_edge(net.config.hidden)
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
     return 4 * n * n * (step + 2 * _steps_at_once(n) * kept)  # twice: outputs are read all at once
 

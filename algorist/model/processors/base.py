@@ -109,6 +109,8 @@ class ReplicatedProcessor(Processor):
     """Whether decoders may point and mark along edges only."""
     has_edge_states = False
     """Whether its steps have states of edges."""
+    triplet_features = 0
+    """The channels of its triplets."""
 
     def forward(
         self,

@@ -31,6 +31,10 @@ class Bound(Protocol):
         """Whether its steps have states of edges."""
         ...
 
+    def kept_per_edge(self, hidden: int) -> int:
+        """How many numbers of each edge are kept from a step until its outputs are decoded."""
+        ...
+
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
         """The first of its further states, (S, B, ...); None: there are none."""
         ...
@@ -60,6 +64,10 @@ class BoundReplicated:
         """Whether its steps have states of edges."""
         return self._processor.has_edge_states
 
+    def kept_per_edge(self, hidden: int) -> int:
+        """Those of its triplets."""
+        return self._processor.triplet_features
+
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
         """None."""
         return None
@@ -87,17 +95,25 @@ class BoundPerSeed:
     def __init__(self, processor: PerSeed):
         self._processor, self._calls = processor, processor.bound()
         self._losses: tuple[str, ...] | None = None
+        assert issubclass(processor.cls, Processor)
         self._has_state = processor.cls.initial_state is not Processor.initial_state
 
     def has_edge_states(self, hidden: int) -> bool:
         """Whether its steps have states of edges: found out by a small one, which must work."""
+        if self._processor.has_edge_states is not None:
+            return self._processor.has_edge_states
         S, B, n = self._processor.replicas, 2, 3
         nodes, edges = torch.zeros(S, B, n, hidden), torch.zeros(S, B, n, n, hidden)
         adjacency = torch.eye(n).expand(S, B, n, n)
         with self._processor.probing():
             state = self.initial_state(S, B, n)
             output = self(nodes, edges, torch.zeros(S, B, hidden), adjacency, nodes, state)
-        return output.edges is not None
+        self._processor.has_edge_states = output.edges is not None
+        return self._processor.has_edge_states
+
+    def kept_per_edge(self, hidden: int) -> int:
+        """Its states of edges, which are kept as they are."""
+        return hidden if self.has_edge_states(hidden) else 0
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
         """The first state of all seeds, (S, B, ...)."""
@@ -106,7 +122,9 @@ class BoundPerSeed:
         device = self._processor.device
         # There from the start: a captured step must not copy it there.
         with self._processor.explained("initial_state"), device:
-            first = self._processor.module.initial_state(batch_size, n)
+            module = self._processor.module
+            assert isinstance(module, Processor)
+            first = module.initial_state(batch_size, n)
             for leaf in leaves(first):
                 if not leaf.ndim or len(leaf) != batch_size:
                     raise ValueError(
@@ -125,6 +143,7 @@ class BoundPerSeed:
         state: Nest,
     ) -> StepOutput:
         """One step."""
+        assert adjacency is not None, "`needs_adjacency`"
         values = [dense(nodes), dense(edges), dense(graph), adjacency, hidden]
         outputs = []
         for replica, call in enumerate(self._calls):
