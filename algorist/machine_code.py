@@ -9,7 +9,7 @@ from typing import Any
 from numba import njit
 
 
-def kept(function: Callable, **options: Any) -> Any:
+def kept(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function, and keep its machine code for the next process, if there is a place."""
     try:
         return njit(cache=True, **options)(function)

@@ -8,6 +8,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from numba.core.errors import NumbaError
 
@@ -20,7 +21,7 @@ _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 
 @contextmanager
 def user_error(
-    name: str, function: Callable, mistakes: tuple[type[Exception], ...] = (Exception,)
+    name: str, function: Callable[..., Any], mistakes: tuple[type[Exception], ...] = (Exception,)
 ) -> Iterator[None]:
     """What fails in a user's function, or only some mistakes, is a `ValueError` that says where."""
     try:
@@ -54,7 +55,7 @@ def line_of(error: BaseException, file: str) -> int | None:
     return lines[-1] if lines else None
 
 
-def _uncompiled(error: NumbaError, *functions: Callable) -> str:
+def _uncompiled(error: NumbaError, *functions: Callable[..., Any]) -> str:
     """What the compiler found and where, without its account of how it came there."""
     text = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # colours, where colorama is installed
     text = text.split("During: resolving callee type")[0]
@@ -64,7 +65,7 @@ def _uncompiled(error: NumbaError, *functions: Callable) -> str:
     return f"cannot compile: {' '.join(found[:2])}" + (f" ({place})" if place else "")
 
 
-def _place(text: str, functions: Sequence[Callable]) -> str | None:
+def _place(text: str, functions: Sequence[Callable[..., Any]]) -> str | None:
     """The file and the line that the compiler names, or that it should have named."""
     for pattern in _PLACES:
         if named := re.search(pattern, text, re.MULTILINE):
@@ -77,7 +78,7 @@ def _place(text: str, functions: Sequence[Callable]) -> str | None:
     return f"{codes[0].co_filename}:{codes[0].co_firstlineno}" if codes else None
 
 
-def _use_of(name: str, functions: Sequence[Callable]) -> str | None:
+def _use_of(name: str, functions: Sequence[Callable[..., Any]]) -> str | None:
     """Where functions, or the helpers that they call, use a global name."""
     for function in reached(*functions):
         for step in dis.get_instructions(function):

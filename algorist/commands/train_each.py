@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -104,7 +104,7 @@ class Ending(NamedTuple):
 def run_in_threads(
     names: Sequence[str],
     ended: Mapping[str, str],
-    preparation: AbstractContextManager,
+    preparation: AbstractContextManager[Any],
     work: Work,
     arguments: Namespace,
     terminal: Terminal,

@@ -49,7 +49,7 @@ def work(splits: str, *algorithms: str) -> None:
             official.split(name, split)
 
 
-def _started(missing: Sequence[str], splits: Sequence[str]) -> list[subprocess.Popen]:
+def _started(missing: Sequence[str], splits: Sequence[str]) -> list[subprocess.Popen[bytes]]:
     """Processes that share the work, if that is quicker than to do it here.
 
     They are not forked: this one may have threads, whose locks would stay locked.
@@ -60,7 +60,7 @@ def _started(missing: Sequence[str], splits: Sequence[str]) -> list[subprocess.P
     command = [sys.executable, "-c", _PROGRAM, ",".join(splits)]
     # They find what this process finds, wherever that came from.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    processes: list[subprocess.Popen] = []
+    processes: list[subprocess.Popen[bytes]] = []
     with suppress(OSError):
         for number in range(count):
             process = subprocess.Popen(

@@ -107,7 +107,8 @@ def _in_context(task: Task, should_stop: ShouldStop, context: GpuContext) -> Rep
 def _reply_of(outcome: Outcome) -> Reply:
     error = outcome.error
     if error is None:
-        return outcome.value
+        reply: Reply = outcome.value
+        return reply
     trace = "" if isinstance(error, _EXPECTED) else outcome.trace
     return Reply(FAILED, str(error), trace, permanent=isinstance(error, _FOR_GOOD))
 

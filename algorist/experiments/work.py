@@ -121,7 +121,7 @@ def jobs(
             yield Job(part, tuple(group), _folder(folder, part) / own)
 
 
-def data_prepared(left: Iterable[Job]) -> AbstractContextManager:
+def data_prepared(left: Iterable[Job]) -> AbstractContextManager[Any]:
     """Prepares what the algorithms of some jobs need for training and for tests."""
     configs = [job.part.config for job in left]
     tasks = sorted({task for config in configs for task in config.algorithms})

@@ -54,7 +54,8 @@ def _reply(assignment: Assignment, should_stop: Callable[[], bool]) -> Reply:
 
     outcome = attempted(0, work)
     if outcome.error is None:
-        return outcome.value
+        reply: Reply = outcome.value
+        return reply
     message = str(outcome.error) or type(outcome.error).__name__
     return Reply(FAILED, message, outcome.trace)
 

@@ -62,7 +62,7 @@ def unfolded(rollout: Rollout, one: Window, window: Window) -> Rollout:
     K, _, B = window.follows.shape
 
     def of_steps(tensor: Tensor) -> Tensor:  # (S, K * B, ...) -> (K, S, B, ...)
-        return tensor.unflatten(1, (K, B)).transpose(0, 1)
+        return torch.unflatten(tensor, 1, (K, B)).transpose(0, 1)
 
     def all_of(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: of_steps(value.squeeze(0)) for name, value in values.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +14,13 @@ from algorist.kernels.affine import Affine
 class Named(nn.ModuleDict):
     """Layers by name. Any name will do, those of methods too: features may be called `keys`."""
 
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: str) -> Any: ...
+
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Keep a layer under its name, which is nothing else's."""
+        assert module is not None
         self._modules[name] = module
 
 
@@ -25,6 +30,11 @@ class Linear(nn.Module):
     Weights start from a normal distribution cut at two standard deviations, by default of
     1 / sqrt(inputs), biases from a constant; None leaves them out.
     """
+
+    bias: Tensor  # (S, outputs)
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Any) -> Tensor: ...  # noqa: D102
 
     def __init__(
         self,

@@ -68,7 +68,8 @@ class Learner:
 
     def __call__(self, batch: Batch, algorithm: str | None = None) -> Prediction:
         """What a learner of one seed predicts for a batch, as its net does."""
-        return self.net(batch, algorithm)
+        prediction: Prediction = self.net(batch, algorithm)
+        return prediction
 
     def __repr__(self) -> str:
         return f"Learner({self.net!r})"

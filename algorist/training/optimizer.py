@@ -163,13 +163,13 @@ class Optimizer:
         if len(storages) > STORAGES:
             return None
         places = tuple(
-            (id(p), storages.index(g.untyped_storage().data_ptr()), g.storage_offset())
+            (id(p), storages.index(g.untyped_storage().data_ptr()), int(g.storage_offset()))
             for p, g in learning.items()
         )
         if places not in self._fused:
             states = self._torch.state
             weights = [
-                Weights(p.detach(), g, *(states[p][m] for m in _MOMENTS), states[p][_COUNT])
+                Weights(p.detach(), g, *(states[p][m] for m in (*_MOMENTS, _COUNT)))
                 for p, g in learning.items()
             ]
             self._fused[places] = Adam(weights, weight_decay=self._weight_decay)
@@ -275,7 +275,7 @@ def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
     They are copies: gradients of weights that are added up may be one and the same tensor.
     """
     result = [torch.empty_like(g, memory_format=torch.contiguous_format) for g in gradients]
-    torch._foreach_copy_(result, gradients)
+    torch._foreach_copy_(result, list(gradients))
     replicas = list(zip(*(gradient.unbind() for gradient in result), strict=True))
     norms = torch._foreach_norm([part for parts in replicas for part in parts])
     total = torch.stack(norms).view(len(replicas), -1).norm(dim=1)  # (S,)

@@ -306,9 +306,9 @@ def _expect_unchanged(file: Path, config: Config) -> None:
     """Complain if somebody has changed settings that a run goes by from its beginning."""
     written = config_in(file.parent, file.read_text())
     # What can be given anew may be behind its checkpoint.
-    later = {"steps": config.schedule.steps, "average": config.schedule.average}
+    later: dict[str, Any] = {"steps": config.schedule.steps, "average": config.schedule.average}
     own = config.optimizer
-    rates = {"learning_rate": own.learning_rate, "schedule": own.schedule}
+    rates: dict[str, Any] = {"learning_rate": own.learning_rate, "schedule": own.schedule}
     written = replace(
         written,
         schedule=replace(written.schedule, **later),
@@ -354,12 +354,13 @@ def trained_seconds(folder: Path) -> float:
     """How long the run in a folder has been trained, in all sittings that came to an end."""
     file = folder / TIMES
     sittings = map(json.loads, whole_lines(file) if file.exists() else [])
-    return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 3)
+    seconds: float = sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings)
+    return round(seconds, 3)
 
 
 def _prepared(
     config: Config, computing: Computing, context: GpuContext | None, peers: Peers
-) -> AbstractContextManager:
+) -> AbstractContextManager[Any]:
     """Prepare the data of a run beside what is done in the block; of several runs, all at first.
 
     Of several processes one does it: it is kept on the disk.

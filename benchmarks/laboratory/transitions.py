@@ -105,7 +105,8 @@ class TransitionPool:
             changed = values[step + 1, own] != values[step, own]
             kinds |= changed.reshape(len(step), -1).any(1).long() << bit
         _, kind, counts = kinds.unique(return_inverse=True, return_counts=True)
-        return counts.double().rsqrt()[kind]
+        balanced: Tensor = counts.double().rsqrt()[kind]
+        return balanced
 
 
 def changes(before: Values | None, now: Values, batch: int) -> Tensor:
