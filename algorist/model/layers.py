@@ -11,6 +11,9 @@ from torch import Tensor, nn
 from algorist.kernels.affine import Affine
 
 
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
 class Named(nn.ModuleDict):
     """Layers by name. Any name will do, those of methods too: features may be called `keys`."""
 
@@ -88,8 +91,7 @@ def is_plain(module: nn.Module, kind: type[nn.Module] = Linear) -> bool:
     return (
         type(module) is kind
         and "forward" not in vars(module)
-        and not module._forward_hooks
-        and not module._forward_pre_hooks
+        and not any(getattr(module, hooks) for hooks in _HOOKS)
     )
 
 

@@ -28,17 +28,16 @@ def map_nest(function: Callable[..., Tensor], nest: Nest, *others: Nest) -> Nest
 
     Raises `ValueError` where the others are nested in another way, and for what is no nest.
     """
-    if isinstance(nest, Tensor):
+    if others:
         _expect(nest, others)
+    if isinstance(nest, Tensor):
         return function(nest, *others)
     if nest is None:
-        _expect(nest, others)
         return None
     if not isinstance(nest, tuple | list | dict):
         raise ValueError(
             f"got a {type(nest).__name__}, expected tensors in tuples, lists and dictionaries"
         )
-    _expect(nest, others)
     if isinstance(nest, dict):
         return {
             key: map_nest(function, part, *(other[key] for other in others))
