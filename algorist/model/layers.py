@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from algorist.kernels.affine import Affine
 
-
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
