@@ -128,9 +128,9 @@ def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
     """Trains and tests a run, and shows how it gets on."""
     from algorist.commands.arguments import computing
     from algorist.experiments.assignments import DONE, STOPPED, Reply
-    from algorist.experiments.examining import Examiner
+    from algorist.experiments.evaluate_runs import RunEvaluator
 
-    examiner, how = Examiner(left.results, arguments.samples), computing(arguments)
+    evaluator, how = RunEvaluator(left.results, arguments.samples), computing(arguments)
     by_title = {job.title: job for job in left.jobs}
 
     def work(
@@ -142,7 +142,7 @@ def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
             trained = job.train(run, should_stop, observe)
         if not trained:
             progress.end(title, f"saved at step {run.trainer.step}")
-        elif not examiner.examine(job, run.trainer, should_stop):
+        elif not evaluator.evaluate(job, run.trainer, should_stop):
             progress.end(title, "trained, to be tested")
         else:
             progress.end(title, scores_text(left.results, job, terminal))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from algorist.experiments.examining import Examiner
+from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import Results, Row
 from algorist.experiments.work import Job
@@ -104,8 +104,8 @@ def do(assignment: Assignment, should_stop: Callable[[], bool] = lambda: False) 
     run = job.run(computing)
     if not job.train(run, should_stop):
         return Reply(STOPPED, f"saved at step {run.trainer.step}")
-    examiner = Examiner(results, assignment.samples)
-    if not examiner.examine(job, run.trainer, should_stop):
+    evaluator = RunEvaluator(results, assignment.samples)
+    if not evaluator.evaluate(job, run.trainer, should_stop):
         return Reply(STOPPED, "trained, to be tested")
     return Reply(DONE, rows=[asdict(row) for row in results.rows])
 
