@@ -127,8 +127,8 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
 def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
     """Trains and tests a run, and shows how it gets on."""
     from algorist.commands.arguments import computing
-    from algorist.experiments.assignments import DONE, STOPPED, Reply
     from algorist.experiments.evaluate_runs import RunEvaluator
+    from algorist.experiments.run_requests import DONE, STOPPED, Reply
 
     evaluator, how = RunEvaluator(left.results, arguments.samples), computing(arguments)
     by_title = {job.title: job for job in left.jobs}

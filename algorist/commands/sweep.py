@@ -233,8 +233,8 @@ def _run(
 ) -> Summary:
     """Do all runs, and write down at once what becomes of each."""
     from algorist.commands.reproduce import scores_text
-    from algorist.experiments.assignments import DONE, FAILED, Reply
     from algorist.experiments.executors import RemoteExecutor, Task, run_all
+    from algorist.experiments.run_requests import DONE, FAILED, Reply
     from algorist.experiments.work import data_prepared
     from algorist.report.sweep_progress import ProgressOfSweep
 
@@ -245,7 +245,7 @@ def _run(
         with data_prepared(left.jobs):
             pass
     tasks = {
-        title: Task(assignment=workforce.assignment(job, runs, arguments.samples))
+        title: Task(request=workforce.request(job, runs, arguments.samples))
         for title, job in by_title.items()
     }
 

@@ -17,9 +17,9 @@ from algorist.commands.arguments import computing
 from algorist.commands.train_one import open_logs
 from algorist.data.preparing import prepared
 from algorist.errors import counted
-from algorist.experiments.assignments import DONE, FAILED, STOPPED, Reply
 from algorist.experiments.executors import ShouldStop, Summary, Task, ThreadExecutor, run_all
 from algorist.experiments.run_control import Interrupt
+from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply
 from algorist.plugins import shell
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach

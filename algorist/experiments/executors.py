@@ -16,8 +16,8 @@ from threading import Event
 from typing import NamedTuple, Protocol, Self
 
 from algorist.errors import counted
-from algorist.experiments.assignments import DONE, FAILED, STOPPED, Assignment, Reply
 from algorist.experiments.processes import DiedError, Workplace
+from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
 from algorist.model.computing import Computing
 from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome
 from algorist.training.trainer import DivergedError
@@ -34,10 +34,10 @@ ShouldStop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Task:
-    """A run that is to be done: as a function for threads, as an assignment for processes."""
+    """A run that is to be done: as a function for threads, as an request for processes."""
 
     in_thread: Callable[[GpuContext, ShouldStop], Reply] | None = None
-    assignment: Assignment | None = None
+    request: RunRequest | None = None
 
 
 class Executor(Protocol):
@@ -158,21 +158,21 @@ class RemoteExecutor:
 
     def _done(self, name: str, task: Task) -> Reply:
         """What becomes of a run."""
-        assert task.assignment is not None
+        assert task.request is not None
         place = self._places.get()
         self._running[name] = None
         try:
-            return self._tried(place, task.assignment)
+            return self._tried(place, task.request)
         finally:
             del self._running[name]
             self._places.put(place)
 
-    def _tried(self, place: int, assignment: Assignment) -> Reply:
+    def _tried(self, place: int, request: RunRequest) -> Reply:
         for _ in range(1 + self._retries):
             if self._stopping.is_set():
                 return Reply(STOPPED, "not begun")
             try:
-                return self._workplace.do(place, assignment)
+                return self._workplace.do(place, request)
             except DiedError as error:
                 reason = str(error)
         return Reply(FAILED, f"{reason} (tried {counted(1 + self._retries, 'time')})")

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-from algorist.experiments.assignments import Assignment, Reply
+from algorist.experiments.run_requests import Reply, RunRequest
 
 _TAIL = 2000
 """How many of the last characters of what a process printed are kept, if it died."""
@@ -29,7 +29,7 @@ class Workplace(Protocol):
     places: int
     """How many at once."""
 
-    def do(self, place: int, assignment: Assignment) -> Reply:
+    def do(self, place: int, request: RunRequest) -> Reply:
         """Do a run and wait for what becomes of it. To be called on one thread for each place."""
         ...
 
@@ -45,19 +45,19 @@ class Workplace(Protocol):
 class Process:
     """One process, which does one run."""
 
-    def __init__(self, assignment: Assignment):
+    def __init__(self, request: RunRequest):
         self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (kept open)
         self._process = subprocess.Popen(
             # The folder is there for people who look at a list of processes.
-            [sys.executable, "-m", "algorist.experiments.worker", assignment.folder],
+            [sys.executable, "-m", "algorist.experiments.worker", request.folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._printed,
             text=True,
-            env=_environment(assignment.cores),
+            env=_environment(request.cores),
             start_new_session=True,  # Ctrl-C is for whoever started it
         )
-        self._send(assignment.to_json())
+        self._send(request.to_json())
 
     def reply(self) -> Reply:
         """Wait for the answer."""
@@ -99,11 +99,11 @@ class Processes:
         self._at_work: set[Process] = set()
         self._lock, self._stopping = Lock(), False
 
-    def do(self, place: int, assignment: Assignment) -> Reply:
+    def do(self, place: int, request: RunRequest) -> Reply:
         """Do a run and wait for what becomes of it."""
         device = self._devices[place % len(self._devices)]
-        computing = {**assignment.computing, "device": device}
-        process = Process(replace(assignment, computing=computing))
+        computing = {**request.computing, "device": device}
+        process = Process(replace(request, computing=computing))
         with self._lock:
             self._at_work.add(process)
             if self._stopping:

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from algorist.experiments.assignments import Assignment
 from algorist.experiments.cluster import Cluster
 from algorist.experiments.processes import Processes, Workplace
+from algorist.experiments.run_requests import RunRequest
 from algorist.experiments.work import Job
 from algorist.machine import cores as cores_here
 from algorist.machine import find_device
@@ -32,9 +32,9 @@ class Workforce:
     cores: int
     """Of each run."""
 
-    def assignment(self, job: Job, runs: Path, samples: int | None) -> Assignment:
+    def request(self, job: Job, runs: Path, samples: int | None) -> RunRequest:
         """What a process must know to do a run."""
-        return Assignment.of(
+        return RunRequest.of(
             job,
             runs,
             samples=samples,
