@@ -34,7 +34,7 @@ ShouldStop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Task:
-    """A run that is to be done: as a function for threads, as an request for processes."""
+    """A run that is to be done: as a function for threads, as a request for processes."""
 
     in_thread: Callable[[GpuContext, ShouldStop], Reply] | None = None
     request: RunRequest | None = None

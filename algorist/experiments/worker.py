@@ -42,7 +42,7 @@ def _listen(lines: TextIO, stopping: threading.Event) -> None:
 
 
 def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
-    """What comes of an request, errors included."""
+    """What comes of a request, errors included."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(request.cores)
 
