@@ -306,8 +306,8 @@ def test_runs_take_turns_on_the_gpus(monkeypatch, tmp_path):
 
     monkeypatch.setattr(processes, "Process", Told)
     _, request = assigned(tmp_path)
-    workplace = Processes(3, ["cuda:0", "cuda:1"])
-    assert [workplace.do(place, request) for place in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    backend = Processes(3, ["cuda:0", "cuda:1"])
+    assert [backend.do(place, request) for place in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
 
 
 def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_path):

@@ -239,7 +239,7 @@ def _run(
     from algorist.report.sweep_progress import ProgressOfSweep
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
-    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.workplace.places} at once")
+    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.places} at once")
     runs.mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
         with data_prepared(left.jobs):
@@ -263,7 +263,7 @@ def _run(
         progress.watch([by_title[title] for title in running])
 
     with (
-        RemoteExecutor(resources.workplace, arguments.retries) as executor,
+        RemoteExecutor(resources.backend, arguments.retries) as executor,
         ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
     ):
         return run_all(executor, tasks, should_stop, on_end, watch)

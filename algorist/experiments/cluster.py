@@ -30,7 +30,7 @@ class Host:
         self._stopping = Event()
 
     def do(self, request: str) -> str:
-        """Do a run and wait for what becomes of it."""
+        """Execute a request and wait for the reply."""
         self._process = Process(RunRequest.from_json(request))
         if self._stopping.is_set():
             self._process.stop()
@@ -83,7 +83,7 @@ class Cluster:
         self._actor = self._ray.remote(num_cpus=cores, num_gpus=gpus, max_concurrency=2)(Host)
 
     def do(self, place: int, request: RunRequest) -> Reply:
-        """Do a run and wait for what becomes of it."""
+        """Execute a request and wait for the reply."""
         host = self._actor.remote()
         with self._lock:
             self._at_work.add(host)
@@ -103,14 +103,14 @@ class Cluster:
         return reply
 
     def stop(self) -> None:
-        """Have all runs saved and stopped."""
+        """Save and stop all runs."""
         with self._lock:
             self._stopping = True
             for host in self._at_work:
                 host.stop.remote()
 
     def close(self) -> None:
-        """End whatever is still at work."""
+        """Kill the processes that are left."""
         self._ray.shutdown()
 
 

@@ -16,7 +16,7 @@ from threading import Event
 from typing import NamedTuple, Protocol, Self
 
 from algorist.errors import counted
-from algorist.experiments.processes import DiedError, Workplace
+from algorist.experiments.processes import Backend, DiedError
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
 from algorist.model.computing import Computing
 from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome
@@ -116,14 +116,14 @@ def _reply_of(outcome: Outcome) -> Reply:
 class RemoteExecutor:
     """Runs in processes of their own, here or on a cluster; what dies is tried again."""
 
-    def __init__(self, workplace: Workplace, retries: int):
+    def __init__(self, backend: Backend, retries: int):
         """A run whose process dies is tried again, so many times."""
-        self.at_once = workplace.places
-        self._workplace, self._retries = workplace, retries
+        self.at_once = backend.places
+        self._backend, self._retries = backend, retries
         self._stopping = Event()
         self._running: dict[str, None] = {}
         self._places: SimpleQueue[int] = SimpleQueue()
-        for place in range(workplace.places):
+        for place in range(backend.places):
             self._places.put(place)
 
     def __enter__(self) -> RemoteExecutor:
@@ -131,7 +131,7 @@ class RemoteExecutor:
 
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
-        self._workplace.close()
+        self._backend.close()
 
     def outcomes(
         self,
@@ -148,12 +148,12 @@ class RemoteExecutor:
                 watch(list(self._running))
                 if should_stop() and not self._stopping.is_set():
                     self._stopping.set()
-                    self._workplace.stop()
+                    self._backend.stop()
                 for future in ended:
                     yield waiting.pop(future), _reply(future)
         finally:
             self._stopping.set()
-            self._workplace.close()
+            self._backend.close()
             pool.shutdown()
 
     def _done(self, name: str, task: Task) -> Reply:
@@ -172,7 +172,7 @@ class RemoteExecutor:
             if self._stopping.is_set():
                 return Reply(STOPPED, "not begun")
             try:
-                return self._workplace.do(place, request)
+                return self._backend.do(place, request)
             except DiedError as error:
                 reason = str(error)
         return Reply(FAILED, f"{reason} (tried {counted(1 + self._retries, 'time')})")

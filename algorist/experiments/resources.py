@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from algorist.experiments.cluster import Cluster
-from algorist.experiments.processes import Processes, Workplace
+from algorist.experiments.processes import Backend, Processes
 from algorist.experiments.run_requests import RunRequest
 from algorist.experiments.work import Job
 from algorist.machine import cores as cores_here
@@ -27,7 +27,7 @@ _DEVICES_OF_CLUSTERS = ("auto", "cpu", "cuda")
 class Resources:
     """What trains the runs, and on which device and cores each is trained."""
 
-    workplace: Workplace
+    backend: Backend
     computing: Mapping[str, Any]
     cores: int
     """Of each run."""
