@@ -13,7 +13,7 @@ from typing import Any
 from numba.core.errors import NumbaError
 
 from algorist.errors import UnregisteredError
-from algorist.machine_code import reached
+from algorist.machine_code import reachable_functions
 
 _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 """How Numba names a line, the second time from the folder at hand."""
@@ -80,7 +80,7 @@ def _place(text: str, functions: Sequence[Callable[..., Any]]) -> str | None:
 
 def _use_of(name: str, functions: Sequence[Callable[..., Any]]) -> str | None:
     """Where functions, or the helpers that they call, use a global name."""
-    for function in reached(*functions):
+    for function in reachable_functions(*functions):
         for step in dis.get_instructions(function):
             if step.opname == "LOAD_GLOBAL" and step.argval == name and step.positions:
                 return f"{function.__code__.co_filename}:{step.positions.lineno}"
