@@ -27,7 +27,7 @@ def reachable_functions(*functions: Any) -> list[Any]:
 
 
 def referenced_globals(function: Any) -> Iterator[tuple[str, Any]]:
-    """The globals whose names occur in a function, those of modules as `module.name`, with values."""
+    """The globals that a function names, and their values; `module.name` for those of modules."""
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
