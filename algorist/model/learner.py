@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from algorist.algorithms import get
-from algorist.atomic import replacing
+from algorist.atomic import write_atomically
 from algorist.errors import UnregisteredError
 from algorist.model.former_names import by_present_names
 from algorist.model.net import ModelConfig, Net
@@ -180,7 +180,7 @@ class Learner:
         }
         content = save(tensors, {"algorist": json.dumps(description)})
         try:
-            with replacing(Path(path)) as temporary:
+            with write_atomically(Path(path)) as temporary:
                 temporary.write_bytes(content)
         except OSError as error:
             raise OSError(f"{path}: cannot be written ({error.strerror})") from error

@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from algorist.atomic import held, replace_text, whole_lines
+from algorist.atomic import lock_file, replace_text, whole_lines
 from algorist.data.preparing import prepared
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
@@ -296,7 +296,7 @@ def _locked(folder: Path, peers: Peers) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             if peers.is_first:
-                stack.enter_context(held(folder / _LOCK))
+                stack.enter_context(lock_file(folder / _LOCK))
         except BlockingIOError:
             raise ValueError(f"{folder}: another process trains this run; wait for it") from None
         yield
