@@ -99,7 +99,7 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     """Train and test all that is left of an experiment; returns the exit code."""
     from algorist.commands.train_each import run_in_threads
     from algorist.experiments.overview import shared_parts
-    from algorist.experiments.work import data_prepared
+    from algorist.experiments.work import prepare_data
     from algorist.training.parallel import expect_alone
 
     expect_alone()
@@ -116,7 +116,7 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
         return 0
     titles = [job.title for job in left.jobs]
     work = _work(left, arguments, terminal)
-    ending = run_in_threads(titles, {}, data_prepared(left.jobs), work, arguments, terminal)
+    ending = run_in_threads(titles, {}, prepare_data(left.jobs), work, arguments, terminal)
     done = f"{len(ending.summary.done)} of {counted(len(titles), 'run')} done"
     terminal.print(f"{done}, see {left.results.file}" if ending.summary.done else done)
     if ending.summary.can_go_on:

@@ -235,14 +235,14 @@ def _run(
     from algorist.commands.reproduce import scores_text
     from algorist.experiments.executors import RemoteExecutor, Task, run_all
     from algorist.experiments.run_requests import DONE, FAILED, Reply
-    from algorist.experiments.work import data_prepared
+    from algorist.experiments.work import prepare_data
     from algorist.report.sweep_progress import ProgressOfSweep
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
     terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.places} at once")
     runs.mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
-        with data_prepared(left.jobs):
+        with prepare_data(left.jobs):
             pass
     tasks = {
         title: Task(request=resources.request(job, runs, arguments.samples))

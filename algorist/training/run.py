@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from algorist.atomic import lock_file, replace_text, whole_lines
-from algorist.data.preparing import prepared
+from algorist.data.prepare import prepare_in_background
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.learner import Learner
@@ -368,7 +368,7 @@ def _prepared(
     alone = len(config.algorithms) == 1 and computing.worker_count == 1  # made where it is used
     if context or alone or not peers.is_first:
         return nullcontext()
-    return prepared(config.algorithms, config.data.splits)
+    return prepare_in_background(config.algorithms, config.data.splits)
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:

@@ -17,11 +17,13 @@ from algorist.algorithms import get
 from algorist.data import official
 from algorist.machine import cores
 
-_PROGRAM = "import sys; from algorist.data.preparing import work; work(*sys.argv[1:])"
+_PROGRAM = "import sys; from algorist.data.prepare import work; work(*sys.argv[1:])"
 
 
 @contextmanager
-def prepared(algorithms: Sequence[str], splits: Sequence[str] = ("val",)) -> Iterator[None]:
+def prepare_in_background(
+    algorithms: Sequence[str], splits: Sequence[str] = ("val",)
+) -> Iterator[None]:
     """Prepare algorithms and their sets beside what is done in the block.
 
     After it their machine code is loaded, so that processes which are forked then have it too.
