@@ -188,7 +188,7 @@ class Run:
     ) -> Generator[Report | None, None, None]:
         trainer = self.trainer
         if trainer.time_account.since:  # in a sitting before
-            trainer.time_account.start_anew()
+            trainer.time_account.restart()
         every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
