@@ -39,13 +39,13 @@ def asked(monkeypatch, tmp_path):
     return calls
 
 
-def prepare(names, *splits):
+def prepare_all(names, *splits):
     with prepare.prepare_in_background(names, *splits):
         pass
 
 
 def test_processes_share_the_work(asked):
-    prepare(["bfs", "minimum", "dfs", "jarvis_march"], ["val", "train"])
+    prepare_all(["bfs", "minimum", "dfs", "jarvis_march"], ["val", "train"])
     assert asked == [
         ["val,train", "bfs", "jarvis_march"],
         ["val,train", "minimum"],
@@ -54,22 +54,22 @@ def test_processes_share_the_work(asked):
 
 
 def test_a_single_algorithm_needs_no_other_process(asked):
-    prepare(["bfs"])
+    prepare_all(["bfs"])
     assert asked == []
 
 
 def test_a_single_core_needs_no_other_process(asked, monkeypatch):
     monkeypatch.setattr(prepare, "cores", lambda: 1)
-    prepare(NAMES)
+    prepare_all(NAMES)
     assert asked == []
 
 
 def test_what_is_there_is_not_made_again(asked):
     for name in NAMES:
         official.split(name, "val")
-    prepare(NAMES)
+    prepare_all(NAMES)
     assert asked == []
-    prepare(NAMES, ["train"])
+    prepare_all(NAMES, ["train"])
     assert asked == [["train", "minimum"], ["train", "insertion_sort"]]
 
 
@@ -78,7 +78,7 @@ def test_it_does_not_matter_if_no_process_can_be_started(asked, monkeypatch):
         raise OSError("no more processes")
 
     monkeypatch.setattr(subprocess, "Popen", fail)
-    prepare(NAMES)
+    prepare_all(NAMES)
     assert all(get(name).is_compiled for name in NAMES)
 
 
