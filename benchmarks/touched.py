@@ -60,7 +60,7 @@ def _touched(command: list[str]) -> dict[str, set[str]]:
         sys.setprofile(note)
         run_command([*command, "--out", f"{folder}/run"])
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     functions = defaultdict(set)
     for code in until_update:
         is_function = code.co_flags & inspect.CO_OPTIMIZED  # bodies of modules and classes are not
