@@ -8,7 +8,7 @@ choices select. Outputs are read from the last hints, in a step of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -34,10 +34,6 @@ class Scalar(NamedTuple):
 
 class Linear(nn.Linear):
     """A linear layer whose first weights are drawn as those of the library are."""
-
-    if TYPE_CHECKING:
-
-        def __call__(self, input: Tensor) -> Tensor: ...  # noqa: D102
 
     def __init__(self, inputs: int, outputs: int, *, spread: float | None = None):
         super().__init__(inputs, outputs)
@@ -71,8 +67,7 @@ class Processor(nn.Module):
         channels = len(self.mean)
         if channels:
             new = new + messages[..., :channels].relu().mean(1) @ self.mean
-        normed: Tensor = self.norm(new.relu())
-        return normed
+        return self.norm(new.relu())
 
     def triplets(self, nodes: Tensor, edges: Tensor, graph: Tensor, hidden: Tensor) -> Tensor:
         """The largest over i of the features of the triplet (i, j, k): (B, n, n, h)."""
@@ -158,7 +153,7 @@ class EdgePointerDecoder(nn.Module):
         of_bc, of_bp, of_cp = (layer(state.edges) for layer in self.edges)
         pairs = of_b.unsqueeze(2) + of_c.unsqueeze(1) + of_bc
         to_p = (of_p.unsqueeze(1) + of_bp).unsqueeze(2) + of_cp.unsqueeze(1)
-        inner: Tensor = pairs.unsqueeze(3) + to_p
+        inner = pairs.unsqueeze(3) + to_p
         if self._previous in state.values:
             inner = inner + state.values[self._previous].unsqueeze(-1) * self.kept
         return self.score(inner.relu()).squeeze(-1)
@@ -176,7 +171,7 @@ class EdgePointerEncoder(nn.Module):
 
     def forward(self, nodes: Tensor, pointers: Tensor) -> Tensor:
         """(B, n, h), (B, n, n, n) -> (B, n, n, h)."""
-        parts: list[Tensor] = []
+        parts = []
         for axis in (0, 1):
             gate = self.gates[axis](nodes).unsqueeze(2 - axis).unsqueeze(3)
             inner = (gate + pointers.unsqueeze(-1) * self.pointers[axis]).relu()
@@ -208,7 +203,6 @@ class ValueDecoder(nn.Module):
             inner = self.pairs(state).relu() if self._location == Location.EDGE else state.pooled
         out = self.value(inner)
         if self._gated:
-            assert known is not None, "a scalar is combined from known ones"
             return Scalar(out[..., 1], out[..., 0] + (self.weights(inner) * known).sum(-1))
         return out.squeeze(-1) if self._squeezed else out
 
@@ -311,7 +305,7 @@ class ExecutorNet(nn.Module):
 
     def forward(self, algorithm: str, inputs: Values, hints: Values, changes: Tensor) -> State:
         """Read one step: the hints, and which of them the step before changed."""
-        task: Any = self.tasks[algorithm]
+        task = self.tasks[algorithm]
         values, scalars, (nodes, edges, graph) = task.encode(inputs, hints, changes)
         hidden = torch.zeros_like(nodes)
         for _ in range(self.switches.rounds):
@@ -329,8 +323,7 @@ class ExecutorNet(nn.Module):
         choices: Values | None = None,
     ) -> dict[str, Tensor | Scalar]:
         """Predict features; scalars are combined through `choices`, or those that are predicted."""
-        task: Any = self.tasks[algorithm]
-        features = list(features)
+        task, features = self.tasks[algorithm], list(features)
         found: dict[str, Tensor | Scalar] = {
             f.name: _decode_choice(task.decoders[_key(f)], f, state, self.training)
             for f in features
@@ -349,7 +342,9 @@ class ExecutorNet(nn.Module):
 
 
 def _decode_choice(decoder: nn.Module, feature: Feature, state: State, training: bool) -> Tensor:
-    logits: Tensor = decoder(state, None) if isinstance(decoder, ValueDecoder) else decoder(state)
+    if isinstance(decoder, ValueDecoder):
+        return decoder(state, None)
+    logits = decoder(state)
     if feature.kind != Kind.PERMUTATION_POINTER:
         return logits
     noise = -torch.empty_like(logits).exponential_().log() if training else None
@@ -359,7 +354,6 @@ def _decode_choice(decoder: nn.Module, feature: Feature, state: State, training:
 def decide(feature: Feature, prediction: Tensor | Scalar, before: Tensor | None = None) -> Tensor:
     """A prediction as the next step reads it, in the form of pools."""
     if isinstance(prediction, Scalar):
-        assert before is not None, "a gate keeps the value before"
         return torch.where(prediction.gate > 0, prediction.value, before)
     if feature.kind == Kind.SCALAR:
         return prediction
@@ -380,7 +374,6 @@ def loss(
     """The mean loss of a feature; `before` is the true value of a scalar hint now."""
     truth = truth if feature.kind == Kind.POINTER else truth.float()
     if isinstance(prediction, Scalar):
-        assert before is not None, "a gate keeps the value before"
         changes = ((truth - before).abs() > _CHANGE).float()
         error = F.smooth_l1_loss(prediction.value, truth, reduction="none", beta=0.1)
         error = (error * changes).sum() / changes.sum().clamp(min=1)

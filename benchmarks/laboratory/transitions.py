@@ -105,8 +105,7 @@ class TransitionPool:
             changed = values[step + 1, own] != values[step, own]
             kinds |= changed.reshape(len(step), -1).any(1).long() << bit
         _, kind, counts = kinds.unique(return_inverse=True, return_counts=True)
-        balanced: Tensor = counts.double().rsqrt()[kind]
-        return balanced
+        return counts.double().rsqrt()[kind]
 
 
 def changes(before: Values | None, now: Values, batch: int) -> Tensor:

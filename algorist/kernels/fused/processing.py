@@ -130,8 +130,8 @@ class Processing:
         maps, grads = self.maps, self.state.grads[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
         state_update.update_states_backward(
-            self.d_after[k], self.step_buffers.before[k], maps.update, self._kept_of_update(k), grads,
-            self.columns, self.d_message, at_step(self.d_before, k),
+            self.d_after[k], self.step_buffers.before[k], maps.update, self._kept_of_update(k),
+            grads, self.columns, self.d_message, at_step(self.d_before, k),
             self.d_gate[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
         wanted = message.MessageGrads(
