@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, and what is whole of those that grow."""
+"""Files that are written as a whole or not at all, and locks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import IO
 
 
 @contextmanager
-def changing(folder: Path) -> Iterator[None]:
-    """Of all processes that read files of a folder to replace them, let one at a time do so."""
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a folder in the block; other processes wait for it."""
     folder.mkdir(parents=True, exist_ok=True)
     if os.name != "posix":  # elsewhere folders cannot be locked
         yield
@@ -28,10 +28,11 @@ def changing(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held(file: Path) -> Iterator[None]:
-    """Hold a file, which only one process can do at a time; for others it is a `BlockingIOError`.
+def lock_file(file: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file in the block.
 
-    Nobody holds what a process that was killed has left.
+    Raises a `BlockingIOError` if another process has it. The lock of a process that was killed is
+    free again.
     """
     if os.name != "posix":
         yield
@@ -61,10 +62,10 @@ def _is_at(file: Path, opened: IO[str]) -> bool:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Where a file is to be written: when the block ends, it is on the disk and has its name.
+def write_atomically(path: Path) -> Iterator[Path]:
+    """Yield a temporary path, whose file takes the place of `path` when the block ends.
 
-    Readers and other writers of it see all of the new file or all of the old.
+    Readers and other writers see all of the new file or all of the old one.
     """
     temporary = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
     try:
@@ -78,7 +79,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def replace_text(path: Path, text: str) -> None:
     """Write a file so that its readers see all of the new text or all of the old."""
-    with replacing(path) as temporary:
+    with write_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

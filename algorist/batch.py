@@ -64,7 +64,7 @@ class Batch:
     @property
     def n(self) -> int:
         """The number of nodes."""
-        return self.inputs["pos"].shape[1]
+        return int(self.inputs["pos"].shape[1])
 
     @property
     def steps(self) -> int:

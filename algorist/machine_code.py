@@ -9,25 +9,25 @@ from typing import Any
 from numba import njit
 
 
-def kept(function: Callable, **options: Any) -> Any:
-    """Compile a function, and keep its machine code for the next process, if there is a place."""
+def compile_cached(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function, and cache its machine code on disk if its folder can be written."""
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # it was typed at a prompt, or neither its folder nor HOME can be written
         return njit(**options)(function)
 
 
-def reached(*functions: Any) -> list[Any]:
+def reachable_functions(*functions: Any) -> list[Any]:
     """The functions, the compiled helpers that they call, and the helpers of these."""
     found = list(functions)
     for one in found:  # grows on the way
-        helpers = (v.py_func for _, v in referred(one) if hasattr(v, "py_func"))
+        helpers = (v.py_func for _, v in referenced_globals(one) if hasattr(v, "py_func"))
         found += [helper for helper in dict.fromkeys(helpers) if helper not in found]
     return found
 
 
-def referred(function: Any) -> Iterator[tuple[str, Any]]:
-    """The global names that a function may refer to, also in a module, and their values."""
+def referenced_globals(function: Any) -> Iterator[tuple[str, Any]]:
+    """The globals that a function names, and their values; `module.name` for those of modules."""
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]

@@ -8,11 +8,12 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from numba.core.errors import NumbaError
 
 from algorist.errors import UnregisteredError
-from algorist.machine_code import reached
+from algorist.machine_code import reachable_functions
 
 _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 """How Numba names a line, the second time from the folder at hand."""
@@ -20,7 +21,7 @@ _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 
 @contextmanager
 def user_error(
-    name: str, function: Callable, mistakes: tuple[type[Exception], ...] = (Exception,)
+    name: str, function: Callable[..., Any], mistakes: tuple[type[Exception], ...] = (Exception,)
 ) -> Iterator[None]:
     """What fails in a user's function, or only some mistakes, is a `ValueError` that says where."""
     try:
@@ -54,7 +55,7 @@ def line_of(error: BaseException, file: str) -> int | None:
     return lines[-1] if lines else None
 
 
-def _uncompiled(error: NumbaError, *functions: Callable) -> str:
+def _uncompiled(error: NumbaError, *functions: Callable[..., Any]) -> str:
     """What the compiler found and where, without its account of how it came there."""
     text = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # colours, where colorama is installed
     text = text.split("During: resolving callee type")[0]
@@ -64,7 +65,7 @@ def _uncompiled(error: NumbaError, *functions: Callable) -> str:
     return f"cannot compile: {' '.join(found[:2])}" + (f" ({place})" if place else "")
 
 
-def _place(text: str, functions: Sequence[Callable]) -> str | None:
+def _place(text: str, functions: Sequence[Callable[..., Any]]) -> str | None:
     """The file and the line that the compiler names, or that it should have named."""
     for pattern in _PLACES:
         if named := re.search(pattern, text, re.MULTILINE):
@@ -77,9 +78,9 @@ def _place(text: str, functions: Sequence[Callable]) -> str | None:
     return f"{codes[0].co_filename}:{codes[0].co_firstlineno}" if codes else None
 
 
-def _use_of(name: str, functions: Sequence[Callable]) -> str | None:
+def _use_of(name: str, functions: Sequence[Callable[..., Any]]) -> str | None:
     """Where functions, or the helpers that they call, use a global name."""
-    for function in reached(*functions):
+    for function in reachable_functions(*functions):
         for step in dis.get_instructions(function):
             if step.opname == "LOAD_GLOBAL" and step.argval == name and step.positions:
                 return f"{function.__code__.co_filename}:{step.positions.lineno}"

@@ -157,7 +157,7 @@ def _time(run: Callable[[], object], arguments: argparse.Namespace) -> float:
         graph.replay()
         end.record()
         end.synchronize()
-        times.append(start.elapsed_time(end) / 1e3 / CAPTURED)
+        times.append(float(start.elapsed_time(end)) / 1e3 / CAPTURED)
     return statistics.median(times)
 
 

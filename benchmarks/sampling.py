@@ -149,7 +149,8 @@ def _dm_clrs() -> Callable[[str, int], Draw]:
         sampler, _ = clrs.build_sampler(
             name, num_samples=-1, length=n, seed=0, track_max_steps=False
         )
-        return sampler.next
+        draw: Draw = sampler.next
+        return draw
 
     return library
 

@@ -167,7 +167,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
             )
             window = pack_window(whole([batch]).with_noise(noise))
             parts = feature_losses(net.specs[name], net.rollout(name, window), window)
-            sum(parts.values()).sum().backward()
+            torch.stack(list(parts.values())).sum().backward()
             optimizer.step()
 
         return step

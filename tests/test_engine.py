@@ -125,7 +125,7 @@ class Recorded:
 class RecordedGraphs:
     """Stands for graphs; each of so many steps outgrows the memory of those before."""
 
-    aside = staticmethod(nullcontext)
+    on_stream = staticmethod(nullcontext)
 
     def __init__(self, *, outgrowing=()):
         self._outgrowing, self.count, self.begun_anew = outgrowing, 0, 0
@@ -135,7 +135,7 @@ class RecordedGraphs:
         self.is_outgrown = self.count in self._outgrowing
         return Recorded(work)
 
-    def begin_anew(self):
+    def reset(self):
         self.begun_anew += 1
 
 

@@ -15,8 +15,8 @@ import algorist
 from algorist.cli import main
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
-from algorist.experiments import examining, run_control
-from algorist.experiments.examining import Examiner
+from algorist.experiments import evaluate_runs, run_control
+from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results, read, sample_count
@@ -164,16 +164,16 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
         return evaluate(learner, *problems)
 
     precisions = []
-    monkeypatch.setattr(examining, "evaluate", noted)
+    monkeypatch.setattr(evaluate_runs, "evaluate", noted)
     (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
     results = Results(tmp_path, "generalist")
     (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
     run = job.run(Computing())
     run.train()
-    examiner = Examiner(results, 2)
-    assert not examiner.examine(job, run.trainer, lambda: bool(results.rows))
+    evaluator = RunEvaluator(results, 2)
+    assert not evaluator.evaluate(job, run.trainer, lambda: bool(results.rows))
     assert [row.algorithm for row in read(results.file)] == ["activity_selector"]
-    assert examiner.examine(job, run.trainer)
+    assert evaluator.evaluate(job, run.trainer)
     assert [row.algorithm for row in read(results.file)] == ["activity_selector", "bfs"]
     assert not list(jobs([part], range(1), 2, results, tmp_path / "runs"))
     assert run.trainer.net.precision == "tf32"

@@ -40,7 +40,7 @@ def test_graphs_work_on_the_stream_that_they_are_given(current):
     given = Stream()
     graphs = Graphs(torch.device("cuda"), given)
     assert graphs.stream is given
-    with graphs.aside():
+    with graphs.on_stream():
         assert given.waited == [current]
         assert current.waited == []
     assert current.waited == [given]
@@ -121,7 +121,7 @@ def test_a_graph_that_finds_no_room_in_the_memory_of_others_says_so(current, mon
         kept.append(graphs.captured(lambda size=size: card.take(size, (0, 1))))
         assert graphs.is_outgrown == outgrown
     kept.clear()
-    graphs.begin_anew()
+    graphs.reset()
     assert not graphs.is_outgrown
     for size, outgrown in ((3 * GB, False), (3 * GB, False), (6 * GB, True)):
         kept.append(graphs.captured(lambda size=size: card.take(size, (0, 2))))
@@ -188,7 +188,7 @@ def test_after_a_capture_that_failed_others_succeed(when):
         side_stream.join()
         numbers.copy_(more)
 
-    with graphs.aside():
+    with graphs.on_stream():
         work(fail=False)
     for _ in range(2):
         with pytest.raises(torch.OutOfMemoryError):
@@ -208,14 +208,14 @@ def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
     def captured(megabytes):
         return graphs.captured(lambda: total.add_(torch.ones(megabytes << 18, device=device).sum()))
 
-    with graphs.aside():
+    with graphs.on_stream():
         total.add_(torch.ones(4, device=device).sum())
     total.zero_()
     small, large = captured(64), captured(256)
     assert graphs.is_outgrown
     assert 320 << 20 <= graphs.reserved_bytes() <= 400 << 20
     del small, large
-    graphs.begin_anew()
+    graphs.reset()
     graph, reserved = captured(256), torch.cuda.memory_reserved()
     smaller = captured(64)
     assert not graphs.is_outgrown

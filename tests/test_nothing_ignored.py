@@ -115,6 +115,12 @@ def forward_hook(net, monkeypatch):
     )
 
 
+def backward_hook(net, monkeypatch):
+    net.processor.update.register_full_backward_pre_hook(
+        lambda module, gradients: tuple(3 * gradient for gradient in gradients)
+    )
+
+
 def class_method(net, monkeypatch):
     stock = MessagePassing.forward
 
@@ -172,6 +178,7 @@ HOOKS = {
     "processor's method": own_processor(OtherMask),
     "layer's forward": instance_method,
     "forward hook": forward_hook,
+    "backward hook": backward_hook,
     "method of the class": class_method,
     "loss": loss_of_a_kind,
     "counts": counts_of_a_kind,

@@ -210,6 +210,29 @@ MISTAKES = {
         "got a loss 'a' of shape (2, 3, 16), expected one number or (2,)",
         12,
     ),
+    "type": (
+        "        return nodes.double()\n",
+        "got states of torch.float64, expected torch.float32",
+        12,
+    ),
+    "in place": (
+        "        edges += 1\n        return nodes\n",
+        "got 'edges' changed in place, expected it as it was",
+        12,
+    ),
+    "kept": (
+        "        self.last = self.update(torch.cat((nodes, hidden), -1))\n"
+        "        return self.last\n",
+        "got a tensor with a gradient in self.last after a step, expected none",
+        12,
+    ),
+    "losses that come and go": (
+        "        some = {'a': nodes.mean()} if hidden.any() else {}\n"
+        "        return algorist.StepOutput(nodes + 1, losses=some)\n",
+        "got the losses ['a'] at one step and [] at another, expected the same names at all",
+        12,
+    ),
+    "arithmetic": ("        return nodes * (1 // 0)\n", "ZeroDivisionError", 13),
 }
 
 
@@ -233,6 +256,104 @@ def test_a_forward_with_too_few_arguments_names_the_class(tmp_path):
     algorist.load_plugin(file)
     with pytest.raises(ValueError, match=r"Mine: TypeError: .*positional arguments.*mine\.py:12"):
         small.net("bfs", processor="mine")
+
+
+INIT = "    def __init__(self, hidden):\n        super().__init__()\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (INIT, r"NotImplementedError: expected forward\(self, nodes, .*mine\.py:5\)"),
+        (FORWARD + "        return nodes\n", r"TypeError: .*positional argument.*mine\.py:5\)"),
+    ],
+    ids=["forward", "hidden size"],
+)
+def test_a_class_that_lacks_a_method_names_it(tmp_path, body, message):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import algorist\n\n@algorist.register\nclass Mine(algorist.Processor):\n" + body
+    )
+    algorist.load_plugin(file)
+    with pytest.raises(ValueError, match=f"Mine: {message}"):
+        small.net("bfs", processor="mine")
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ({"b": 1}, "got a dict with the keys 'b' as a state, expected a dict with the keys 'a'"),
+        (None, "got None as a state, expected a dict with the keys 'a'"),
+    ],
+)
+def test_a_state_of_another_structure_is_refused(returned, message):
+    class Forgetful(Counter):
+        def initial_state(self, batch_size, n):
+            return {"a": torch.zeros(batch_size)}
+
+        def forward(self, nodes, edges, graph, adjacency, hidden, state):
+            return algorist.StepOutput(nodes, state=returned)
+
+    PROCESSORS["forgetful"] = Forgetful
+    with pytest.raises(ValueError, match=message):
+        small.net("bfs", processor="forgetful")
+
+
+def test_a_processor_may_have_a_state_and_no_parameters():
+    class Sum(algorist.Processor):
+        def __init__(self, hidden):
+            super().__init__()
+
+        def initial_state(self, batch_size, n):
+            return torch.zeros(batch_size, n)
+
+        def forward(self, nodes, edges, graph, adjacency, hidden, state):
+            return algorist.StepOutput(nodes + hidden, state=state + 1)
+
+    PROCESSORS["sum"] = Sum
+    carry = small.net("bfs", processor="sum").rollout("bfs", whole([small.problems("bfs")])).carry
+    assert carry.state[0].unique().numel() == 1
+
+
+class Tied(algorist.Processor):
+    """Two layers with one weight, and a third that does not learn."""
+
+    def __init__(self, hidden):
+        super().__init__()
+        self.first, self.second, self.fixed = (nn.Linear(hidden, hidden) for _ in range(3))
+        self.second.weight = self.first.weight
+        self.fixed.weight.requires_grad_(False)
+
+    def forward(self, nodes, edges, graph, adjacency, hidden):
+        return self.fixed(self.second(torch.relu(self.first(nodes + hidden))))
+
+
+def test_tied_weights_stay_tied_and_frozen_ones_stay_as_they_are(tmp_path):
+    PROCESSORS["tied"] = Tied
+    before = small.net("bfs", processor="tied", seeds=(0, 1))
+    assert before.processor.module.second.weight is before.processor.module.first.weight
+    run = algorist.train(
+        ["bfs"], out=tmp_path, seeds=(0, 1), processor="tied", hidden=16, sizes=(4,), steps=2
+    )
+    module = run.trainer.net.processor.module
+    assert module.second.weight is module.first.weight
+    assert not torch.equal(module.first.weight, before.processor.module.first.weight)
+    fixed = "processor.module.fixed.weight"
+    again = load(tmp_path).net
+    torch.testing.assert_close(again.get_parameter(fixed), run.learner.net.get_parameter(fixed))
+    drawn = algorist.Net(["bfs"], again.config, 2, seed=0)
+    torch.testing.assert_close(module.fixed.weight, drawn.get_parameter(fixed))
+
+
+def test_lazy_layers_are_refused():
+    class Lazy(algorist.Processor):
+        def __init__(self, hidden):
+            super().__init__()
+            self.update = nn.LazyLinear(hidden)
+
+    PROCESSORS["lazy"] = Lazy
+    with pytest.raises(ValueError, match=r"Lazy: got the lazy parameter 'update.weight', expected"):
+        small.net("bfs", processor="lazy")
 
 
 def test_buffers_that_runs_would_lose_are_refused():
@@ -274,3 +395,13 @@ def test_a_decoder_without_a_place_is_refused():
     register(Lost)
     with pytest.raises(ValueError, match="Lost: got None as its kind, expected one of scalar,"):
         small.net("bfs")
+
+
+@pytest.mark.parametrize("processor", ["gat", "memnet_full", "mpnn", "counter"])
+def test_a_learner_with_any_processor_solves_problems(processor):
+    PROCESSORS["counter"] = Counter
+    learner = algorist.Learner.new(["bfs"], small.model(processor=processor), small.CONVENTION)
+    solution = learner.run("bfs", A={"edges": [(0, 1), (1, 2)]}, s=0)
+    assert solution.answer is not None
+    large = learner.run("bfs", A={"edges": [(i, i + 1) for i in range(80)]}, s=0)
+    assert large.answer is not None

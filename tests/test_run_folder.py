@@ -11,7 +11,7 @@ import pytest
 import small
 from processes import running, wait_until
 
-from algorist.atomic import held
+from algorist.atomic import lock_file
 from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.loader import TaskStream
@@ -206,7 +206,7 @@ def test_nobody_holds_a_file_that_its_last_holder_is_removing(tmp_path, monkeypa
         lock(opened, how)
 
     monkeypatch.setattr(fcntl, "lockf", late)
-    with held(file):
+    with lock_file(file):
         assert len(locked) == 2
         assert file.exists()
     assert not file.exists()
@@ -219,7 +219,7 @@ def test_a_file_that_cannot_be_locked_is_not_said_to_be_held(tmp_path, monkeypat
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "lockf", refuse)
-    with pytest.raises(OSError, match="No locks available"), held(tmp_path / "claim"):
+    with pytest.raises(OSError, match="No locks available"), lock_file(tmp_path / "claim"):
         pass
 
 

@@ -17,9 +17,9 @@ from algorist import __version__
 from algorist.cli import main
 from algorist.commands import sweep as command
 from algorist.experiments import processes
-from algorist.experiments.assignments import FAILED, Assignment
 from algorist.experiments.processes import Process, Processes
 from algorist.experiments.results import read
+from algorist.experiments.run_requests import FAILED, RunRequest
 from algorist.experiments.work import Job
 from algorist.report.sweep_progress import ProgressOfSweep
 from algorist.report.terminal import Terminal
@@ -294,21 +294,21 @@ def assigned(folder):
     """A job below a folder, and what its process is told."""
     job = Job(parts("bfs")["ibarz2022/bfs"], (0,), folder / "runs" / "bfs")
     others = {"samples": 2, "cores": 1, "plugins": (), "version": __version__}
-    return job, Assignment.of(job, folder / "runs", computing={"device": "cuda"}, **others)
+    return job, RunRequest.of(job, folder / "runs", computing={"device": "cuda"}, **others)
 
 
 def test_runs_take_turns_on_the_gpus(monkeypatch, tmp_path):
     class Told:
-        def __init__(self, assignment):
-            self.assignment = assignment
+        def __init__(self, request):
+            self.request = request
 
         def reply(self):
-            return self.assignment.computing["device"]
+            return self.request.computing["device"]
 
     monkeypatch.setattr(processes, "Process", Told)
-    _, assignment = assigned(tmp_path)
-    workplace = Processes(3, ["cuda:0", "cuda:1"])
-    assert [workplace.do(place, assignment) for place in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    _, request = assigned(tmp_path)
+    backend = Processes(3, ["cuda:0", "cuda:1"])
+    assert [backend.do(place, request) for place in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
 
 
 def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_path):
@@ -337,8 +337,8 @@ def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_p
     ],
 )
 def test_a_machine_that_is_not_like_the_others_is_told(done, change, message):
-    _, assignment = assigned(done)
-    reply = Process(replace(assignment, **change)).reply()
+    _, request = assigned(done)
+    reply = Process(replace(request, **change)).reply()
     assert reply.state == FAILED
     assert message in reply.message
 

@@ -88,7 +88,7 @@ def test_a_trainer_counts_what_is_not_learning():
 
 def test_captures_are_counted(monkeypatch):
     class Graphs:
-        aside, is_outgrown = staticmethod(nullcontext), False
+        on_stream, is_outgrown = staticmethod(nullcontext), False
 
         @staticmethod
         def captured(work):

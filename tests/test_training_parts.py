@@ -246,10 +246,20 @@ def test_a_schedule_of_ones_own_and_its_mistakes(own):
 
     trainer = trained(config(schedule="halves"), 1)
     assert trainer.learning_rate == 0.5e-3
-    with pytest.raises(ValueError, match=r"schedule 'wrong': got -1.0 for share 0.*\.py:\d+"):
+    with pytest.raises(ValueError, match=r"schedule 'wrong': got -1 for share 0.*\.py:\d+"):
         trained(config(schedule="wrong"), 1)
     with pytest.raises(ValueError, match="unknown schedule 'cosin'"):
         config(schedule="warmup+cosin")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, None, "much"])
+def test_a_schedule_that_returns_no_factor_is_refused(own, value):
+    @own
+    def odd(share):
+        return value
+
+    with pytest.raises(ValueError, match=f"schedule 'odd': got {value!r} for share 0, expected"):
+        schedules.factor("odd", 0.0)
 
 
 # Optimizers
@@ -336,6 +346,45 @@ def test_an_optimizer_that_is_none_is_told(own):
 
     with pytest.raises(ValueError, match="optimizer 'nothing': got str without param_groups"):
         Trainer(config(optimizer="nothing"))
+
+
+def test_a_step_that_fails_is_told_with_its_line(own):
+    @own
+    def lbfgs(parameters, settings):
+        return torch.optim.LBFGS(parameters)
+
+    with pytest.raises(ValueError, match=r"optimizer 'lbfgs': TypeError: .*closure.*\.py:\d+"):
+        trained(config(optimizer="lbfgs"), 1)
+
+
+def test_state_that_checkpoints_cannot_keep_is_refused(own, tmp_path):
+    class Listing(torch.optim.SGD):
+        def step(self):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    self.state[p]["seen"] = [p.detach().clone()]
+
+    @own
+    def listing(parameters, settings):
+        return Listing(parameters, lr=0.1)
+
+    with pytest.raises(ValueError, match=r"'listing': got a list as state\['seen'\], expected a"):
+        Run.start(tmp_path, config(optimizer="listing")).train()
+
+
+def test_an_optimizer_without_state_resumes_exactly(own, tmp_path):
+    @own
+    def plain_sgd(parameters, settings):
+        return torch.optim.SGD(parameters)
+
+    chosen = config(optimizer="plain_sgd")
+    whole, halves = Run.start(tmp_path / "whole", chosen), Run.start(tmp_path / "halves", chosen)
+    whole.train()
+    stops = iter([False, True])
+    halves.train(should_stop=lambda: next(stops))
+    again = Run.resume(tmp_path / "halves")
+    again.train()
+    small.assert_identical(small.weights(again.trainer.net), small.weights(whole.trainer.net))
 
 
 # Changes on resume

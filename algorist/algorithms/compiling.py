@@ -13,7 +13,7 @@ import numpy as np
 from numba import config, njit
 from numba.core.registry import CPUDispatcher
 
-from algorist.machine_code import kept, reached, referred
+from algorist.machine_code import compile_cached, reachable_functions, referenced_globals
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -58,7 +58,7 @@ def specialised(template: Callable, function: Callable) -> Any:
     digest = _digest(template, function)
     copied.__qualname__ = f"{template.__name__}.{digest}.{function.__qualname__}"
     copied.__module__ = function.__module__
-    return kept(copied, **_OPTIONS)
+    return compile_cached(copied, **_OPTIONS)
 
 
 def is_kept(function: Any) -> bool:
@@ -90,10 +90,12 @@ def _digest(template: Callable, function: Callable) -> str:
     And for the module, which it refers to: that of a plug-in has another name in another folder.
     """
     parts = {function.__module__}
-    for one in reached(template, function):
+    for one in reachable_functions(template, function):
         if one.__code__.co_filename != function.__code__.co_filename:
             parts.add(_file_digest(one.__code__.co_filename))
-        parts.update(filter(None, (_constant(name, value) for name, value in referred(one))))
+        parts.update(
+            filter(None, (_constant(name, value) for name, value in referenced_globals(one)))
+        )
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:12]
 
 

@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Print a table, a row as soon as it is known."""
     module, _ = _PARTS[arguments.what]
-    return module.run(arguments, terminal)
+    return int(module.run(arguments, terminal))
 
 
 command = Command(

@@ -99,7 +99,7 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     """Train and test all that is left of an experiment; returns the exit code."""
     from algorist.commands.train_each import run_in_threads
     from algorist.experiments.overview import shared_parts
-    from algorist.experiments.work import data_prepared
+    from algorist.experiments.work import prepare_data
     from algorist.training.parallel import expect_alone
 
     expect_alone()
@@ -116,7 +116,7 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
         return 0
     titles = [job.title for job in left.jobs]
     work = _work(left, arguments, terminal)
-    ending = run_in_threads(titles, {}, data_prepared(left.jobs), work, arguments, terminal)
+    ending = run_in_threads(titles, {}, prepare_data(left.jobs), work, arguments, terminal)
     done = f"{len(ending.summary.done)} of {counted(len(titles), 'run')} done"
     terminal.print(f"{done}, see {left.results.file}" if ending.summary.done else done)
     if ending.summary.can_go_on:
@@ -127,10 +127,10 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
 def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
     """Trains and tests a run, and shows how it gets on."""
     from algorist.commands.arguments import computing
-    from algorist.experiments.assignments import DONE, STOPPED, Reply
-    from algorist.experiments.examining import Examiner
+    from algorist.experiments.evaluate_runs import RunEvaluator
+    from algorist.experiments.run_requests import DONE, STOPPED, Reply
 
-    examiner, how = Examiner(left.results, arguments.samples), computing(arguments)
+    evaluator, how = RunEvaluator(left.results, arguments.samples), computing(arguments)
     by_title = {job.title: job for job in left.jobs}
 
     def work(
@@ -142,7 +142,7 @@ def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
             trained = job.train(run, should_stop, observe)
         if not trained:
             progress.end(title, f"saved at step {run.trainer.step}")
-        elif not examiner.examine(job, run.trainer, should_stop):
+        elif not evaluator.evaluate(job, run.trainer, should_stop):
             progress.end(title, "trained, to be tested")
         else:
             progress.end(title, scores_text(left.results, job, terminal))

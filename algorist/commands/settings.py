@@ -57,7 +57,8 @@ class Setting:
         if self.kind == tuple[str, ...]:  # one at a time, or several
             read["action"] = "extend"
             flags = [flags[0].removesuffix("s"), *flags]
-        return group.add_argument(*flags, dest=self.place, default=SUPPRESS, **read)
+        action: Action = group.add_argument(*flags, dest=self.place, default=SUPPRESS, **read)
+        return action
 
     def read(self, text: str) -> Any:
         """Its value as written in a list of values."""
@@ -233,8 +234,12 @@ _METAVARS = {
     tuple[int, ...]: "N,N",
     tuple[str, ...]: "NAME=X",
 }
-_READERS = {tuple[int, ...]: whole_numbers, tuple[str, ...]: _texts}
+_READERS: dict[Any, Callable[[str], Any]] = {
+    tuple[int, ...]: whole_numbers,
+    tuple[str, ...]: _texts,
+}
 
 
 def _reader(kind: Any) -> Callable[[str], Any]:
-    return _READERS.get(kind, kind)
+    reader: Callable[[str], Any] = _READERS.get(kind, kind)
+    return reader

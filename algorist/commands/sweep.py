@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from algorist.experiments.failures import Failures
     from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Change, Part
-    from algorist.experiments.workforce import Workforce
+    from algorist.experiments.resources import Resources
 
 _RETRIES = 2
 _TOGETHER = "together"
@@ -189,9 +189,9 @@ def _sweep(parts: Sequence[Part], left: Remaining, arguments: Namespace, termina
         return 0
     failures = Failures(Path(arguments.out))
     # Before signals are handled, since Ray handles some, too.
-    workforce = _workforce(arguments, len(left.jobs))
+    resources = _resources(arguments, len(left.jobs))
     with Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt:
-        summary = _run(left, workforce, failures, interrupt.is_due, arguments, terminal)
+        summary = _run(left, resources, failures, interrupt.is_due, arguments, terminal)
     repeat_rows(parts, results)
     if len(summary.done) == len(left.jobs):
         terminal.print(sweep_table(results, parts, terminal.plus_minus))
@@ -207,12 +207,12 @@ def _sweep(parts: Sequence[Part], left: Remaining, arguments: Namespace, termina
     return interrupt.exit_code if interrupt.came() else 0
 
 
-def _workforce(arguments: Namespace, count: int) -> Workforce:
+def _resources(arguments: Namespace, count: int) -> Resources:
     from algorist.commands.arguments import computing
-    from algorist.experiments.workforce import find_workforce
+    from algorist.experiments.resources import find_resources
 
     here = computing(Namespace(**{**vars(arguments), "device": "cpu"}))
-    return find_workforce(
+    return find_resources(
         here,
         arguments.device,
         count,
@@ -225,7 +225,7 @@ def _workforce(arguments: Namespace, count: int) -> Workforce:
 
 def _run(
     left: Remaining,
-    workforce: Workforce,
+    resources: Resources,
     failures: Failures,
     should_stop: Callable[[], bool],
     arguments: Namespace,
@@ -233,19 +233,19 @@ def _run(
 ) -> Summary:
     """Do all runs, and write down at once what becomes of each."""
     from algorist.commands.reproduce import scores_text
-    from algorist.experiments.assignments import DONE, FAILED, Reply
     from algorist.experiments.executors import RemoteExecutor, Task, run_all
-    from algorist.experiments.work import data_prepared
+    from algorist.experiments.run_requests import DONE, FAILED, Reply
+    from algorist.experiments.work import prepare_data
     from algorist.report.sweep_progress import ProgressOfSweep
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
-    terminal.print(f"{counted(len(by_title), 'run')} to go, {workforce.workplace.places} at once")
+    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.places} at once")
     runs.mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
-        with data_prepared(left.jobs):
+        with prepare_data(left.jobs):
             pass
     tasks = {
-        title: Task(assignment=workforce.assignment(job, runs, arguments.samples))
+        title: Task(request=resources.request(job, runs, arguments.samples))
         for title, job in by_title.items()
     }
 
@@ -263,7 +263,7 @@ def _run(
         progress.watch([by_title[title] for title in running])
 
     with (
-        RemoteExecutor(workforce.workplace, arguments.retries) as executor,
+        RemoteExecutor(resources.backend, arguments.retries) as executor,
         ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
     ):
         return run_all(executor, tasks, should_stop, on_end, watch)

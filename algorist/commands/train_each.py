@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -15,11 +15,11 @@ import algorist
 from algorist.commands import FAILURE
 from algorist.commands.arguments import computing
 from algorist.commands.train_one import open_logs
-from algorist.data.preparing import prepared
+from algorist.data.prepare import prepare_in_background
 from algorist.errors import counted
-from algorist.experiments.assignments import DONE, FAILED, STOPPED, Reply
 from algorist.experiments.executors import ShouldStop, Summary, Task, ThreadExecutor, run_all
 from algorist.experiments.run_control import Interrupt
+from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply
 from algorist.plugins import shell
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
@@ -68,7 +68,7 @@ def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
 
     ended = {name: _best(name, own.best, terminal) for name, own in done.items()}
     left = [name for name in each.algorithms if name not in done]
-    preparation = prepared(left, each.config.data.splits)
+    preparation = prepare_in_background(left, each.config.data.splits)
     ending = run_in_threads(each.algorithms, ended, preparation, work, arguments, terminal)
     count = len(done) + len(ending.summary.done)
     terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
@@ -104,7 +104,7 @@ class Ending(NamedTuple):
 def run_in_threads(
     names: Sequence[str],
     ended: Mapping[str, str],
-    preparation: AbstractContextManager,
+    preparation: AbstractContextManager[Any],
     work: Work,
     arguments: Namespace,
     terminal: Terminal,

@@ -8,7 +8,7 @@
 - `text`: questions and answers for language models (CLRS-Text)
 - `dm_clrs`, `pyg`: converters from and to objects of dm-clrs and PyTorch Geometric
 - `cache`: batches on disk, complete and unharmed
-- `preparing`: other processes that compile and draw what will be needed
+- `prepare`: other processes that compile and draw what will be needed
 """
 
 from algorist.data import cache, chunks, dm_clrs, official, pyg, stream, transforms

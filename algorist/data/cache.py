@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from algorist.atomic import replacing
+from algorist.atomic import write_atomically
 from algorist.batch import Batch
 from algorist.spec import Spec
 
@@ -37,7 +37,7 @@ def save(path: Path, batch: Batch) -> None:
     """Write a batch. Readers and other writers of the same file see all of it or nothing."""
     content = _archive(batch.arrays())
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with write_atomically(path) as temporary, temporary.open("wb") as file:
         file.write(content)
         file.write(hashlib.sha256(content).digest())
 

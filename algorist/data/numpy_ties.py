@@ -34,7 +34,8 @@ def break_ties_as_numpy(algorithm: Algorithm, batch: Batch) -> Batch:
 def _has_equal(values: np.ndarray) -> np.ndarray:
     """Whether two values of a row (..., n) are the same; NaN is not."""
     ordered = np.sort(values, -1)
-    return (ordered[..., 1:] == ordered[..., :-1]).any(-1)
+    equal: np.ndarray = (ordered[..., 1:] == ordered[..., :-1]).any(-1)
+    return equal
 
 
 def _has_equal_edges(batch: Batch) -> np.ndarray:
@@ -47,7 +48,8 @@ def _has_equal_nearest(batch: Batch, distance: str) -> np.ndarray:
     """Whether at some step two nodes in the queue are the nearest."""
     queued = np.where(batch.hints["in_queue"] == 1, batch.hints[distance], np.inf)
     least = queued.min(-1, keepdims=True)
-    return (((queued == least) & (queued < np.inf)).sum(-1) > 1).any(0)
+    tied: np.ndarray = (((queued == least) & (queued < np.inf)).sum(-1) > 1).any(0)
+    return tied
 
 
 def _has_equal_angles(batch: Batch) -> np.ndarray:
@@ -93,7 +95,7 @@ def _record(trace: tuple[Buffers, list[Buffers]]) -> None:
     steps.append(Buffers(*(bank.copy() for bank in now)))
 
 
-_REPLACED: dict[str, Callable] = {
+_REPLACED: dict[str, Callable[..., Any]] = {
     "sort_nodes": _sort_nodes,
     "_edges_by_weight": _edges_by_weight,
     "nearest_queued": _nearest_queued,
@@ -103,7 +105,7 @@ _REPLACED: dict[str, Callable] = {
 """What stands in for the functions of these names."""
 
 
-def _interpreted(function: Callable, replaced: dict[str, Callable]) -> Any:
+def _interpreted(function: Callable[..., Any], replaced: dict[str, Callable[..., Any]]) -> Any:
     """A function and all that it calls, not compiled, and with some functions replaced."""
     names = dict(function.__globals__)
     for name in set(function.__code__.co_names) & names.keys():
@@ -115,7 +117,7 @@ def _interpreted(function: Callable, replaced: dict[str, Callable]) -> Any:
     return FunctionType(function.__code__, names)
 
 
-def _traced(algorithm: Algorithm, run: Callable, batch: Batch, sample: int) -> Batch:
+def _traced(algorithm: Algorithm, run: Callable[..., Any], batch: Batch, sample: int) -> Batch:
     """One sample of a batch, run again."""
     spec, one = algorithm.spec, batch.take(np.array([sample]))
     layouts = [Layout(features, batch.n) for features in (spec.inputs, spec.hints, spec.outputs)]

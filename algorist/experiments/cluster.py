@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from threading import Event, Lock
 from typing import Any
 
-from algorist.experiments.assignments import Assignment, Reply
 from algorist.experiments.processes import DiedError, Process
+from algorist.experiments.run_requests import Reply, RunRequest
 from algorist.extras import extra
 
 DIED = "died"
@@ -29,9 +29,9 @@ class Host:
         self._process: Process | None = None
         self._stopping = Event()
 
-    def do(self, assignment: str) -> str:
-        """Do a run and wait for what becomes of it."""
-        self._process = Process(Assignment.from_json(assignment))
+    def do(self, request: str) -> str:
+        """Execute a request and wait for the reply."""
+        self._process = Process(RunRequest.from_json(request))
         if self._stopping.is_set():
             self._process.stop()
         try:
@@ -82,15 +82,15 @@ class Cluster:
         self.places = at_once or room
         self._actor = self._ray.remote(num_cpus=cores, num_gpus=gpus, max_concurrency=2)(Host)
 
-    def do(self, place: int, assignment: Assignment) -> Reply:
-        """Do a run and wait for what becomes of it."""
+    def do(self, place: int, request: RunRequest) -> Reply:
+        """Execute a request and wait for the reply."""
         host = self._actor.remote()
         with self._lock:
             self._at_work.add(host)
             if self._stopping:
                 host.stop.remote()
         try:
-            reply = Reply.from_json(self._ray.get(host.do.remote(assignment.to_json())))
+            reply = Reply.from_json(self._ray.get(host.do.remote(request.to_json())))
         except self._ray.exceptions.RayError as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise DiedError(f"its machine or its actor has gone: {lines[0]}") from error
@@ -103,14 +103,14 @@ class Cluster:
         return reply
 
     def stop(self) -> None:
-        """Have all runs saved and stopped."""
+        """Save and stop all runs."""
         with self._lock:
             self._stopping = True
             for host in self._at_work:
                 host.stop.remote()
 
     def close(self) -> None:
-        """End whatever is still at work."""
+        """Kill the processes that are left."""
         self._ray.shutdown()
 
 

@@ -16,8 +16,8 @@ from threading import Event
 from typing import NamedTuple, Protocol, Self
 
 from algorist.errors import counted
-from algorist.experiments.assignments import DONE, FAILED, STOPPED, Assignment, Reply
-from algorist.experiments.processes import DiedError, Workplace
+from algorist.experiments.processes import Backend, DiedError
+from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
 from algorist.model.computing import Computing
 from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome
 from algorist.training.trainer import DivergedError
@@ -34,10 +34,10 @@ ShouldStop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Task:
-    """A run that is to be done: as a function for threads, as an assignment for processes."""
+    """A run that is to be done: as a function for threads, as a request for processes."""
 
     in_thread: Callable[[GpuContext, ShouldStop], Reply] | None = None
-    assignment: Assignment | None = None
+    request: RunRequest | None = None
 
 
 class Executor(Protocol):
@@ -107,7 +107,8 @@ def _in_context(task: Task, should_stop: ShouldStop, context: GpuContext) -> Rep
 def _reply_of(outcome: Outcome) -> Reply:
     error = outcome.error
     if error is None:
-        return outcome.value
+        reply: Reply = outcome.value
+        return reply
     trace = "" if isinstance(error, _EXPECTED) else outcome.trace
     return Reply(FAILED, str(error), trace, permanent=isinstance(error, _FOR_GOOD))
 
@@ -115,14 +116,14 @@ def _reply_of(outcome: Outcome) -> Reply:
 class RemoteExecutor:
     """Runs in processes of their own, here or on a cluster; what dies is tried again."""
 
-    def __init__(self, workplace: Workplace, retries: int):
+    def __init__(self, backend: Backend, retries: int):
         """A run whose process dies is tried again, so many times."""
-        self.at_once = workplace.places
-        self._workplace, self._retries = workplace, retries
+        self.at_once = backend.places
+        self._backend, self._retries = backend, retries
         self._stopping = Event()
         self._running: dict[str, None] = {}
         self._places: SimpleQueue[int] = SimpleQueue()
-        for place in range(workplace.places):
+        for place in range(backend.places):
             self._places.put(place)
 
     def __enter__(self) -> RemoteExecutor:
@@ -130,7 +131,7 @@ class RemoteExecutor:
 
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
-        self._workplace.close()
+        self._backend.close()
 
     def outcomes(
         self,
@@ -147,31 +148,31 @@ class RemoteExecutor:
                 watch(list(self._running))
                 if should_stop() and not self._stopping.is_set():
                     self._stopping.set()
-                    self._workplace.stop()
+                    self._backend.stop()
                 for future in ended:
                     yield waiting.pop(future), _reply(future)
         finally:
             self._stopping.set()
-            self._workplace.close()
+            self._backend.close()
             pool.shutdown()
 
     def _done(self, name: str, task: Task) -> Reply:
         """What becomes of a run."""
-        assert task.assignment is not None
+        assert task.request is not None
         place = self._places.get()
         self._running[name] = None
         try:
-            return self._tried(place, task.assignment)
+            return self._tried(place, task.request)
         finally:
             del self._running[name]
             self._places.put(place)
 
-    def _tried(self, place: int, assignment: Assignment) -> Reply:
+    def _tried(self, place: int, request: RunRequest) -> Reply:
         for _ in range(1 + self._retries):
             if self._stopping.is_set():
                 return Reply(STOPPED, "not begun")
             try:
-                return self._workplace.do(place, assignment)
+                return self._backend.do(place, request)
             except DiedError as error:
                 reason = str(error)
         return Reply(FAILED, f"{reason} (tried {counted(1 + self._retries, 'time')})")

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from algorist.atomic import replace_text
-from algorist.experiments.assignments import DONE, FAILED, Reply
+from algorist.experiments.run_requests import DONE, FAILED, Reply
 from algorist.experiments.work import Job
 from algorist.version import __version__
 

@@ -82,7 +82,7 @@ def _counted_settings(section: str, settings: Any) -> dict[str, Any]:
     }
 
 
-def _default(field: Field) -> Any:
+def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 

@@ -1,4 +1,4 @@
-"""Processes of this machine that do runs, some of them at once."""
+"""Processes of this machine that train runs, several at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-from algorist.experiments.assignments import Assignment, Reply
+from algorist.experiments.run_requests import Reply, RunRequest
 
 _TAIL = 2000
 """How many of the last characters of what a process printed are kept, if it died."""
@@ -23,41 +23,41 @@ class DiedError(Exception):
     """A process has ended without an answer."""
 
 
-class Workplace(Protocol):
-    """Where runs are done."""
+class Backend(Protocol):
+    """Executes requests: processes of this machine, or a cluster."""
 
     places: int
     """How many at once."""
 
-    def do(self, place: int, assignment: Assignment) -> Reply:
-        """Do a run and wait for what becomes of it. To be called on one thread for each place."""
+    def do(self, place: int, request: RunRequest) -> Reply:
+        """Execute a request and wait for the reply; called on one thread for each place."""
         ...
 
     def stop(self) -> None:
-        """Have all runs saved and stopped."""
+        """Save and stop all runs."""
         ...
 
     def close(self) -> None:
-        """End whatever is still at work."""
+        """Kill the processes that are left."""
         ...
 
 
 class Process:
-    """One process, which does one run."""
+    """One process, which executes one request."""
 
-    def __init__(self, assignment: Assignment):
+    def __init__(self, request: RunRequest):
         self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (kept open)
         self._process = subprocess.Popen(
             # The folder is there for people who look at a list of processes.
-            [sys.executable, "-m", "algorist.experiments.worker", assignment.folder],
+            [sys.executable, "-m", "algorist.experiments.worker", request.folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._printed,
             text=True,
-            env=_environment(assignment.cores),
+            env=_environment(request.cores),
             start_new_session=True,  # Ctrl-C is for whoever started it
         )
-        self._send(assignment.to_json())
+        self._send(request.to_json())
 
     def reply(self) -> Reply:
         """Wait for the answer."""
@@ -71,11 +71,11 @@ class Process:
         raise DiedError(f"its process {ended}{self._last_words()}")
 
     def stop(self) -> None:
-        """Have the run saved and stopped."""
+        """Save and stop the run."""
         self._send("stop")
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self._process.kill()
         self._process.wait()
 
@@ -99,11 +99,11 @@ class Processes:
         self._at_work: set[Process] = set()
         self._lock, self._stopping = Lock(), False
 
-    def do(self, place: int, assignment: Assignment) -> Reply:
-        """Do a run and wait for what becomes of it."""
+    def do(self, place: int, request: RunRequest) -> Reply:
+        """Execute a request and wait for the reply."""
         device = self._devices[place % len(self._devices)]
-        computing = {**assignment.computing, "device": device}
-        process = Process(replace(assignment, computing=computing))
+        computing = {**request.computing, "device": device}
+        process = Process(replace(request, computing=computing))
         with self._lock:
             self._at_work.add(process)
             if self._stopping:
@@ -115,14 +115,14 @@ class Processes:
                 self._at_work.discard(process)
 
     def stop(self) -> None:
-        """Have all runs saved and stopped."""
+        """Save and stop all runs."""
         with self._lock:
             self._stopping = True
             for process in self._at_work:
                 process.stop()
 
     def close(self) -> None:
-        """End whatever is still at work."""
+        """Kill the processes that are left."""
         with self._lock:
             self._stopping = True
             for process in self._at_work:

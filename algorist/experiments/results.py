@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from algorist.algorithms import get
-from algorist.atomic import changing, replace_text
+from algorist.atomic import lock_folder, replace_text
 from algorist.data.official import SPLITS
 from algorist.errors import counted, shortened
 from algorist.experiments.plan import ALGORITHMS, EXPERIMENTS, Part
@@ -82,7 +82,7 @@ class Results:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Of all threads and processes that change the file, one at a time."""
-        with self._lock, changing(self.file.parent):
+        with self._lock, lock_folder(self.file.parent):
             yield
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from algorist.evaluation.evaluate import Evaluation
-from algorist.experiments.examining import rows_of
+from algorist.experiments.evaluate_runs import rows_of
 from algorist.experiments.plan import Name
 from algorist.experiments.results import SHIPPED, Results, Row, sample_count
 from algorist.model.learner import Learner

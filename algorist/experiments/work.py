@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from algorist.atomic import replace_text
-from algorist.data.preparing import prepared
+from algorist.data.prepare import prepare_in_background
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results
@@ -121,11 +121,13 @@ def jobs(
             yield Job(part, tuple(group), _folder(folder, part) / own)
 
 
-def data_prepared(left: Iterable[Job]) -> AbstractContextManager:
+def prepare_data(left: Iterable[Job]) -> AbstractContextManager[Any]:
     """Prepares what the algorithms of some jobs need for training and for tests."""
     configs = [job.part.config for job in left]
     tasks = sorted({task for config in configs for task in config.algorithms})
-    return prepared(tasks, sorted({"test", *(s for c in configs for s in c.data.splits)}))
+    return prepare_in_background(
+        tasks, sorted({"test", *(s for c in configs for s in c.data.splits)})
+    )
 
 
 def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import torch
 
-from algorist.experiments.assignments import FAILED, Assignment, Reply, do
+from algorist.experiments.run_requests import FAILED, Reply, RunRequest, do
 from algorist.plugins import load_plugin
 from algorist.training.job_pool import attempted
 from algorist.version import __version__
@@ -27,10 +27,10 @@ def main() -> None:
     # Whatever else is printed must not be taken for the answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    assignment = Assignment.from_json(sys.stdin.readline())
+    request = RunRequest.from_json(sys.stdin.readline())
     stopping = threading.Event()
     threading.Thread(target=_listen, args=(sys.stdin, stopping), daemon=True).start()
-    print(_reply(assignment, stopping.is_set).to_json(), file=answers, flush=True)
+    print(_reply(request, stopping.is_set).to_json(), file=answers, flush=True)
     os._exit(0)  # whose threads are still at work does not matter
 
 
@@ -41,20 +41,21 @@ def _listen(lines: TextIO, stopping: threading.Event) -> None:
     os._exit(1)
 
 
-def _reply(assignment: Assignment, should_stop: Callable[[], bool]) -> Reply:
-    """What comes of an assignment, errors included."""
+def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
+    """What comes of a request, errors included."""
     warnings.simplefilter("ignore")
-    torch.set_num_threads(assignment.cores)
+    torch.set_num_threads(request.cores)
 
     def work() -> Reply:
-        _expect_version(assignment.version)
-        for file in assignment.plugins:
+        _expect_version(request.version)
+        for file in request.plugins:
             load_plugin(file)
-        return do(assignment, should_stop)
+        return do(request, should_stop)
 
     outcome = attempted(0, work)
     if outcome.error is None:
-        return outcome.value
+        reply: Reply = outcome.value
+        return reply
     message = str(outcome.error) or type(outcome.error).__name__
     return Reply(FAILED, message, outcome.trace)
 

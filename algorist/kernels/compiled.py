@@ -24,7 +24,7 @@ from algorist.kernels.plain import (
     mean_of_senders,
 )
 from algorist.kernels.replica_function import ReplicaFunction
-from algorist.machine_code import kept
+from algorist.machine_code import compile_cached
 
 __all__ = [
     "edge_pointer_logits",
@@ -34,8 +34,8 @@ __all__ = [
     "triplet_max",
 ]
 
-_compiled = partial(kept, nogil=True, fastmath={"contract"})
-_compiled_sum = partial(kept, nogil=True, fastmath={"contract", "reassoc"})
+_compiled = partial(compile_cached, nogil=True, fastmath={"contract"})
+_compiled_sum = partial(compile_cached, nogil=True, fastmath={"contract", "reassoc"})
 """For sums over channels, which the processor adds up several at a time."""
 
 

@@ -158,7 +158,7 @@ def project(values: Tensor | Factored, *layers: Linear) -> tuple[Tensor, ...]:
     """What each of some layers makes of the same values: one product, if all are ordinary."""
     if isinstance(values, Factored) and all(map(is_plain, layers)):
         widths = [layer.weight.shape[-1] for layer in layers]
-        return values.apply(*layers).split(widths, -1)
+        return torch.split(values.apply(*layers), widths, -1)
     return tuple(layer(values) for layer in layers)
 
 

@@ -38,7 +38,7 @@ class Graphs:
         return Graphs(self._device, self.stream)
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def on_stream(self) -> Iterator[None]:
         """Work on the stream of captures, after all before it and before all after it.
 
         What is captured must have run here once, so that its kernels are loaded. Work with
@@ -65,7 +65,7 @@ class Graphs:
 
     def _captured(self, work: Callable[[], Any]) -> torch.cuda.CUDAGraph:
         graph, before = torch.cuda.CUDAGraph(), self.reserved_bytes()
-        with self.aside():
+        with self.on_stream():
             # Other threads may meanwhile allocate memory for data.
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
             try:
@@ -82,7 +82,7 @@ class Graphs:
         self.is_outgrown = before > little and self.reserved_bytes() > 1.25 * before
         return graph
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Have new memory for the graphs to come; that of others is free when they are gone.
 
         A graph that is larger than all before cannot use their memory, but they can use its.

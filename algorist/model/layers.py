@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from algorist.kernels.affine import Affine
 
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
 
 class Named(nn.ModuleDict):
     """Layers by name. Any name will do, those of methods too: features may be called `keys`."""
 
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: str) -> Any: ...
+
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Keep a layer under its name, which is nothing else's."""
+        assert module is not None
         self._modules[name] = module
 
 
@@ -25,6 +32,11 @@ class Linear(nn.Module):
     Weights start from a normal distribution cut at two standard deviations, by default of
     1 / sqrt(inputs), biases from a constant; None leaves them out.
     """
+
+    bias: Tensor  # (S, outputs)
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Any) -> Tensor: ...  # noqa: D102
 
     def __init__(
         self,
@@ -78,8 +90,7 @@ def is_plain(module: nn.Module, kind: type[nn.Module] = Linear) -> bool:
     return (
         type(module) is kind
         and "forward" not in vars(module)
-        and not module._forward_hooks
-        and not module._forward_pre_hooks
+        and not any(getattr(module, hooks) for hooks in _HOOKS)
     )
 
 

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from algorist.algorithms import get
-from algorist.atomic import replacing
+from algorist.atomic import write_atomically
 from algorist.errors import UnregisteredError
 from algorist.model.former_names import by_present_names
 from algorist.model.net import ModelConfig, Net
@@ -68,7 +68,8 @@ class Learner:
 
     def __call__(self, batch: Batch, algorithm: str | None = None) -> Prediction:
         """What a learner of one seed predicts for a batch, as its net does."""
-        return self.net(batch, algorithm)
+        prediction: Prediction = self.net(batch, algorithm)
+        return prediction
 
     def __repr__(self) -> str:
         return f"Learner({self.net!r})"
@@ -179,7 +180,7 @@ class Learner:
         }
         content = save(tensors, {"algorist": json.dumps(description)})
         try:
-            with replacing(Path(path)) as temporary:
+            with write_atomically(Path(path)) as temporary:
                 temporary.write_bytes(content)
         except OSError as error:
             raise OSError(f"{path}: cannot be written ({error.strerror})") from error

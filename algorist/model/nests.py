@@ -28,24 +28,21 @@ def map_nest(function: Callable[..., Tensor], nest: Nest, *others: Nest) -> Nest
 
     Raises `ValueError` where the others are nested in another way, and for what is no nest.
     """
+    if others:
+        _expect(nest, others)
     if isinstance(nest, Tensor):
-        _expect(all(isinstance(other, Tensor) for other in others), nest, others)
         return function(nest, *others)
     if nest is None:
-        _expect(all(other is None for other in others), nest, others)
         return None
-    _expect(all(type(other) is type(nest) and len(other) == len(nest) for other in others),
-            nest, others)  # fmt: skip
+    if not isinstance(nest, tuple | list | dict):
+        raise ValueError(
+            f"got a {type(nest).__name__}, expected tensors in tuples, lists and dictionaries"
+        )
     if isinstance(nest, dict):
-        _expect(all(other.keys() == nest.keys() for other in others), nest, others)
         return {
             key: map_nest(function, part, *(other[key] for other in others))
             for key, part in nest.items()
         }
-    if not isinstance(nest, tuple | list):
-        raise ValueError(
-            f"got a {type(nest).__name__}, expected tensors in tuples, lists and dictionaries"
-        )
     parts = [map_nest(function, *each) for each in zip(nest, *others, strict=True)]
     return type(nest)(*parts) if hasattr(nest, "_fields") else type(nest)(parts)
 
@@ -55,10 +52,19 @@ def from_leaves(like: Nest, tensors: Iterator[Tensor]) -> Nest:
     return map_nest(lambda _: next(tensors), like)
 
 
-def _expect(fits: bool, nest: Nest, others: tuple[Nest, ...]) -> None:
-    if not fits:
-        got = next((other for other in others if type(other) is not type(nest)), others[0])
-        raise ValueError(
-            f"got a {type(got).__name__} where the other nest has a {type(nest).__name__}, "
-            "expected nests of one structure"
-        )
+def _expect(nest: Nest, others: tuple[Nest, ...]) -> None:
+    expected = _structure(nest)
+    for other in others:
+        if _structure(other) != expected:
+            raise ValueError(f"got {_structure(other)} as a state, expected {expected}")
+
+
+def _structure(nest: Nest) -> str:
+    """The outermost level of a nest in words, such as "a dict with the keys 'a' and 'b'"."""
+    if isinstance(nest, Tensor):
+        return "a tensor"
+    if isinstance(nest, dict):
+        return f"a dict with the keys {', '.join(sorted(map(repr, nest))) or '(none)'}"
+    if isinstance(nest, tuple | list):
+        return f"a {type(nest).__name__} of {len(nest)}"
+    return "None" if nest is None else f"a {type(nest).__name__}"

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import nn
 
 from algorist.model.kinds import row
 from algorist.model.net import Net
-from algorist.model.processors import Attention, Memory, MessagePassing, Processor
+from algorist.model.processors import Attention, Memory, MessagePassing
 from algorist.spec import Kind, Location
 
 _CODERS = "net/~_construct_encoders_decoders"
@@ -66,7 +67,7 @@ def _numbered(name: str, number: int) -> str:
     return f"{name}_{number}" if number else name
 
 
-def _processor_entries(processor: Processor) -> Iterator[Entry]:
+def _processor_entries(processor: nn.Module) -> Iterator[Entry]:
     match processor:
         case MessagePassing():
             module = "net/mpnn_aggr_clrs_processor"
@@ -182,4 +183,4 @@ def read_pickle(path: Path | str) -> dict[str, Any]:
         raise ValueError(f"{path}: not a readable pickle ({error})") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path}: got a {type(content).__name__}, expected a dictionary")
-    return content.get("params", content)
+    return dict(content.get("params", content))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from algorist.model.decoders import DecoderSizes
 from algorist.model.factored import Factored, Joint, dense
 from algorist.model.kinds import dense_shape
-from algorist.model.per_seed import PerSeed, expect_shape
+from algorist.model.per_seed import PerSeed, expect_tensor
 from algorist.registries import registry
 from algorist.spec import Feature, Kind, Location
 
@@ -36,7 +36,7 @@ class Decoder(nn.Module):
         (B, n, n, h) the encoding, with the processor's edge states beside it if it has any (2h);
         graph (B, h) is the encoding.
         """
-        raise NotImplementedError
+        raise NotImplementedError("expected forward(self, nodes, edges, graph)")
 
 
 OWN_DECODERS: dict[str, type[Decoder]] = registry("decoder", {})
@@ -74,7 +74,7 @@ class DecoderPerSeed(PerSeed):
             torch.zeros(replicas, 2, *axes, width)
             for axes, width in zip(((3,), (3, 3), ()), sizes, strict=False)
         )
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with self.probing():
             self(nodes, edges, graph)  # a mistake is found before anything is trained
 
     def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
@@ -86,6 +86,7 @@ class DecoderPerSeed(PerSeed):
         for replica, call in enumerate(self.bound()):
             with self.explained():
                 prediction = call(*(value[replica] for value in values))
-                expect_shape(f"a prediction of {self.feature.name!r}", prediction, shape)
+                what = f"a prediction of {self.feature.name!r}"
+                expect_tensor(what, prediction, shape, values[0].dtype)
             predictions.append(prediction)
         return torch.stack(predictions)

@@ -141,7 +141,7 @@ class Part:
         if hints or confidence:
             raise ValueError("hints, confidence: a captured part has outputs alone")
         if self._graph is None:
-            with self._graphs.aside():
+            with self._graphs.on_stream():
                 self._answers = self._computed()  # loads kernels and makes room
             self._graph = self._graphs.captured(self._renew)
         self._graph.replay()

@@ -146,7 +146,7 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
     of_pairs = [f for f in net.encoded(spec) if row(f).form.encode_location == Location.EDGE]
     derived = DerivedFeatures(net.encoded(spec), net.config).groups.values()
-    kept = sum(map(raw_width, of_pairs)) + net.processor.triplet_features
+    kept = sum(map(raw_width, of_pairs)) + net.bound_processor().kept_per_edge(net.config.hidden)
     kept += sum(x.numbers.shape[-1] for x in derived if x.location == Location.EDGE)
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)
     return 4 * n * n * (step + 2 * _steps_at_once(n) * kept)  # twice: outputs are read all at once

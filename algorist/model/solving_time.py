@@ -33,10 +33,10 @@ def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> fl
     """
     if n * steps < _NOT_LONG:
         return 0.0
-    power = 3 if learner.net.processor.triplet_features else 2
+    power = 3 if getattr(learner.net.processor, "triplet_features", 0) else 2
     (few, short), (many, long) = ((k, _time_step(learner, algorithm, k)) for k in _TIMED_NODES)
     growth = max(long - short, 0.0) / (many**power - few**power)
-    return steps * (short + growth * n**power)
+    return float(steps * (short + growth * n**power))
 
 
 def _time_step(learner: Learner, algorithm: str, n: int) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,7 +165,7 @@ def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
     moments, sources = np.zeros((2, steps + 1, replicas, count), np.int64)
     for own in np.ndindex(sizes.shape):
         there = slice(start[own], start[own] + sizes[own]), own[0], lane[own]
-        moments[there], sources[there] = np.arange(sizes[own]), lanes[own]
+        moments[there], sources[there] = np.arange(int(sizes[own])), lanes[own]
     moment, source, replica = _tensor(moments), _tensor(sources), torch.arange(replicas)[:, None]
     at = (moment[:-1], replica, source[:-1])
     return replace(
@@ -212,12 +213,12 @@ def pieces(window: Window, steps: int) -> Iterator[Window]:
     for start in range(0, window.steps, steps):
         stop = min(start + steps, window.steps)
         here = (at_step >= start) & (at_step < stop)
-        moments = slice(start, stop + 1)
+        cut = partial(_cut, start=start, stop=stop, steps=steps)
         yield replace(
             window,
-            hints=window.hints.map(lambda x, at=moments: _extended(x[at], steps + 1)),
-            follows=_extended(window.follows[start:stop], steps),
-            forced=None if forced is None else _extended(forced[start:stop], steps),
+            hints=window.hints.map(partial(_cut, start=start, stop=stop + 1, steps=steps + 1)),
+            follows=cut(window.follows),
+            forced=None if forced is None else cut(forced),
             ends=(torch.where(here, at_step - start, 0), lanes),
             end_weights=window.end_weights * here,
         )
@@ -304,6 +305,11 @@ def _with_last(before: Chunk | None, chunk: Chunk, stage: str) -> dict[str, np.n
 
 def _tensor(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.require(array, requirements=["C", "W"]))
+
+
+def _cut(tensor: Tensor, start: int, stop: int, steps: int) -> Tensor:
+    """Some of the steps, padded to a number of them."""
+    return _extended(tensor[start:stop], steps)
 
 
 def _extended(tensor: Tensor, length: int, axis: int = 0) -> Tensor:

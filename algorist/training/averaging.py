@@ -21,7 +21,8 @@ class Average:
     def __init__(self, source: Learner, steps: int):
         """Begin with the present weights of the source, before it has learnt anything here."""
         self.learner, self._steps = replace(source, net=deepcopy(source.net)), steps
-        self._means = list(self.learner.net.requires_grad_(requires_grad=False).parameters())
+        self.learner.net.requires_grad_(requires_grad=False)
+        self._means: list[Tensor] = list(self.learner.net.parameters())
         self._weights = [p.detach() for p in source.net.parameters()]
 
     def add(self, step: int) -> None:

@@ -66,10 +66,10 @@ def _seconds_on_gpu(step: Work, times: int, device: torch.device) -> float:
             step()
         end.record()
         end.synchronize()
-    return start.elapsed_time(end) / 1000 / times
+    return float(start.elapsed_time(end)) / 1000 / times
 
 
-def _seconds_on_cpu(step: Work, times: int, _: torch.device) -> float:
+def _seconds_on_cpu(step: Work, times: int, device: torch.device) -> float:
     start = time.perf_counter()
     for _ in range(times):
         step()

@@ -223,7 +223,8 @@ class Config:
         if isinstance(values, dict):
             values = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
         try:
-            return _read("the configuration", cls, values)
+            config: Config = _read("the configuration", cls, values)
+            return config
         except UnknownSettingError as error:
             writer = f"algorist {version}" if version else "a version that did not say which"
             raise ValueError(

@@ -268,7 +268,7 @@ class CapturedEngine(Engine):
         """Have all kernels of a step loaded and all made that a capture finds there."""
         self._set_gradients({})
         known = list(self._losses[place.algorithm].names)
-        with self._graphs.aside():
+        with self._graphs.on_stream():
             if self._chunked and place not in self.carries:
                 self.carries[place] = self._empty_carry(place, window)
             self._differentiate(place, window)
@@ -287,7 +287,7 @@ class CapturedEngine(Engine):
         """Have all that was captured captured again when it comes, in less memory."""
         self._steps.clear()
         self._update = None
-        self._graphs.begin_anew()
+        self._graphs.reset()
 
     @torch.no_grad()
     def _empty_carry(self, place: StreamKey, window: Window) -> Carry:

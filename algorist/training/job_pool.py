@@ -67,15 +67,17 @@ class GpuContext:
     @property
     def streams(self) -> list[torch.cuda.Stream]:
         """All streams of the context."""
-        captures = self._graphs.stream
-        return [self.stream, beside(self.stream), self.copies, captures, beside(captures)]
+        own = [self.stream, self.copies, self._graphs.stream if self._graphs else None]
+        main, copies, captures = (stream for stream in own if stream is not None)
+        return [main, beside(main), copies, captures, beside(captures)]
 
-    def entered(self) -> AbstractContextManager:
+    def entered(self) -> AbstractContextManager[Any]:
         """Work that is begun here goes to the stream of the context."""
         return torch.cuda.stream(self.stream) if self.stream else nullcontext()
 
     def graphs(self) -> Graphs:
         """Room for the graphs of another training."""
+        assert self._graphs, "`take_streams` comes first"
         return self._graphs.others()
 
     def check(self) -> None:

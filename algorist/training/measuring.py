@@ -143,7 +143,7 @@ def _kernels(step: Work, device: torch.device) -> list[Kernel]:
     kernels = [
         Kernel(event.key, event.count / _PROFILED, event.self_device_time_total / _PROFILED)
         for event in profiler.key_averages()
-        if event.device_type == torch.autograd.DeviceType.CUDA and not event.is_user_annotation
+        if str(event.device_type) == "DeviceType.CUDA" and not event.is_user_annotation
     ]
     return sorted(kernels, key=lambda kernel: -kernel.microseconds)
 

@@ -7,6 +7,8 @@ What is registered is a function of parameters and settings that returns an opti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -107,6 +109,8 @@ class Optimizer:
         self._is_adam = factory in _ADAMS
         parameters = list(self.parameters.values())
         self._torch = _made(config, factory, parameters)
+        self._explained = partial(user_error, f"optimizer {config.optimizer!r}", factory)
+        """Errors in one's own optimizer name the file and the line."""
         self.learning_rate = torch.zeros((), device=parameters[0].device if parameters else "cpu")
         """What the next step takes: one float32 on the device, which captured steps read."""
         self.set_learning_rate(config.learning_rate)
@@ -134,7 +138,8 @@ class Optimizer:
         if self.clip and gradients:
             for parameter, gradient in zip(learning, clipped(gradients, self.clip), strict=True):
                 parameter.grad = gradient
-        self._torch.step()
+        with nullcontext() if self.is_capturable else self._explained():
+            self._torch.step()
 
     def _learning(self) -> dict[nn.Parameter, Tensor]:
         """Those that have a gradient, and what it is."""
@@ -158,13 +163,13 @@ class Optimizer:
         if len(storages) > STORAGES:
             return None
         places = tuple(
-            (id(p), storages.index(g.untyped_storage().data_ptr()), g.storage_offset())
+            (id(p), storages.index(g.untyped_storage().data_ptr()), int(g.storage_offset()))
             for p, g in learning.items()
         )
         if places not in self._fused:
             states = self._torch.state
             weights = [
-                Weights(p.detach(), g, *(states[p][m] for m in _MOMENTS), states[p][_COUNT])
+                Weights(p.detach(), g, *(states[p][m] for m in (*_MOMENTS, _COUNT)))
                 for p, g in learning.items()
             ]
             self._fused[places] = Adam(weights, weight_decay=self._weight_decay)
@@ -194,12 +199,22 @@ class Optimizer:
         return {name: int(count) for name, count in numbers if count}
 
     def numbers(self) -> dict[str, dict[str, Any]]:
-        """The state of all parameters beside tensors and counts, for optimizers that have some."""
+        """The state of all parameters beside tensors and counts, for optimizers that have some.
+
+        Raises a `ValueError` for what a checkpoint cannot keep: anything but numbers and text.
+        """
         numbers: dict[str, dict[str, Any]] = {}
         for name, state in self._states():
             for key, value in state.items():
-                if key != _COUNT and not isinstance(value, Tensor):
-                    numbers.setdefault(name, {})[key] = value
+                if key == _COUNT or isinstance(value, Tensor):
+                    continue
+                if not isinstance(value, int | float | str | None):
+                    with self._explained():
+                        raise ValueError(
+                            f"got a {type(value).__name__} as state[{key!r}], expected a tensor or "
+                            "a number: checkpoints keep nothing else"
+                        )
+                numbers.setdefault(name, {})[key] = value
         return numbers
 
     def restore(
@@ -260,7 +275,7 @@ def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
     They are copies: gradients of weights that are added up may be one and the same tensor.
     """
     result = [torch.empty_like(g, memory_format=torch.contiguous_format) for g in gradients]
-    torch._foreach_copy_(result, gradients)
+    torch._foreach_copy_(result, list(gradients))
     replicas = list(zip(*(gradient.unbind() for gradient in result), strict=True))
     norms = torch._foreach_norm([part for parts in replicas for part in parts])
     total = torch.stack(norms).view(len(replicas), -1).norm(dim=1)  # (S,)

@@ -146,10 +146,10 @@ class Several(Peers):
 
     def add_up_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Give each parameter the sum of all its gradients, which travel as one tensor."""
-        learning = [p for p in parameters if p.grad is not None]
+        learning = {p: p.grad for p in parameters if p.grad is not None}
         if not learning:
             return
-        sums = self.total(torch.cat([p.grad.reshape(-1) for p in learning]))
+        sums = self.total(torch.cat([gradient.reshape(-1) for gradient in learning.values()]))
         for p, own in zip(learning, sums.split([p.numel() for p in learning]), strict=True):
             p.grad = own.view(p.shape)
 

@@ -16,8 +16,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from algorist.atomic import held, replace_text, whole_lines
-from algorist.data.preparing import prepared
+from algorist.atomic import lock_file, replace_text, whole_lines
+from algorist.data.prepare import prepare_in_background
 from algorist.errors import shortened
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.learner import Learner
@@ -188,7 +188,7 @@ class Run:
     ) -> Generator[Report | None, None, None]:
         trainer = self.trainer
         if trainer.time_account.since:  # in a sitting before
-            trainer.time_account.start_anew()
+            trainer.time_account.restart()
         every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
@@ -296,7 +296,7 @@ def _locked(folder: Path, peers: Peers) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             if peers.is_first:
-                stack.enter_context(held(folder / _LOCK))
+                stack.enter_context(lock_file(folder / _LOCK))
         except BlockingIOError:
             raise ValueError(f"{folder}: another process trains this run; wait for it") from None
         yield
@@ -306,9 +306,9 @@ def _expect_unchanged(file: Path, config: Config) -> None:
     """Complain if somebody has changed settings that a run goes by from its beginning."""
     written = config_in(file.parent, file.read_text())
     # What can be given anew may be behind its checkpoint.
-    later = {"steps": config.schedule.steps, "average": config.schedule.average}
+    later: dict[str, Any] = {"steps": config.schedule.steps, "average": config.schedule.average}
     own = config.optimizer
-    rates = {"learning_rate": own.learning_rate, "schedule": own.schedule}
+    rates: dict[str, Any] = {"learning_rate": own.learning_rate, "schedule": own.schedule}
     written = replace(
         written,
         schedule=replace(written.schedule, **later),
@@ -354,12 +354,13 @@ def trained_seconds(folder: Path) -> float:
     """How long the run in a folder has been trained, in all sittings that came to an end."""
     file = folder / TIMES
     sittings = map(json.loads, whole_lines(file) if file.exists() else [])
-    return round(sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings), 3)
+    seconds: float = sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings)
+    return round(seconds, 3)
 
 
 def _prepared(
     config: Config, computing: Computing, context: GpuContext | None, peers: Peers
-) -> AbstractContextManager:
+) -> AbstractContextManager[Any]:
     """Prepare the data of a run beside what is done in the block; of several runs, all at first.
 
     Of several processes one does it: it is kept on the disk.
@@ -367,7 +368,7 @@ def _prepared(
     alone = len(config.algorithms) == 1 and computing.worker_count == 1  # made where it is used
     if context or alone or not peers.is_first:
         return nullcontext()
-    return prepared(config.algorithms, config.data.splits)
+    return prepare_in_background(config.algorithms, config.data.splits)
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:

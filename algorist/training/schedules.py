@@ -64,7 +64,11 @@ def factor(names: str, share: float) -> float:
 def _factor(name: str, share: float) -> float:
     function = SCHEDULES[name]
     with user_error(f"schedule {name!r}", function):
-        value = float(function(share))
-        if not 0 <= value < math.inf:
-            raise ValueError(f"got {value} for share {share:g}, expected a factor of 0 or more")
-    return value
+        value = function(share)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0 <= number < math.inf:
+            raise ValueError(f"got {value!r} for share {share:g}, expected a factor of 0 or more")
+    return number

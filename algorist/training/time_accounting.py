@@ -18,9 +18,9 @@ class TimeAccount:
     """Seconds since a training began to learn, by what else they were spent on."""
 
     def __init__(self) -> None:
-        self.start_anew()
+        self.restart()
 
-    def start_anew(self) -> None:
+    def restart(self) -> None:
         """Count from now on."""
         self._made, self._begun = time.perf_counter(), 0.0
         self._seconds = dict.fromkeys(_PURPOSES, 0.0)

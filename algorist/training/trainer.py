@@ -91,7 +91,8 @@ class Trainer:
             load_weights(self.net, weights)
         elif config.optimizer.processor_from:
             self._take_over_processor(config.optimizer.processor_from)
-        self.net.processor.requires_grad_(not config.optimizer.freeze_processor)
+        if config.optimizer.freeze_processor:
+            self.net.processor.requires_grad_(requires_grad=False)
         self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
         self.engine = (
             CapturedEngine(
@@ -300,6 +301,7 @@ class Trainer:
     def _keep_best(self, place: int, score: float) -> None:
         """The model of the seed at that place is its best so far."""
         self.best_scores[place], self.best_steps[place] = score, self.step
+        assert self._validation, "a best net has been validated"
         self._validation.keep(place)
 
     def best_learner(self) -> Learner:
@@ -333,7 +335,7 @@ class Trainer:
         )
         self.config = replace(self.config, changes=self.config.changes + notes)
 
-    def _change_times(self, changes: Mapping[str, int]) -> None:
+    def _change_times(self, changes: Mapping[str, Any]) -> None:
         before, schedule = self.config.schedule, replace(self.config.schedule, **changes)
         if "steps" in changes and schedule.steps <= self.step:
             raise ValueError(
@@ -356,7 +358,7 @@ class Trainer:
         self._check_losses()
         self._check_weights()
         optimizer = self.engine.optimizer
-        tensors = {f"net/{name}": p for name, p in self.net.named_parameters()}
+        tensors: dict[str, Tensor] = {f"net/{name}": p for name, p in self.net.named_parameters()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
         if self.average:
             tensors |= {f"mean/{n}": p for n, p in self.evaluated_model.net.named_parameters()}
@@ -430,7 +432,7 @@ def _expect_specs(saved: Mapping[str, Any], config: Config) -> None:
             )
 
 
-def _by_feature(sums: Mapping[str, Any], like: Mapping[str, Mapping]) -> dict[str, Any]:
+def _by_feature(sums: Mapping[str, Any], like: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Sums of losses by task and feature; older checkpoints have only those of all features."""
     result = dict(sums)
     for task, features in like.items():

@@ -215,7 +215,7 @@ class _Worker:
     def _messages(self, loader_spec: LoaderSpec) -> Iterator[Message]:
         """What tells of each packed batch of this worker. Its bytes are put into the room."""
         self._taken = 0
-        numbers: dict[tuple, int] = {}
+        numbers: dict[tuple[Any, ...], int] = {}
         layouts: list[Layout] = []
         for owner, stream, step in loader_spec.order(self._of):
             if owner != self._number:
@@ -238,6 +238,7 @@ class _Worker:
 def _sendable(error: Exception) -> Exception:
     """An error as another process can read it: it itself, or what it says."""
     try:
-        return pickle.loads(pickle.dumps(error))
+        copy: Exception = pickle.loads(pickle.dumps(error))
+        return copy
     except Exception:  # such are errors with arguments of their own
         return RuntimeError(f"{type(error).__name__}: {error}")

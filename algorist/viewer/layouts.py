@@ -61,7 +61,8 @@ def _relaxed(starts: np.ndarray, joined: np.ndarray) -> np.ndarray:
 def _scaled(points: np.ndarray) -> np.ndarray:
     """Points in a box of height 1."""
     low, high = points.min(0), points.max(0)
-    return (points - low) / np.maximum(high - low, 1e-6) * (_ASPECT, 1)
+    scaled: np.ndarray = (points - low) / np.maximum(high - low, 1e-6) * (_ASPECT, 1)
+    return scaled
 
 
 class Edges:
@@ -112,7 +113,8 @@ class Edges:
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    cross: np.ndarray = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return cross
 
 
 def _crowding(points: np.ndarray) -> float:
@@ -140,4 +142,5 @@ def _improved(points: np.ndarray, edges: Edges, rng: np.random.Generator) -> np.
 def _fitted(points: np.ndarray) -> list[list[float]]:
     low, high = points.min(0), points.max(0)
     shares = (points - low) / np.where(high - low > 1e-9, high - low, 1)
-    return np.round(np.where(high - low > 1e-9, shares, 0.5), 4).tolist()
+    fitted: list[list[float]] = np.round(np.where(high - low > 1e-9, shares, 0.5), 4).tolist()
+    return fitted

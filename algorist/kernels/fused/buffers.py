@@ -13,8 +13,8 @@ from torch import Tensor
 from algorist.kernels.fused.gather_ends import clear, put, take
 
 
-class Moments(NamedTuple):
-    """What decoders read of each step."""
+class StepBuffers(NamedTuple):
+    """What decoders read, for each of K steps."""
 
     x: Tensor  # (K, S, B, n, Fx): numbers of the node and of the graph, and a one
     raw: Tensor  # (K, S, B, n, n, Fe)
@@ -22,14 +22,14 @@ class Moments(NamedTuple):
     after: Tensor
     maxima: Tensor | None  # (K, S, B, n, n, T)
 
-    def step(self, k: int) -> Moments:
-        """Those of one step."""
-        return Moments(*(at_step(stack, k) for stack in self))
+    def step(self, k: int) -> StepBuffers:
+        """The views of step k."""
+        return StepBuffers(*(at_step(stack, k) for stack in self))
 
-    def at(self, steps: Tensor, lanes: Tensor) -> Moments:
-        """Those of some steps and lanes, (S, E) each, as a single step of E lanes."""
+    def at(self, steps: Tensor, lanes: Tensor) -> StepBuffers:
+        """Copies of E pairs of a step and a lane, (S, E) each, as a single step of E lanes."""
         taken = iter(take([x for x in self if x is not None], steps, lanes))
-        return Moments(*(None if x is None else next(taken) for x in self))
+        return StepBuffers(*(None if x is None else next(taken) for x in self))
 
 
 class Logits(NamedTuple):
@@ -42,17 +42,17 @@ class Logits(NamedTuple):
     graph: Tensor | None = None  # (K, S, B, Cg)
 
     def step(self, k: int) -> Logits:
-        """Those of one step."""
+        """The views of step k."""
         return Logits(*(at_step(stack, k) for stack in self))
 
 
 class GradBuffers:
-    """Grads of the moments: (K, grad buffers, S, B, ...), a buffer for each contributing part."""
+    """Grads of the step buffers: (K, P, S, B, ...), one for each of P parts that contribute."""
 
-    def __init__(self, moments: Moments, parts: Counter[str]):
+    def __init__(self, step_buffers: StepBuffers, parts: Counter[str]):
         self.all = {
             name: value.new_empty(len(value), parts[name], *value.shape[1:])
-            for name, value in moments._asdict().items()
+            for name, value in step_buffers._asdict().items()
             if value is not None and parts[name]
         }
         self._taken: Counter[str] = Counter()

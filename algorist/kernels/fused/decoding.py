@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
+from algorist.kernels.fused.buffers import GradBuffers, Logits, StepBuffers
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.pairs import PairDecoder, PointerDecoder, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
@@ -19,16 +19,16 @@ from algorist.kernels.maps import DecodeMaps
 class Decoding:
     """All decoders, by the names of maps and logits; `keep` what backward needs."""
 
-    def __init__(self, maps: DecodeMaps, moments: Moments, precision: str, *, keep: bool):
-        x, _, before, after, _ = moments
-        self.moments, self.node_values = moments, maps.node_values
+    def __init__(self, maps: DecodeMaps, step_buffers: StepBuffers, precision: str, *, keep: bool):
+        x, _, before, after, _ = step_buffers
+        self.step_buffers, self.node_values = step_buffers, maps.node_values
         self.nodes: Projection | None = None
         self.of_pairs: dict[str, PairDecoder] = {}
         if maps.nodes is not None:
             unread = (maps.narrow, maps.rest)
             self.nodes = Projection(maps.nodes, (x, before, after), precision, unread=unread)
         if self.nodes and (maps.points or maps.edges or maps.edge_pointer_logits):
-            shared = Shared(moments, self.nodes, maps.widen, keep=keep)
+            shared = Shared(step_buffers, self.nodes, maps.widen, keep=keep)
             self.of_pairs = decoders_of_pairs(maps, shared)
         # What edges contribute to pointers does not depend on the new states: it is prepared.
         self.prepared = [
@@ -36,11 +36,11 @@ class Decoding:
         ]
         self.parts: dict[str, PairDecoder | Pool] = {**self.of_pairs}
         if maps.graph:
-            self.parts["graph"] = Pool(maps.graph, moments, precision, keep=keep)
+            self.parts["graph"] = Pool(maps.graph, step_buffers, precision, keep=keep)
 
     @property
     def adds(self) -> list[str]:
-        """The moments whose grads it contributes to, each as often as it does."""
+        """The step_buffers whose grads it contributes to, each as often as it does."""
         names = ["x", "before", "after"] if self.nodes else []
         return names + [name for part in self.parts.values() for name in part.adds]
 

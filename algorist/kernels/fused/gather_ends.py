@@ -49,11 +49,11 @@ def take(stacks: Sequence[Tensor], steps: Tensor, lanes: Tensor) -> list[Tensor]
 
 @triton.jit
 def _clear(starts, stacks, sizes, grad_buffers, lanes, BLOCK: tl.constexpr):
-    moment, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    index, job = tl.program_id(0).to(tl.int64), tl.program_id(1)
     stack, size = select_tensor(stacks, starts, job), select_number(sizes, starts, job)
     of, block = select_number(grad_buffers, starts, job), job - select_number(starts, starts, job)
     place = block * BLOCK + tl.arange(0, BLOCK)
-    row = (moment // lanes * of + of - 1) * lanes + moment % lanes
+    row = (index // lanes * of + of - 1) * lanes + index % lanes
     tl.store(stack + row * size + place, tl.zeros((BLOCK,), tl.float32), place < size)
 
 

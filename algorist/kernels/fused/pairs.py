@@ -12,7 +12,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine
 from algorist.kernels.fused import edge_pointer_logits, edge_values, pointer_logits
-from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
+from algorist.kernels.fused.buffers import GradBuffers, StepBuffers, at_step
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.tiling import tiles
@@ -24,19 +24,19 @@ class Shared:
 
     def __init__(
         self,
-        moments: Moments,
+        step_buffers: StepBuffers,
         projection: Projection,
         triplet_projection: Affine | None,
         *,
         keep: bool,
     ):
-        self.moments, self.projection, self.keep = moments, projection, keep
+        self.step_buffers, self.projection, self.keep = step_buffers, projection, keep
         self.triplet_projection = (
             pointer_logits.TripletProjection(*triplet_projection) if triplet_projection else None
         )
-        K, S, B, n, h = moments.before.shape
+        K, S, B, n, h = step_buffers.before.shape
         # Triplets as all of them read them.
-        self.edge_states = moments.x.new_empty(
+        self.edge_states = step_buffers.x.new_empty(
             K if keep and triplet_projection else 0, S, B, n, n, h
         )
 
@@ -53,8 +53,8 @@ class PairDecoder(ABC):
         The first of several writes the triplets as all of them read them.
         """
         self.shared, self.column, self.first = shared, column, first
-        self.moments, self.projection, self.triplet_projection = (
-            shared.moments,
+        self.step_buffers, self.projection, self.triplet_projection = (
+            shared.step_buffers,
             shared.projection,
             shared.triplet_projection,
         )
@@ -73,8 +73,8 @@ class PairDecoder(ABC):
         """The gradients of the weights."""
 
     def _read(self, k: int) -> tuple[Tensor, int, Tensor, Tensor | None]:
-        maxima = at_step(self.moments.maxima, k)
-        return self.projection.out[k], self.column, self.moments.raw[k], maxima
+        maxima = at_step(self.step_buffers.maxima, k)
+        return self.projection.out[k], self.column, self.step_buffers.raw[k], maxima
 
     def _edge_states(self, k: int) -> Tensor | None:
         """Where the edge states of step k are to be written, if at all."""
@@ -85,9 +85,9 @@ class PairDecoder(ABC):
         self.grads = grads
         self.d_raw, self.d_maxima = grad_buffers.take("raw"), grad_buffers.take_if("maxima")
         self.d_projection: Tensor | None = None
-        if self.moments.maxima is not None:
-            K, S, B, n, h = self.moments.before.shape
-            weights = self.moments.maxima.shape[-1] + 1  # and the bias
+        if self.step_buffers.maxima is not None:
+            K, S, B, n, h = self.step_buffers.before.shape
+            weights = self.step_buffers.maxima.shape[-1] + 1  # and the bias
             self.d_projection = self.grads.new_empty(K, S, B, self.blocks(n), weights, h)
 
     def blocks(self, n: int) -> int:
@@ -95,12 +95,12 @@ class PairDecoder(ABC):
         return tiles(n).blocks(n)
 
     def _partial(self, count: int, column: int, stride: int) -> Tensor:
-        blocks = self.blocks(self.moments.before.shape[-2])
+        blocks = self.blocks(self.step_buffers.before.shape[-2])
         return self.projection.partial(count, column, stride, blocks)
 
     def _triplets(self, k: int) -> tuple[Tensor | None, Tensor | None]:
         """The maxima over triplets of step k, and the edge states made of them."""
-        return at_step(self.moments.maxima, k), at_step(self.shared.edge_states, k)
+        return at_step(self.step_buffers.maxima, k), at_step(self.shared.edge_states, k)
 
     def _grads(self, k: int) -> tuple[Tensor | None, Tensor, Tensor | None]:
         return at_step(self.d_projection, k), self.d_raw[k], at_step(self.d_maxima, k)
@@ -109,7 +109,7 @@ class PairDecoder(ABC):
         self, wanted: Gradients, grads: Tensor, *, each: bool
     ) -> tuple[Tensor, Tensor | None]:
         """The gradients of what edges and triplets add to sums, from the grads of these."""
-        raw = self.moments.raw
+        raw = self.step_buffers.raw
         states = [self.shared.edge_states] if self.triplet_projection else []
         product = wanted.want(grads, raw, states, each=each)
         edge, triplet = product[..., :-1, :].tensor_split((raw.shape[-1],), -2)
@@ -122,8 +122,8 @@ class PointerDecoder(PairDecoder):
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
         self.maps = _with_transposed(maps, self.triplet_projection)
-        K, S, B, n, h = self.moments.before.shape
-        new, P = self.moments.before.new_empty, maps.edge.shape[1]
+        K, S, B, n, h = self.step_buffers.before.shape
+        new, P = self.step_buffers.before.new_empty, maps.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
         # Without backward, all steps share one buffer.
         buffer = new(K if shared.keep else 1, P, S, B, n, n, h)
@@ -132,7 +132,7 @@ class PointerDecoder(PairDecoder):
     def prepare(self, k: int) -> None:
         """Compute what the pairs of step k depend on beside the new states."""
         pointer_logits.pair_values(
-            self.moments.raw[k], at_step(self.moments.maxima, k), self.maps,
+            self.step_buffers.raw[k], at_step(self.step_buffers.maxima, k), self.maps,
             self.triplet_projection,
             self.larger[k], self._edge_states(k), precision=self.precision,
         )  # fmt: skip
@@ -183,7 +183,7 @@ class EdgeDecoder(PairDecoder):
     def __init__(self, maps: EdgeValues, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
         self.maps = EdgeValues(maps.edge, maps.triplet if self.triplet_projection else None)
-        raw = self.moments.raw
+        raw = self.step_buffers.raw
         self.out = raw.new_empty(*raw.shape[:-1], maps.edge.shape[-1])
 
     def forward(self, k: int) -> None:
@@ -210,8 +210,8 @@ class EdgePointerDecoder(PairDecoder):
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
         self.maps = _with_transposed(maps, self.triplet_projection)
-        K, S, B, n, h = self.moments.before.shape
-        new, Q = self.moments.before.new_empty, maps.edge.shape[1]
+        K, S, B, n, h = self.step_buffers.before.shape
+        new, Q = self.step_buffers.before.new_empty, maps.edge.shape[1]
         self.out = new(K, Q, S, B, n, n, n)
         self.pairs = new(K if shared.keep else 0, Q, S, B, n, n, h)
 
@@ -225,7 +225,7 @@ class EdgePointerDecoder(PairDecoder):
     def begin_backward(self, grad_buffers: GradBuffers, grads: Tensor) -> None:
         """Allocate what backward writes."""
         super().begin_backward(grad_buffers, grads)
-        K, S, B, n, h = self.moments.before.shape
+        K, S, B, n, h = self.step_buffers.before.shape
         Q = self.out.shape[1]
         self.d_target = self._partial(Q, self.column + h, 3 * h)
         self.d_pointee = self._partial(Q, self.column + 2 * h, 3 * h)
@@ -260,7 +260,7 @@ def _with_transposed(
 def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, PairDecoder]:
     """Those that there are, by the names that maps and logits have for them."""
     found: dict[str, PairDecoder] = {}
-    column, h = maps.rest, shared.moments.before.shape[-1]
+    column, h = maps.rest, shared.step_buffers.before.shape[-1]
     if maps.points:
         found["points"] = PointerDecoder(maps.points, shared, column, first=True)
         column += 2 * h * maps.points.edge.shape[1]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused import graph_pooling
-from algorist.kernels.fused.buffers import GradBuffers, Moments
+from algorist.kernels.fused.buffers import GradBuffers, StepBuffers
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.maps import Pooling
 
@@ -16,10 +16,10 @@ class Pool:
 
     adds = ("x", "before", "after")
 
-    def __init__(self, maps: Pooling, moments: Moments, precision: str, *, keep: bool):
-        self.maps, self.moments, self.precision = maps, moments, precision
-        K, S, B, _, h = moments.before.shape
-        new = moments.before.new_empty
+    def __init__(self, maps: Pooling, step_buffers: StepBuffers, precision: str, *, keep: bool):
+        self.maps, self.step_buffers, self.precision = maps, step_buffers, precision
+        K, S, B, _, h = step_buffers.before.shape
+        new = step_buffers.before.new_empty
         self.out = new(K, S, B, maps.graph.shape[-1])
         steps = K if keep else 0
         self.pooled = new(steps, S, B, 3 * h)
@@ -27,7 +27,7 @@ class Pool:
 
     def forward(self, k: int) -> None:
         """The values of step k."""
-        x, _, before, after, _ = self.moments.step(k)
+        x, _, before, after, _ = self.step_buffers.step(k)
         kept = (self.pooled[k], self.winners[k]) if len(self.pooled) else None
         graph_pooling.pool(x, before, after, *self.maps, self.out[k], kept, self.precision)
 
@@ -35,7 +35,7 @@ class Pool:
         """Allocate what backward writes."""
         self.grads = grads
         self.grad_buffers = [grad_buffers.take(name) for name in self.adds]
-        self.d_encoded = torch.empty_like(self.moments.before)
+        self.d_encoded = torch.empty_like(self.step_buffers.before)
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
@@ -47,7 +47,7 @@ class Pool:
 
     def gradients(self, wanted: Gradients) -> Pooling:
         """Of the encoder, of what is pooled, and of the graph."""
-        x = self.moments.x
+        x = self.step_buffers.x
         encoder = wanted.want(self.d_encoded, x)[:, :-1]
         # The numbers of the graph lie at each of its nodes.
         both = wanted.want(self.grads, x[:, :, :, 0], [self.pooled])[:, :-1]

@@ -8,7 +8,7 @@ from torch import Tensor
 from algorist.kernels.affine import Affine
 from algorist.kernels.edges import FactoredEdges
 from algorist.kernels.fused import message, state_update, triplet
-from algorist.kernels.fused.buffers import GradBuffers, Moments, at_step
+from algorist.kernels.fused.buffers import GradBuffers, StepBuffers, at_step
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.tiling import tiles
@@ -21,7 +21,7 @@ class Processing:
     def __init__(
         self,
         maps: ProcessMaps,
-        moments: Moments,
+        step_buffers: StepBuffers,
         message_mask: Tensor | None,
         connects: Tensor | None,
         precision: str,
@@ -29,10 +29,10 @@ class Processing:
         keep: bool,
     ):
         """The mask is the same at all steps, or found at each where `connects` is given."""
-        self.maps, self.moments, self.precision = maps, moments, precision
-        self.state = Projection(maps.state, (moments.x, moments.before), precision)
-        K, S, B, n, h = moments.before.shape
-        new, gated = moments.before.new_empty, maps.update.gate is not None
+        self.maps, self.step_buffers, self.precision = maps, step_buffers, precision
+        self.state = Projection(maps.state, (step_buffers.x, step_buffers.before), precision)
+        K, S, B, n, h = step_buffers.before.shape
+        new, gated = step_buffers.before.new_empty, maps.update.gate is not None
         # The columns of the state: receiver, triplets, sender, keep, gate.
         self.self_column = self.state.out.shape[-1] - (2 * h if gated else h)
         self.sender_column = self.self_column - h
@@ -46,7 +46,7 @@ class Processing:
         steps = K if keep else 0
         self.winner = new(steps, S, B, n, h, dtype=torch.int16)
         self.built, self.inner = (new(steps, S, B, n, n, h) for _ in range(2))
-        features = 0 if moments.maxima is None else moments.maxima.shape[-1]
+        features = 0 if step_buffers.maxima is None else step_buffers.maxima.shape[-1]
         self.triplet_winner = new(steps, S, B, n, n, features, dtype=torch.int16)
         gates = steps if gated else 0
         self.pre, self.gate, self.gate_hidden = (
@@ -55,7 +55,7 @@ class Processing:
 
     @property
     def adds(self) -> list[str]:
-        """The moments whose grads it contributes to, each as often as it does."""
+        """The step_buffers whose grads it contributes to, each as often as it does."""
         gate = ["before"] if self.maps.update.gate else []
         triplets = ["raw"] if self.maps.triplet is not None else []
         return ["x", "before", "raw", *gate, *triplets]
@@ -66,16 +66,16 @@ class Processing:
 
     def connect_triplets(self, k: int) -> None:
         """The maxima over triplets of step k."""
-        maxima = at_step(self.moments.maxima, k)
+        maxima = at_step(self.step_buffers.maxima, k)
         if maxima is not None:
-            edges = FactoredEdges(self.moments.raw[k], self.maps.triplet)
+            edges = FactoredEdges(self.step_buffers.raw[k], self.maps.triplet)
             triplet.triplet_max(
                 self._of_triplets(self.state.out[k]), edges, maxima, at_step(self.triplet_winner, k)
             )
 
     def update_states(self, k: int) -> None:
         """The new states of step k, from the messages of all to all."""
-        maps, state, raw = self.maps, self.state.out[k], self.moments.raw[k]
+        maps, state, raw = self.maps, self.state.out[k], self.step_buffers.raw[k]
         if self.connects is not None:
             message.connect(raw, self.connects, self.message_mask)
         h = self.messages.shape[-1]
@@ -86,8 +86,8 @@ class Processing:
             self._kept(k), precision=self.precision,
         )  # fmt: skip
         state_update.update_states(
-            state, self.columns, self.messages[k], self.moments.before[k], maps.update,
-            self.moments.after[k], self._kept_of_update(k), self.precision,
+            state, self.columns, self.messages[k], self.step_buffers.before[k], maps.update,
+            self.step_buffers.after[k], self._kept_of_update(k), self.precision,
         )  # fmt: skip
 
     def _kept(self, k: int) -> message.Kept:
@@ -101,7 +101,7 @@ class Processing:
 
     def begin_backward(self, grad_buffers: GradBuffers) -> None:
         """Allocate what backward writes."""
-        n = self.moments.before.shape[-2]
+        n = self.step_buffers.before.shape[-2]
         self.state.begin_backward(grad_buffers)
         blocks = tiles(n).blocks(n)
         self.d_sender = self.state.partial(1, self.sender_column, 0, blocks)
@@ -122,7 +122,7 @@ class Processing:
                 grad_buffers.take("raw"),
             )
             self.d_edges = self.d_maxima.new_empty(
-                *self.moments.raw.shape[:-1], self.maps.triplet.shape[-1]
+                *self.step_buffers.raw.shape[:-1], self.maps.triplet.shape[-1]
             )
 
     def update_states_backward(self, k: int) -> None:
@@ -130,8 +130,8 @@ class Processing:
         maps, grads = self.maps, self.state.grads[k]
         norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
         state_update.update_states_backward(
-            self.d_after[k], self.moments.before[k], maps.update, self._kept_of_update(k), grads,
-            self.columns, self.d_message, at_step(self.d_before, k),
+            self.d_after[k], self.step_buffers.before[k], maps.update, self._kept_of_update(k),
+            grads, self.columns, self.d_message, at_step(self.d_before, k),
             self.d_gate[k] if maps.update.gate else None, norm, self.precision,
         )  # fmt: skip
         wanted = message.MessageGrads(
@@ -140,7 +140,7 @@ class Processing:
             hidden=self.d_hidden[k],
         )  # fmt: skip
         message.message_backward(
-            self.d_message, None, self._kept(k), FactoredEdges(self.moments.raw[k], maps.edge),
+            self.d_message, None, self._kept(k), FactoredEdges(self.step_buffers.raw[k], maps.edge),
             None, maps.first.weight, maps.second, wanted, precision=self.precision,
         )  # fmt: skip
 
@@ -163,7 +163,7 @@ class Processing:
 
     def gradients(self, wanted: Gradients) -> ProcessMaps:
         """The gradient of every weight."""
-        maps, raw, want = self.maps, self.moments.raw, wanted.want
+        maps, raw, want = self.maps, self.step_buffers.raw, wanted.want
         triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
         norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
         gate = affine(want(self.d_gate, wide=[self.gate_hidden])) if maps.update.gate else None

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from algorist.kernels.fused.buffers import GradBuffers, Logits, Moments
+from algorist.kernels.fused.buffers import GradBuffers, Logits, StepBuffers
 from algorist.kernels.fused.decoding import Decoding
 from algorist.kernels.fused.feedback import feed_hints, feed_hints_backward
 from algorist.kernels.fused.gradients import Gradients
@@ -83,7 +83,7 @@ class _Scan(torch.autograd.Function):
     def forward(ctx: Any, run: _Run, maps: Maps, *weights: Tensor) -> tuple[Tensor, ...]:
         run.forward()
         ctx.run, ctx.maps = run, maps
-        results = [*run.hints.predictions, *run.outputs.predictions, run.moments.after[-1]]
+        results = [*run.hints.predictions, *run.outputs.predictions, run.step_buffers.after[-1]]
         # Not the tensors that the run holds: it must not hold what leads back to it.
         views = tuple(x.detach() for x in results if x is not None)  # with strides of their own
         ctx.mark_non_differentiable(views[-1])
@@ -115,20 +115,20 @@ class _Run:
         if process.triplet is not None:
             maxima = x.new_empty(K, S, B, n, n, process.triplet.shape[-1] // 3)
         before, after = (x.new_empty(K, S, B, n, h) for _ in range(2))
-        self.moments = Moments(x, raw, before, after, maxima)
+        self.step_buffers = StepBuffers(x, raw, before, after, maxima)
         self.process = Processing(
             process,
-            self.moments,
+            self.step_buffers,
             reading.message_mask,
             reading.connects,
             reading.precision,
             keep=keep,
         )
-        self.hints = self._decoding(hints, self.moments)
-        self.outputs: Decoding  # made when the moments at the ends are known
+        self.hints = self._decoding(hints, self.step_buffers)
+        self.outputs: Decoding  # made when the step buffers at the ends are known
 
-    def _decoding(self, maps: DecodeMaps, moments: Moments) -> Decoding:
-        return Decoding(maps, moments, self.reading.precision, keep=self.keep)
+    def _decoding(self, maps: DecodeMaps, step_buffers: StepBuffers) -> Decoding:
+        return Decoding(maps, step_buffers, self.reading.precision, keep=self.keep)
 
     def forward(self) -> None:
         """Take all steps, then decode the outputs at all ends together."""
@@ -136,11 +136,11 @@ class _Run:
         logits = self.hints.logits
         for k in range(len(reading.x)):
             if k:
-                before = Previous(self.moments.after[k - 1], logits.step(k - 1))
+                before = Previous(self.step_buffers.after[k - 1], logits.step(k - 1))
             elif before is None:  # all is given: nobody reads what lies there
-                before = Previous(self.moments.after[0], logits.step(0))
+                before = Previous(self.step_buffers.after[0], logits.step(0))
             feed_hints(
-                reading.table, reading.x[k], reading.raw[k], self.moments.before[k],
+                reading.table, reading.x[k], reading.raw[k], self.step_buffers.before[k],
                 reading.given[k], reading.fresh[k], *before.logits, before.hidden, reading.hard,
             )  # fmt: skip
             self.process.project(k)
@@ -149,7 +149,7 @@ class _Run:
                 self.hints.prepare(k)
             self.process.update_states(k)
             self.hints.forward(k, self.side_stream)
-        self.outputs = self._decoding(self.output_maps, self.moments.at(*reading.ends))
+        self.outputs = self._decoding(self.output_maps, self.step_buffers.at(*reading.ends))
         with self.side_stream.work():
             self.outputs.prepare(0)
         self.outputs.forward(0, self.side_stream)
@@ -157,10 +157,10 @@ class _Run:
     def backward(self, grads: Iterator[Tensor]) -> Maps:
         """The gradients of all maps, from the grads of all predictions."""
         of_hints, of_outputs = self.hints.read_grads(grads), self.outputs.read_grads(grads)
-        at_ends = GradBuffers(self.outputs.moments, Counter(self.outputs.adds))
+        at_ends = GradBuffers(self.outputs.step_buffers, Counter(self.outputs.adds))
         # Of the states after a step also what the next one reads; of all what the ends read.
-        adds = Counter((*self.hints.adds, *self.process.adds, "after", *Moments._fields))
-        grad_buffers = GradBuffers(self.moments, adds)
+        adds = Counter((*self.hints.adds, *self.process.adds, "after", *StepBuffers._fields))
+        grad_buffers = GradBuffers(self.step_buffers, adds)
         from_next = grad_buffers.take("after")
         self.outputs.begin_backward(at_ends, of_outputs)
         with self.side_stream.work():

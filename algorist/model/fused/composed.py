@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
@@ -35,7 +36,7 @@ def _outputs(processor: MessagePassing, *, triplets: bool) -> list[FusedOutput]:
     of_triplets = []
     if triplets and f:
         graph = (None, p.triplet_graph, None)
-        parts = zip(p.triplet_nodes, p.triplet_edges, graph, strict=True)
+        parts: Iterable[Any] = zip(p.triplet_nodes, p.triplet_edges, graph, strict=True)
         of_triplets = [FusedOutput(f, *layers) for layers in parts]
     return [
         FusedOutput(h, p.receiver, p.edge, p.graph),
@@ -50,8 +51,10 @@ def _composed_processor(composer: Composer, joint: OutputGroup) -> Folded:
     """All maps of the node states joined, and all of messages."""
     edge, *triplets = (composer.edge(span) for column, span in joint.each if column.edge)
     messages = [composer.message(span) for column, span in joint.each if column.message]
+    state = composer.states(joint)
+    assert state is not None, "a processor has columns"
     return Folded(
-        state=composer.states(joint),
+        state=state,
         edge=composer.side_by_side([edge]),
         triplet=composer.side_by_side(triplets) if triplets else None,
         of_message=composer.side_by_side(messages),

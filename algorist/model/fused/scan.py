@@ -128,9 +128,9 @@ class FusedScan:
         maps, side_stream = self.maps, SideStream(self.net.device)
         with side_stream.work():
             reading = self._reading(carry)
-        composed = maps.compose(copy_grouped)
+        process, hint_maps, output_maps = maps.compose(copy_grouped)
         side_stream.join()
-        of_hints, of_outputs, hidden = scan(*composed, reading)
+        of_hints, of_outputs, hidden = scan(process, hint_maps, output_maps, reading)
         hints = maps.hints.predictions(_by_form(of_hints))
         at_ends = maps.outputs.predictions(_by_form(of_outputs), self.window.noise)
         outputs = {name: value.squeeze(0) for name, value in at_ends.items()}

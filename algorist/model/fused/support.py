@@ -12,6 +12,7 @@ from algorist.extras import how_to_install
 from algorist.kernels.ops import MOST_CHANNELS, MOST_NODES, launched_on
 from algorist.model import decoders, kinds
 from algorist.model.layers import LayerNorm, Linear, Named, is_plain
+from algorist.model.per_seed import PerSeed
 from algorist.model.processors import PROCESSORS, MessagePassing
 from algorist.model.processors.base import ReplicatedProcessor
 
@@ -42,15 +43,20 @@ _DEFAULTS = {
 def changed_part(net: Net, algorithm: str) -> str | None:
     """What of a net is not ours, as the end of a sentence: fused kernels would ignore it."""
     if type(net.processor) is not MessagePassing and not _is_built_in(net):
-        return f"know no {type(net.processor).__name__}"
+        return f"know no {_class_name(net.processor)}"
     for feature in net.spec(algorithm):
         key = (feature.location, feature.kind)
         if kinds.TABLE.get(key) is not _ROWS.get(key):
             return f"know only the built-in row of {feature.location} {feature.kind}"
     for name, module in _parts(net, algorithm):
         if not _is_ours(module):
-            return f"know no {type(module).__name__} like that of {name}"
+            return f"know no {_class_name(module)} like that of {name}"
     return None
+
+
+def _class_name(module: nn.Module) -> str:
+    """The class that a user knows: that of their own module, not of what holds its replicas."""
+    return (module.cls if isinstance(module, PerSeed) else type(module)).__name__
 
 
 def _is_built_in(net: Net) -> bool:

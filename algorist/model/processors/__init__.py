@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from algorist.errors import UnregisteredError
 from algorist.model.per_seed import PerSeed
@@ -40,7 +41,7 @@ _BUILDERS: dict[str, Callable[[Sizes], Processor]] = {
 
 def _variants() -> dict[str, Callable[[Sizes], Processor]]:
     """The family of MPNN and PGN by the benchmark's names: [triplet_][g](mpnn|pgn)[_mask]."""
-    bases = {
+    bases: dict[str, dict[str, Any]] = {
         "mpnn": {},
         "pgn": {"senders": "neighbours"},
         "pgn_mask": {"senders": "neighbours", "rules_out_non_edges": True},
@@ -72,7 +73,9 @@ def make_processor(name: str, sizes: Sizes) -> ReplicatedProcessor | PerSeed:
     """A new processor of that name, for all replicas."""
     make = get(name)
     if not inspect.isclass(make) or issubclass(make, ReplicatedProcessor):
-        return make(sizes)
+        made = make(sizes)
+        assert isinstance(made, ReplicatedProcessor)
+        return made
     if not issubclass(make, Processor):
         raise ValueError(
             f"processor {name!r}: got the class {make.__name__}, expected one that is derived from "

@@ -42,7 +42,7 @@ class Processor(nn.Module):
         directions, and for each node itself; hidden (B, n, h) are the states before. A class with
         an `initial_state` is given the further state as a sixth argument.
         """
-        raise NotImplementedError
+        raise NotImplementedError("expected forward(self, nodes, edges, graph, adjacency, hidden)")
 
     def initial_state(self, batch_size: int, n: int) -> Nest:
         """What the first step finds as its further state: tensors (batch_size, ...), nested.
@@ -109,6 +109,8 @@ class ReplicatedProcessor(Processor):
     """Whether decoders may point and mark along edges only."""
     has_edge_states = False
     """Whether its steps have states of edges."""
+    triplet_features = 0
+    """The channels of its triplets."""
 
     def forward(
         self,

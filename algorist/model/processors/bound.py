@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from algorist.model.factored import Factored, dense
 from algorist.model.nests import Nest, leaves, map_nest
-from algorist.model.per_seed import PerSeed, expect_shape
+from algorist.model.per_seed import PerSeed, expect_tensor
 from algorist.model.processors.base import (
     EdgeStates,
     Processor,
@@ -29,6 +29,10 @@ class Bound(Protocol):
 
     def has_edge_states(self, hidden: int) -> bool:
         """Whether its steps have states of edges."""
+        ...
+
+    def kept_per_edge(self, hidden: int) -> int:
+        """How many numbers of each edge are kept from a step until its outputs are decoded."""
         ...
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
@@ -60,6 +64,10 @@ class BoundReplicated:
         """Whether its steps have states of edges."""
         return self._processor.has_edge_states
 
+    def kept_per_edge(self, hidden: int) -> int:
+        """Those of its triplets."""
+        return self._processor.triplet_features
+
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
         """None."""
         return None
@@ -86,26 +94,37 @@ class BoundPerSeed:
 
     def __init__(self, processor: PerSeed):
         self._processor, self._calls = processor, processor.bound()
+        self._losses: tuple[str, ...] | None = None
+        assert issubclass(processor.cls, Processor)
         self._has_state = processor.cls.initial_state is not Processor.initial_state
 
     def has_edge_states(self, hidden: int) -> bool:
         """Whether its steps have states of edges: found out by a small one, which must work."""
+        if self._processor.has_edge_states is not None:
+            return self._processor.has_edge_states
         S, B, n = self._processor.replicas, 2, 3
         nodes, edges = torch.zeros(S, B, n, hidden), torch.zeros(S, B, n, n, hidden)
         adjacency = torch.eye(n).expand(S, B, n, n)
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with self._processor.probing():
             state = self.initial_state(S, B, n)
             output = self(nodes, edges, torch.zeros(S, B, hidden), adjacency, nodes, state)
-        return output.edges is not None
+        self._processor.has_edge_states = output.edges is not None
+        return self._processor.has_edge_states
+
+    def kept_per_edge(self, hidden: int) -> int:
+        """Its states of edges, which are kept as they are."""
+        return hidden if self.has_edge_states(hidden) else 0
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
         """The first state of all seeds, (S, B, ...)."""
         if not self._has_state:
             return None
-        device = next(self._processor.parameters()).device
+        device = self._processor.device
         # There from the start: a captured step must not copy it there.
         with self._processor.explained("initial_state"), device:
-            first = self._processor.module.initial_state(batch_size, n)
+            module = self._processor.module
+            assert isinstance(module, Processor)
+            first = module.initial_state(batch_size, n)
             for leaf in leaves(first):
                 if not leaf.ndim or len(leaf) != batch_size:
                     raise ValueError(
@@ -124,6 +143,7 @@ class BoundPerSeed:
         state: Nest,
     ) -> StepOutput:
         """One step."""
+        assert adjacency is not None, "`needs_adjacency`"
         values = [dense(nodes), dense(edges), dense(graph), adjacency, hidden]
         outputs = []
         for replica, call in enumerate(self._calls):
@@ -139,18 +159,29 @@ class BoundPerSeed:
             output = call(*arguments)
             output = output if isinstance(output, StepOutput) else StepOutput(output)
             hidden, edges = arguments[4], arguments[1]
-            expect_shape("states", output.hidden, hidden.shape)
+            expect_tensor("states", output.hidden, hidden.shape, hidden.dtype)
             if output.edges is not None:
-                expect_shape("states of edges", output.edges, edges.shape)
+                expect_tensor("states of edges", output.edges, edges.shape, edges.dtype)
             if self._has_state:
-                map_nest(_expect_same_shape, arguments[5], output.state)
+                map_nest(_expect_same_form, arguments[5], output.state)
             elif output.state is not None:
                 raise ValueError("got a state, expected an initial_state that makes the first one")
             losses = {
                 name: self._penalty(name, value, len(hidden))
                 for name, value in output.losses.items()
             }
+            self._expect_same_losses(losses)
         return StepOutput(output.hidden, output.edges, output.state, losses)
+
+    def _expect_same_losses(self, losses: Mapping[str, Tensor]) -> None:
+        """Their means are taken over all steps, so each step has all of them."""
+        if self._losses is None:
+            self._losses = tuple(losses)
+        if set(losses) != set(self._losses):
+            raise ValueError(
+                f"got the losses {sorted(losses)} at one step and {sorted(self._losses)} at "
+                "another, expected the same names at all: return zeros where there is none"
+            )
 
     def _penalty(self, name: str, value: Any, batch_size: int) -> Tensor:
         if not isinstance(value, Tensor) or value.shape not in ((), (batch_size,)):
@@ -161,8 +192,8 @@ class BoundPerSeed:
         return value.expand(batch_size)
 
 
-def _expect_same_shape(old: Tensor, new: Tensor) -> Tensor:
-    expect_shape("a state", new, old.shape)
+def _expect_same_form(old: Tensor, new: Tensor) -> Tensor:
+    expect_tensor("a state", new, old.shape, old.dtype)
     return new
 
 

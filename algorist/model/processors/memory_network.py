@@ -20,6 +20,7 @@ class Memory(ReplicatedProcessor):
     """
 
     EMBEDDING, SLOTS = 16, 128
+    encoding: Tensor  # (h, EMBEDDING)
 
     def __init__(self, sizes: Sizes, *, senders: str = "all"):
         super().__init__()
@@ -34,7 +35,7 @@ class Memory(ReplicatedProcessor):
         place = torch.arange(1, h + 1) - h / 2
         channel = torch.arange(1, self.EMBEDDING + 1) - self.EMBEDDING / 2
         encoding = 1 + 4 * place[:, None] * channel / self.EMBEDDING / h
-        self.register_buffer("encoding", encoding, persistent=False)  # (h, EMBEDDING)
+        self.register_buffer("encoding", encoding, persistent=False)
 
     def forward(
         self,

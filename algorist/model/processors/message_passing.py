@@ -77,8 +77,8 @@ class MessagePassing(ReplicatedProcessor):
         if self.norm is not None:
             new = self.norm(new)
         if self.gated:
-            gate = self.gate(relu(gate[0] + self.gate_message(messages))).sigmoid()
-            new = hidden + gate * (new - hidden)
+            opened = self.gate(relu(gate[0] + self.gate_message(messages))).sigmoid()
+            new = hidden + opened * (new - hidden)
         return StepOutput(new, edges=self._triplets(z, edges, graph))
 
     def _largest(

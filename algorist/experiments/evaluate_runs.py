@@ -1,4 +1,4 @@
-"""Tests of nets, and the results that they become."""
+"""Evaluates the nets of runs in the official tests, and makes rows of results of their scores."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def rows_of(
 
 
 @dataclass(frozen=True)
-class Examiner:
-    """Scores nets in the official tests, or on the first samples of them."""
+class RunEvaluator:
+    """Evaluates nets on the official tests, or on the first samples of them."""
 
     results: Results
     samples: int | None
 
-    def examine(
+    def evaluate(
         self, job: Job, trainer: Trainer, should_stop: Callable[[], bool] = lambda: False
     ) -> bool:
-        """Score the best nets of a run; whether all is done.
+        """Evaluate the best nets of a run; returns whether all is done.
 
-        After each algorithm the results are written, and it may be told to stop.
+        Results are written after each algorithm, where `should_stop` is asked.
         """
         learner = trainer.best_learner()
         trainer.computing.exactly().apply(learner.net)

@@ -1,4 +1,4 @@
-"""By what the runs of a sweep are done: processes of this machine, or the machines of a cluster."""
+"""What trains the runs of a sweep: processes of this machine, or the machines of a cluster."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from algorist.experiments.assignments import Assignment
 from algorist.experiments.cluster import Cluster
-from algorist.experiments.processes import Processes, Workplace
+from algorist.experiments.processes import Backend, Processes
+from algorist.experiments.run_requests import RunRequest
 from algorist.experiments.work import Job
 from algorist.machine import cores as cores_here
 from algorist.machine import find_device
@@ -24,17 +24,17 @@ _DEVICES_OF_CLUSTERS = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
-class Workforce:
-    """Where runs are done, and how each is computed."""
+class Resources:
+    """What trains the runs, and on which device and cores each is trained."""
 
-    workplace: Workplace
+    backend: Backend
     computing: Mapping[str, Any]
     cores: int
     """Of each run."""
 
-    def assignment(self, job: Job, runs: Path, samples: int | None) -> Assignment:
-        """What a process must know to do a run."""
-        return Assignment.of(
+    def request(self, job: Job, runs: Path, samples: int | None) -> RunRequest:
+        """The request to train the run of a job."""
+        return RunRequest.of(
             job,
             runs,
             samples=samples,
@@ -45,7 +45,7 @@ class Workforce:
         )
 
 
-def find_workforce(
+def find_resources(
     computing: Computing,
     device: str,
     count: int,
@@ -54,8 +54,8 @@ def find_workforce(
     cores: int | None = None,
     per_gpu: int = 1,
     at_once: int | None = None,
-) -> Workforce:
-    """By what so many runs are done on a device, here or on the cluster at the address `ray`.
+) -> Resources:
+    """The resources for `count` runs on a device, here or on the cluster at the address `ray`.
 
     Raises a ValueError for a cluster that cannot be reached or has no room, and for a certain GPU
     on a cluster, since that is for it to choose.
@@ -68,10 +68,10 @@ def find_workforce(
         how["workers"] = each
     if cluster is not None:
         cluster.reserve(each, 1 / per_gpu if on_gpu else 0, at_once)
-        return Workforce(cluster, how, each)
+        return Resources(cluster, how, each)
     devices = _devices(how["device"])
     room = len(devices) * per_gpu if on_gpu else max(1, cores_here() // each)
-    return Workforce(Processes(min(at_once or room, count), devices), how, each)
+    return Resources(Processes(min(at_once or room, count), devices), how, each)
 
 
 def _cluster(ray: str | None, device: str) -> Cluster | None:

@@ -1,4 +1,4 @@
-"""What a process is told about a run that it is to do, what it does, and what it answers."""
+"""Requests to train and evaluate a run, as they are sent to processes, and the replies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from algorist.experiments.examining import Examiner
+from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import Results, Row
 from algorist.experiments.work import Job
@@ -20,8 +20,8 @@ DONE, STOPPED, FAILED = "done", "stopped", "failed"
 
 
 @dataclass(frozen=True)
-class Assignment:
-    """All that a process must know about a run."""
+class RunRequest:
+    """Everything that a process needs to know to train and evaluate a run."""
 
     name: tuple[str, str]
     """Of the part."""
@@ -39,8 +39,8 @@ class Assignment:
     """Of this library."""
 
     @classmethod
-    def of(cls, job: Job, runs: Path, **others: Any) -> Assignment:
-        """What is to be done for a job."""
+    def of(cls, job: Job, runs: Path, **others: Any) -> RunRequest:
+        """The request for a job."""
         part = job.part
         return cls(
             name=part.name,
@@ -53,12 +53,12 @@ class Assignment:
         )
 
     def to_json(self) -> str:
-        """This assignment in one line."""
+        """The request as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Assignment:
-        """The assignment that `to_json` wrote."""
+    def from_json(cls, text: str) -> RunRequest:
+        """The request that `to_json` wrote."""
         return cls(**json.loads(text))
 
     def job(self) -> Job:
@@ -70,7 +70,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Reply:
-    """What has become of a run."""
+    """The outcome of a run."""
 
     state: str
     message: str = ""
@@ -82,7 +82,7 @@ class Reply:
     """Whether it would go wrong in the same way again."""
 
     def to_json(self) -> str:
-        """This reply in one line."""
+        """The reply as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -95,23 +95,23 @@ class Reply:
         return [Row(**row) for row in self.rows]
 
 
-def do(assignment: Assignment, should_stop: Callable[[], bool] = lambda: False) -> Reply:
-    """Train a run and test it, from wherever it stands."""
-    _expect_shared(Path(assignment.runs))
-    job, computing = assignment.job(), Computing(**assignment.computing)
+def do(request: RunRequest, should_stop: Callable[[], bool] = lambda: False) -> Reply:
+    """Train a run and evaluate it, from its latest checkpoint on."""
+    _expect_shared(Path(request.runs))
+    job, computing = request.job(), Computing(**request.computing)
     # Beside the run, so that what was tested before the process died is not tested again.
     results = Results(job.folder, job.part.name.experiment)
     run = job.run(computing)
     if not job.train(run, should_stop):
         return Reply(STOPPED, f"saved at step {run.trainer.step}")
-    examiner = Examiner(results, assignment.samples)
-    if not examiner.examine(job, run.trainer, should_stop):
+    evaluator = RunEvaluator(results, request.samples)
+    if not evaluator.evaluate(job, run.trainer, should_stop):
         return Reply(STOPPED, "trained, to be tested")
     return Reply(DONE, rows=[asdict(row) for row in results.rows])
 
 
 def _expect_shared(runs: Path) -> None:
-    """Complain about a machine that would keep the run to itself."""
+    """Raise a `ValueError` on a machine that does not see the shared folder of runs."""
     if not runs.is_dir():
         raise ValueError(
             f"{runs}: there is no such folder on {os.uname().nodename}, expected storage that all "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from algorist.algorithms import get
-from algorist.data import official, preparing
+from algorist.data import official, prepare
 from algorist.data.chunks import origin
 from algorist.data.stream import Online
 from algorist.training.config import Config, DataConfig
@@ -34,18 +34,18 @@ def asked(monkeypatch, tmp_path):
         kill = wait
 
     monkeypatch.setattr(subprocess, "Popen", Process)
-    monkeypatch.setattr(preparing, "cores", lambda: 3)
+    monkeypatch.setattr(prepare, "cores", lambda: 3)
     monkeypatch.setenv("ALGORIST_CACHE", str(tmp_path))
     return calls
 
 
-def prepare(names, *splits):
-    with preparing.prepared(names, *splits):
+def prepare_all(names, *splits):
+    with prepare.prepare_in_background(names, *splits):
         pass
 
 
 def test_processes_share_the_work(asked):
-    prepare(["bfs", "minimum", "dfs", "jarvis_march"], ["val", "train"])
+    prepare_all(["bfs", "minimum", "dfs", "jarvis_march"], ["val", "train"])
     assert asked == [
         ["val,train", "bfs", "jarvis_march"],
         ["val,train", "minimum"],
@@ -54,22 +54,22 @@ def test_processes_share_the_work(asked):
 
 
 def test_a_single_algorithm_needs_no_other_process(asked):
-    prepare(["bfs"])
+    prepare_all(["bfs"])
     assert asked == []
 
 
 def test_a_single_core_needs_no_other_process(asked, monkeypatch):
-    monkeypatch.setattr(preparing, "cores", lambda: 1)
-    prepare(NAMES)
+    monkeypatch.setattr(prepare, "cores", lambda: 1)
+    prepare_all(NAMES)
     assert asked == []
 
 
 def test_what_is_there_is_not_made_again(asked):
     for name in NAMES:
         official.split(name, "val")
-    prepare(NAMES)
+    prepare_all(NAMES)
     assert asked == []
-    prepare(NAMES, ["train"])
+    prepare_all(NAMES, ["train"])
     assert asked == [["train", "minimum"], ["train", "insertion_sort"]]
 
 
@@ -78,14 +78,14 @@ def test_it_does_not_matter_if_no_process_can_be_started(asked, monkeypatch):
         raise OSError("no more processes")
 
     monkeypatch.setattr(subprocess, "Popen", fail)
-    prepare(NAMES)
+    prepare_all(NAMES)
     assert all(get(name).is_compiled for name in NAMES)
 
 
 def test_processes_end_when_something_goes_wrong_meanwhile(monkeypatch, tmp_path):
     monkeypatch.setenv("ALGORIST_CACHE", str(tmp_path))
-    monkeypatch.setattr(preparing, "_PROGRAM", "import time; time.sleep(60)")
-    monkeypatch.setattr(preparing, "cores", lambda: 2)
+    monkeypatch.setattr(prepare, "_PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(prepare, "cores", lambda: 2)
     started = []
     popen = subprocess.Popen
 
@@ -94,7 +94,7 @@ def test_processes_end_when_something_goes_wrong_meanwhile(monkeypatch, tmp_path
         return started[-1]
 
     monkeypatch.setattr(subprocess, "Popen", noted)
-    with pytest.raises(KeyError), preparing.prepared(NAMES):
+    with pytest.raises(KeyError), prepare.prepare_in_background(NAMES):
         raise KeyError
     assert [process.returncode for process in started] == [-9, -9]
 
@@ -102,13 +102,13 @@ def test_processes_end_when_something_goes_wrong_meanwhile(monkeypatch, tmp_path
 PROGRAM = """
 import json
 from algorist.algorithms import get
-from algorist.data import official, preparing
+from algorist.data import official, prepare
 from algorist.data.stream import Online
 
-preparing.cores = lambda: 2
+prepare.cores = lambda: 2
 names = {names}
 assert not any(get(name).is_compiled for name in names)
-with preparing.prepared(names):
+with prepare.prepare_in_background(names):
     pass
 for name in names:
     Online(name, seed=0).batch(0)

@@ -17,11 +17,13 @@ from algorist.algorithms import get
 from algorist.data import official
 from algorist.machine import cores
 
-_PROGRAM = "import sys; from algorist.data.preparing import work; work(*sys.argv[1:])"
+_PROGRAM = "import sys; from algorist.data.prepare import work; work(*sys.argv[1:])"
 
 
 @contextmanager
-def prepared(algorithms: Sequence[str], splits: Sequence[str] = ("val",)) -> Iterator[None]:
+def prepare_in_background(
+    algorithms: Sequence[str], splits: Sequence[str] = ("val",)
+) -> Iterator[None]:
     """Prepare algorithms and their sets beside what is done in the block.
 
     After it their machine code is loaded, so that processes which are forked then have it too.
@@ -49,7 +51,7 @@ def work(splits: str, *algorithms: str) -> None:
             official.split(name, split)
 
 
-def _started(missing: Sequence[str], splits: Sequence[str]) -> list[subprocess.Popen]:
+def _started(missing: Sequence[str], splits: Sequence[str]) -> list[subprocess.Popen[bytes]]:
     """Processes that share the work, if that is quicker than to do it here.
 
     They are not forked: this one may have threads, whose locks would stay locked.
@@ -60,7 +62,7 @@ def _started(missing: Sequence[str], splits: Sequence[str]) -> list[subprocess.P
     command = [sys.executable, "-c", _PROGRAM, ",".join(splits)]
     # They find what this process finds, wherever that came from.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    processes: list[subprocess.Popen] = []
+    processes: list[subprocess.Popen[bytes]] = []
     with suppress(OSError):
         for number in range(count):
             process = subprocess.Popen(
