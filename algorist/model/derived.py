@@ -209,10 +209,15 @@ class DerivedFeatures:
             parts.append(self.selection.select(values, values))
             parts.append(self.selection.select({**values, **choices}, values))
         pos = values["pos"]
-        shape = {Location.NODE: pos.shape, Location.GRAPH: pos.shape[:-1]}
-        shape[Location.EDGE] = (*pos.shape, pos.shape[-1])
+        leading, n = pos.shape[:-1], pos.shape[-1]
         node, edge, graph = (
-            torch.cat((pos.new_empty(*shape[at], 0), *(x for part in parts for x in part[at])), -1)
+            torch.cat(
+                (
+                    pos.new_empty(*leading, *at.shape(n), 0),
+                    *(x for part in parts for x in part[at]),
+                ),
+                -1,
+            )
             for at in Location
         )
         at_nodes = graph.unsqueeze(-2).expand(*node.shape[:-1], -1)

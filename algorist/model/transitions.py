@@ -70,8 +70,8 @@ def _weights(batch: Batch, at: np.ndarray, whose: np.ndarray) -> np.ndarray:
     for bit, hint in enumerate(_changes(batch.hints)):
         kinds |= hint[np.minimum(at + 1, len(hint) - 1), whose].astype(np.int64) << bit
     _, kind, counts = np.unique(kinds, return_inverse=True, return_counts=True)
-    weights = counts[kind] ** -0.5
-    return weights / weights.sum()
+    weights: np.ndarray = counts[kind] ** -0.5
+    return np.asarray(weights / weights.sum())
 
 
 def _changes(hints: Mapping[str, np.ndarray]) -> list[np.ndarray]:
