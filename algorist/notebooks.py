@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _MOST_STEPS, _MOST_NUMBERS = 24, 64
 
 
-def batchtable(batch: Batch) -> str:
+def batch_table(batch: Batch) -> str:
     """The first sample of a batch: its inputs and outputs, and its hints step by step."""
     batch = batch.numpy()
     length = int(batch.lengths[0])
