@@ -143,9 +143,10 @@ class _Parser(argparse.ArgumentParser):
 
     def _refuse(self, words: Sequence[str]) -> NoReturn:
         """Raise an error that names the words and, for a mistyped option, the one that is meant."""
-        option = next((word.split("=")[0] for word in words if word.startswith("--")), None)
-        near = nearest(option, self._option_string_actions) if option else None
-        hint = f": did you mean {near}?" if near else ""
+        option = next((word.split("=")[0][2:] for word in words if word.startswith("--")), None)
+        known = [name[2:] for name in self._option_string_actions if name.startswith("--")]
+        near = nearest(option, known) if option else None
+        hint = f": did you mean --{near}?" if near else ""
         self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
 
     def _is_word(self, text: str) -> bool:

@@ -27,10 +27,10 @@ def batch_table(batch: Batch) -> str:
     rest = f"<p>{length - shown} more steps</p>" if shown < length else ""
     return (
         f"<p><b>{escape(repr(batch))}</b>, the first sample:</p>"
-        + _table(["input", "value"], [[name, _cell(x)] for name, x in inputs.items()])
-        + (_table(["step", *batch.hints], steps) if steps and batch.hints else "")
+        + table(["input", "value"], [[name, _cell(x)] for name, x in inputs.items()])
+        + (table(["step", *batch.hints], steps) if steps and batch.hints else "")
         + rest
-        + _table(["output", "value"], [[name, _cell(x)] for name, x in outputs.items()])
+        + table(["output", "value"], [[name, _cell(x)] for name, x in outputs.items()])
     )
 
 
@@ -42,7 +42,9 @@ def _cell(value: Any) -> str:
     return text.replace("\n", "; ").replace("; [", "; ").strip("[]").replace("]", "")
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """An HTML table of texts."""
+
     def row(cells: list[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 

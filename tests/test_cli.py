@@ -251,6 +251,7 @@ def test_list_as_json_tells_everything(capsys):
         ("--plug=mine.py list", "unrecognized arguments: --plug=mine.py"),
         ("--vers", "the following arguments are required: COMMAND"),
         ("list --frobnicate", "unrecognized arguments: --frobnicate (see algorist list --help)"),
+        ("sample bfs --foo 3", "unrecognized arguments: --foo 3 (see algorist sample --help)"),
         ("sample bfs --sed 3", "--sed 3: did you mean --seed? (see algorist sample --help)"),
         ("sample heapsort 5 2 --n 4", "--n: got it with a problem of your own"),
         ("sample heapsort 5 2 --option low=1", "--option: got it with a problem of your own"),

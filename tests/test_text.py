@@ -49,10 +49,19 @@ def official_texts(name, n, count, seed, hints, decimals):
 @pytest.mark.parametrize("name", golden_records.SPECS)
 @pytest.mark.parametrize("hints", [False, True])
 def test_texts_are_those_of_the_installed_package(name, hints):
-    for n, decimals in itertools.product((4, 7, 17), (2, 3, None)):
-        how = {"n": n, "count": 4, "seed": 11, "hints": hints, "decimals": decimals}
+    for n, decimals, seed in itertools.product((4, 7, 17), (2, 3, None), (0, 11)):
+        how = {"n": n, "count": 4, "seed": seed, "hints": hints, "decimals": decimals}
         made = [(example["question"], example["answer"]) for example in text(name, **how)]
         assert made == list(official_texts(name, **how)), how
+
+
+@pytest.mark.parametrize("hints", [False, True])
+def test_examples_are_those_of_the_installed_generator_for_hugging_face(hints):
+    pytest.importorskip("clrs", reason="dm-clrs is not installed")
+    from clrs._src.clrs_text.huggingface_generators import clrs_generator
+
+    theirs = clrs_generator({"heapsort": [6]}, num_samples=5, use_hints=hints, seed=4)
+    assert list(text("heapsort", n=6, count=5, seed=4, hints=hints)) == list(theirs)
 
 
 @pytest.mark.parametrize("name", sorted(numpy_ties.TIED))

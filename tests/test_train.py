@@ -17,9 +17,19 @@ def test_train_returns_the_run_with_its_learner_and_metrics(tmp_path):
     )
     assert [row["step"] for row in run.metrics] == [2, 4]
     assert list(run.metrics[0]) == ["step", "loss", "scores", "score", "best_step", "learning_rate"]
+    assert isinstance(run.metrics[0]["score"], float)
+    assert run.metrics[1]["loss"].keys() == {"bfs"}
+    assert isinstance(run.metrics[1]["loss"]["bfs"], float)
+    assert repr(run).startswith(f"Run({tmp_path}/a/run: step 4 of 4, Net(bfs: triplet_gmpnn, ")
     loaded = algorist.load(tmp_path / "a/run")
     small.assert_identical(small.weights(run.learner.net), small.weights(loaded.net))
     assert (tmp_path / "a/run/events").is_dir()
+
+
+def test_metrics_of_several_seeds_have_a_number_for_each(tmp_path):
+    run = algorist.train("bfs", out=tmp_path / "run", seeds=(0, 1), device="cpu", **FEW)
+    assert [len(row["score"]) for row in run.metrics] == [2, 2]
+    assert Run.start(tmp_path / "new", small.training("bfs", steps=4)).metrics == []
 
 
 def test_train_does_what_the_command_does(capsys, tmp_path):

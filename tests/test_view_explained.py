@@ -11,13 +11,13 @@ import small
 
 import algorist
 from algorist.algorithms.explanations import Explanation
+from algorist.algorithms.graph_layout import Edges, place_nodes
 from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer import pages
 from algorist.viewer.app import App
 from algorist.viewer.draws import draw_interesting
 from algorist.viewer.first_problems import FIRST_PROBLEMS
-from algorist.viewer.layouts import Edges, place_nodes
 
 NAMES = algorist.algorithms()
 GRAPHS = [name for name in NAMES if "A" in algorist.get(name).spec]

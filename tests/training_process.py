@@ -1,6 +1,6 @@
 """Trains the run of a folder in a process that dies without a word, wherever it is.
 
-The folder holds `wanted.json`, the configuration, and `run`, once it was started. MultiRun step is
+The folder holds `wanted.json`, the configuration, and `run`, once it was started. Each step is
 printed when it is done. After some of them the process has so many seconds to live: those in which
 it computes, so that it does not matter how busy the machine is.
 """

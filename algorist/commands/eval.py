@@ -61,7 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     fixed.add_argument(
         "--official",
         action="store_true",
-        help="the official test, at n = 64 (this is what is used if nothing else is asked for)",
+        help="the official tests, at n = 64 (the default)",
     )
     fixed.add_argument("--split", choices=list(official.SPLITS), help=f"another (default: {_TEST})")
     fixed.add_argument("--samples", type=int, metavar="K", help="only the first K samples")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +56,8 @@ _FIELDS = {
         Field("inputs", "All inputs by name, as JSON", "{}", 8),
     )
 }
+_MOST_ENTRIES = 100
+"""How many edges, keys or points of a drawn problem are shown."""
 _LISTED = ("numbers", "points", "intervals", "tasks")
 """Fields whose text may be as VALUEs are, or as in a file."""
 
@@ -235,13 +237,18 @@ def written(algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
 
 
 def lines(algorithm: Algorithm, problem: Inputs) -> list[str]:
-    """The same, a line for each field that is filled in."""
+    """The same, a line for each field that is filled in; of many entries the first."""
     texts = written(algorithm, problem)
     return [
-        f"{field.label.partition(':')[0]}: {'; '.join(texts[field.name].splitlines())}"
+        f"{field.label.partition(':')[0]}: {_joined(texts[field.name].splitlines())}"
         for field in fields(algorithm)
         if texts[field.name]
     ]
+
+
+def _joined(entries: Sequence[str]) -> str:
+    left = len(entries) - _MOST_ENTRIES
+    return "; ".join([*entries[:_MOST_ENTRIES], *([f"and {left:,} more"] if left > 0 else [])])
 
 
 Writer = Callable[[Algorithm, Inputs], str]

@@ -28,7 +28,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 
 command = Command(
-    help="write a run in few bytes, to go on with it on another machine",
+    help="write a run in few bytes, to continue it on another machine",
     examples="algorist pack runs/generalist packed",
     add_arguments=add_arguments,
     run=run,

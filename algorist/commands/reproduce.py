@@ -63,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--pack",
         metavar="FOLDER",
-        help="train nothing: write what has begun in few bytes, to go on elsewhere (--runs FOLDER)",
+        help="train nothing; pack unfinished runs, to continue them elsewhere (--runs FOLDER)",
     )
     add_at_once(parser, "default: 1, or 3 on a GPU")
     add_stop(parser)
@@ -207,12 +207,12 @@ def _list(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     if any(each.others for each in experiments):
         terminal.print("\nothers: results of other settings, which are kept apart")
     terminal.print(f"\ndone: parts with all results of {counted(arguments.seeds, 'seed')}")
-    terminal.print(f"to go on with one: algorist reproduce NAME --seeds {arguments.seeds}")
+    terminal.print(f"to continue one: algorist reproduce NAME --seeds {arguments.seeds}")
     return 0
 
 
 command = Command(
-    help="do an experiment of the paper, or go on with it; without a name, list them",
+    help="run or continue one of the paper's experiments; without a name, list them",
     examples="""\
 algorist reproduce
 algorist reproduce specialists --seeds 3 --at-once 3 --stop-after 9m

@@ -1,4 +1,4 @@
-"""`algorist resume`: go on with a run."""
+"""`algorist resume`: continue a run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="validate and keep a mean of the weights over about so many steps, from now on",
     )
     parser.add_argument(
-        "--learning-rate", type=float, metavar="X", help="go on with this learning rate"
+        "--learning-rate", type=float, metavar="X", help="continue with this learning rate"
     )
-    parser.add_argument("--schedule", metavar="NAME", help="go on with this schedule of the rate")
+    parser.add_argument(
+        "--schedule", metavar="NAME", help="continue with this schedule of the rate"
+    )
     add_at_once(parser, "of several runs; default: 1, or 3 on a GPU")
     add_stop(parser)
     add_computing(parser, training=True)
@@ -72,7 +74,7 @@ def run_each(arguments: Namespace, terminal: Terminal) -> int:
 
 
 command = Command(
-    help="go on with a run that was interrupted, exactly where it stood",
+    help="continue an interrupted run exactly where it stopped",
     examples="""\
 algorist resume runs/bfs
 algorist resume runs/bfs --steps 20000 --stop-after 9m

@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--pack",
         metavar="FOLDER",
-        help="train nothing: write what has begun in few bytes, to go on elsewhere (--runs FOLDER)",
+        help="train nothing; pack unfinished runs, to continue them elsewhere (--runs FOLDER)",
     )
     _add_places(parser)
     add_stop(parser)

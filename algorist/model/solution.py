@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.answer_checks import is_close
+from algorist.errors import shortened
 from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
@@ -16,7 +17,7 @@ Arrays = Mapping[str, np.ndarray]
 _NODES = (Kind.MASK_ONE, Kind.POINTER, Kind.SHOULD_BE_PERMUTATION)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The answer of a learner, and how it came to it.
 
@@ -58,8 +59,17 @@ class Solution:
 
         return explanation_text(self)
 
+    def __repr__(self) -> str:
+        found = "right" if self.right else "wrong"
+        return f"Solution({self.algorithm}: {shortened(self.answer)}, {found}; {self.read})"
 
-@dataclass(frozen=True, eq=False)
+    def _repr_html_(self) -> str:
+        from algorist.model.solution_pictures import solution_html
+
+        return solution_html(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """The algorithm's own answer and trajectory, and where the learner's differ."""
 
@@ -74,6 +84,9 @@ class Comparison:
     """(steps,): the share of each hint's values that is right; nan where none counts."""
     first_mistake: Mistake | None
     """The earliest wrong prediction."""
+
+    def __repr__(self) -> str:
+        return f"Comparison({shortened(self.answer)}, first_mistake={self.first_mistake})"
 
     @property
     def share(self) -> float:

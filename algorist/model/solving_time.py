@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from algorist.model.learner import Learner
 
 _TIMED_NODES = (16, 48)
-_NOT_LONG = 5_000
-"""Nodes times steps below which nobody has to wait."""
+_NOT_LONG = 320_000
+"""Pairs of nodes times steps below which nobody has to wait."""
 
 
 Announce = Callable[[int, int, float], None]
@@ -31,7 +31,7 @@ def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> fl
     A step takes a time of its own and one for each triple of nodes, in nets that look at triples,
     or for each pair.
     """
-    if n * steps < _NOT_LONG:
+    if n**2 * steps < _NOT_LONG:
         return 0.0
     power = 3 if getattr(learner.net.processor, "triplet_features", 0) else 2
     (few, short), (many, long) = ((k, _time_step(learner, algorithm, k)) for k in _TIMED_NODES)

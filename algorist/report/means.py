@@ -11,14 +11,6 @@ from algorist.algorithms import get
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
 from algorist.report.numbers import standard_error
 
-_QUANTILES = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-"""Of Student's distribution at 97.5 %, for 1, 2, ... degrees of freedom."""
-_NORMAL_QUANTILE = 1.96
-
 
 class Value(NamedTuple):
     """A mean over seeds, in per cent."""
@@ -31,15 +23,6 @@ class Value(NamedTuple):
     def text(self, sign: str = "±") -> str:
         """As papers write it."""
         return f"{self.mean:.2f}" + ("" if self.error is None else f" {sign} {self.error:.2f}")
-
-    @property
-    def interval(self) -> float | None:
-        """How far the 95 % confidence interval reaches to either side."""
-        if self.error is None or self.seeds < 2:
-            return None
-        freedom = self.seeds - 1
-        few = freedom <= len(_QUANTILES)
-        return self.error * (_QUANTILES[freedom - 1] if few else _NORMAL_QUANTILE)
 
 
 Values = Mapping[str, Value]

@@ -12,7 +12,7 @@ from algorist.report import ablations
 from algorist.report.ablations import Ablation, label
 from algorist.report.drawing import COLOURS, INK, PUBLISHED
 from algorist.report.means import Value, family_of
-from algorist.report.pictures import INTERVAL, Picture, bar, draw_means, finish
+from algorist.report.pictures import ERROR_BARS, Picture, bar, draw_means, finish
 from algorist.report.published import OF_THE_PAPER
 from algorist.report.reproduced import Net, Reproduced, best_of, missing, papers
 from algorist.report.shipped import shipped_generalist
@@ -21,7 +21,6 @@ from algorist.training.recipes import WHOLE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_STANDARD = "Error bars are standard errors of the mean over seeds."
 _SHARES = tuple(range(10, 131, 10))
 _ZERO = Value(0, None, 0)
 
@@ -37,14 +36,14 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
         "old-vs-new",
         "Specialists against the previous best",
         "Nets for one algorithm each, sorted by ours (paper, figure 2). The previous best is that "
-        f"of Memnet, MPNN and PGN. {_STANDARD}",
+        f"of Memnet, MPNN and PGN. {ERROR_BARS}",
         [before, _titled("Triplet-GMPNN, published", paper), _titled("ours", specialists)],
         key=specialists,
     )
     yield _bars(
         "generalist-vs-specialists",
         "One net for all against one for each",
-        f"Sorted by the gain of the generalist (paper, figure 3). {_STANDARD}",
+        f"Sorted by the gain of the generalist (paper, figure 3). {ERROR_BARS}",
         [specialists, generalist],
         key=generalist,
         less=specialists,
@@ -53,13 +52,13 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     yield _ablation_picture(
         "generalist-ablation",
         "The generalist without improvements",
-        "MultiRun bar has one improvement less than the one above (paper, figure 4b)",
+        "Each bar has one improvement less than the one above (paper, figure 4b)",
         ablations.generalist_ablation(results),
     )
     yield _bars(
         "generalist-vs-best",
         "One net for all against the best published for each",
-        f"Sorted by the gain of the generalist (paper, figure 5a). {_STANDARD}",
+        f"Sorted by the gain of the generalist (paper, figure 5a). {ERROR_BARS}",
         [best, generalist],
         key=generalist,
         less=best,
@@ -67,8 +66,8 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     yield _bars(
         "shipped-generalist",
         "The shipped net for all",
-        "Sorted by what it scores more than the paper's nets for one algorithm each. It is a mean "
-        "of weights, which the paper has not, in half precision; a single seed.",
+        "Sorted by its lead over the paper's nets for one algorithm each. One seed; its weights "
+        "are a mean over training, which the paper does not use, in half precision.",
         [_titled("Triplet-GMPNN, one net each, published", paper), shipped],
         key=shipped,
         less=paper,
@@ -77,21 +76,21 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     yield _ablation_picture(
         "specialist-ablation-cumulative",
         "Specialists without improvements",
-        "MultiRun bar has one improvement less than the one above (paper, figure 6)",
+        "Each bar has one improvement less than the one above (paper, figure 6)",
         ablations.cumulative_ablation(results),
     )
     yield _facets(ablations.single_ablation(results))
     yield _bars(
         "chunking-by-algorithm",
         "Chunks and whole trajectories, by algorithm",
-        f"One net for all (paper, figure 10). {_STANDARD}",
+        f"One net for all (paper, figure 10). {ERROR_BARS}",
         [generalist, results.generalist_in_full()],
         key=generalist,
     )
     yield _bars(
         "families",
         "Nets for one algorithm, for a family, for all",
-        f"Training in groups of related algorithms (paper, figure 11). {_STANDARD}",
+        f"Training in groups of related algorithms (paper, figure 11). {ERROR_BARS}",
         [specialists, results.families(), generalist],
         key=generalist,
     )
@@ -159,7 +158,7 @@ def _chunking(results: Reproduced) -> Picture:
     return Picture(
         "chunking",
         "Chunks and whole trajectories",
-        f"Mean over all algorithms (paper, figure 4a). {INTERVAL}",
+        f"Mean over all algorithms (paper, figure 4a). {ERROR_BARS}",
         missing(nets),
         partial(draw_means, there) if len(there) > 1 else None,
     )
@@ -171,7 +170,7 @@ def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Pictu
     return Picture(
         name,
         title,
-        f"{what}. Mean over {len(nets.algorithms)} algorithms. {INTERVAL}",
+        f"{what}. Mean over {len(nets.algorithms)} algorithms. {ERROR_BARS}",
         nets.notes,
         partial(draw_means, there) if there else None,
     )
@@ -229,7 +228,7 @@ def _facets(nets: Ablation) -> Picture:
     return Picture(
         "specialist-ablation-single",
         "Specialists without one improvement",
-        f"MultiRun bar lacks one improvement (paper, figures 7 to 9). {_STANDARD}",
+        f"Each bar lacks one improvement (paper, figures 7 to 9). {ERROR_BARS}",
         nets.notes,
         partial(_draw_facets, nets, shown) if shown else None,
     )

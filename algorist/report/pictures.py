@@ -12,7 +12,7 @@ from algorist.report.means import Value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INTERVAL = "Error bars are 95 % confidence intervals over seeds."
+ERROR_BARS = "Error bars are standard errors of the mean over seeds."
 TOP = 102
 """Where axes of scores end, in per cent."""
 
@@ -38,8 +38,8 @@ def draw_means(means: Mapping[str, Value]) -> Figure:
     figure = Figure(figsize=(8, 1 + 0.35 * len(means)), layout="constrained")
     axes = figure.subplots()
     values = list(means.values())
-    intervals = [value.interval for value in values]
-    bar(axes, "x", range(len(means)), values, intervals, height=0.7, color=COLOURS[0])
+    errors = [value.error for value in values]
+    bar(axes, "x", range(len(means)), values, errors, height=0.7, color=COLOURS[0])
     for place, value in enumerate(values):
         axes.text(TOP + 1, place, f"{value.mean:.1f}", va="center", fontsize=8)
     axes.set_yticks(range(len(means)), list(means))

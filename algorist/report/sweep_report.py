@@ -15,7 +15,7 @@ from algorist.experiments.grid import SWEEP, settings_of
 from algorist.experiments.results import Row, by_net, file_of, read
 from algorist.report.collection import Collection
 from algorist.report.means import Scores, Value, over_algorithms, over_seeds
-from algorist.report.pictures import INTERVAL, Picture, draw_means
+from algorist.report.pictures import ERROR_BARS, Picture, draw_means
 from algorist.report.tables import Cell, Table
 
 _MOST = 40
@@ -141,7 +141,7 @@ def _by_settings(means: Mapping[str, Value]) -> Table:
 
 def _picture(values: Mapping[str, Value]) -> Picture:
     shown = dict(list(values.items())[:_MOST])
-    caption = f"Mean scores in the official test, in per cent. {INTERVAL}"
+    caption = f"Mean scores in the official test, in per cent. {ERROR_BARS}"
     if len(values) > _MOST:
         caption += f" Only the best {_MOST} of {len(values)} are drawn."
     return Picture(

@@ -68,6 +68,10 @@ class Run:
         self._saved = trainer.step
         """The step of the newest checkpoint that this run has written or was read from."""
 
+    def __repr__(self) -> str:
+        steps = self.trainer.config.schedule.steps
+        return f"Run({self.folder}: step {self.trainer.step} of {steps}, {self.trainer.net!r})"
+
     @classmethod
     def start(
         cls,
@@ -245,8 +249,14 @@ class Run:
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
-        """All reports so far, as they are saved: step, loss, scores, score and best_step."""
-        return [json.loads(line) for line in whole_lines(self.metrics_file)]
+        """All reports so far: step, loss, scores, score and best_step.
+
+        With one seed these are numbers, with several lists of a number for each seed.
+        """
+        if not self.metrics_file.exists():
+            return []
+        rows = [json.loads(line) for line in whole_lines(self.metrics_file)]
+        return rows if len(self.trainer.config.seeds) > 1 else [_of_one_seed(row) for row in rows]
 
     @property
     def metrics_file(self) -> Path:
@@ -335,6 +345,13 @@ def _flat(config: Config) -> dict[str, Any]:
 
 def _line(values: dict[str, Any]) -> str:
     return json.dumps(values) + "\n"
+
+
+def _of_one_seed(value: Any) -> Any:
+    """A report without the axis of seeds."""
+    if isinstance(value, dict):
+        return {name: _of_one_seed(inner) for name, inner in value.items()}
+    return value[0] if isinstance(value, list) else value
 
 
 def read_metrics(file: Path) -> list[Report]:

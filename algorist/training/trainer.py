@@ -305,7 +305,7 @@ class Trainer:
         self._validation.keep(place)
 
     def best_learner(self) -> Learner:
-        """MultiRun seed's best model by validation."""
+        """Each seed's best model by validation."""
         return best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
 
     def reschedule(

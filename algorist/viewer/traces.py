@@ -14,6 +14,7 @@ import numpy as np
 from algorist.algorithms import Algorithm
 from algorist.algorithms.answer_checks import TOLERANCE
 from algorist.algorithms.feature_descriptions import describe_feature
+from algorist.algorithms.graph_layout import place_nodes
 from algorist.model.explaining import (
     compared,
     explain,
@@ -24,7 +25,6 @@ from algorist.model.explaining import (
 from algorist.model.solution import Comparison, Solution, counts, wrong_values
 from algorist.spec import MASKED, Feature, Kind
 from algorist.viewer.explained import explained, unrepeated
-from algorist.viewer.layouts import place_nodes
 
 _DIGITS = 4
 _LONGEST_NAME = 40
