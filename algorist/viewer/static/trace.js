@@ -118,6 +118,13 @@ export class Trace {
     return Math.min(Math.abs(value ?? 0) / this.largestOf(feature), 1);
   }
 
+  // A number of a feature as pictures write it: with no more digits than the largest one deserves.
+  number(feature, value) {
+    if (value === null) return short(value);
+    const decimals = Math.max(0, 2 - Math.floor(Math.log10(this.largestOf(feature))));
+    return short(Number(value.toFixed(Math.min(decimals, 20))));
+  }
+
   largestOf(feature) {
     if (!this.largest.has(feature.name)) {
       const { algorithm } = this.data.hints[feature.name] ?? this.data.outputs[feature.name];
