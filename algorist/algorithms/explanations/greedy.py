@@ -42,7 +42,12 @@ def _tell_task(run: TracedRun, step: int) -> Sentence:
     if step == 0:
         return ("nothing is taken yet",)
     if _is_taken(run, "i", step):
-        return ("takes {}, weight {}, as task number {}", run.name(new), run.number("w", new), slots)
+        return (
+            "takes {}, weight {}, as task number {}",
+            run.name(new),
+            run.number("w", new),
+            slots,
+        )
     deadline = run.number("d", new)
     return ("skips {}: its deadline is {}, but {} slots are taken", run.name(new), deadline, slots)
 

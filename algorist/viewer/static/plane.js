@@ -42,7 +42,7 @@ export class Plane extends Picture {
   }
 
   get least() {
-    return 150;
+    return 140;
   }
 
   // Room for numbers and tags around the outermost nodes: beside, above and below.

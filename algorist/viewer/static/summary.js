@@ -42,7 +42,7 @@ function size({ nodes, steps }) {
 }
 
 function link({ step, text }, go) {
-  const look = { type: "button", class: "link", title: "go there (m)", onclick: () => go(step) };
+  const look = { type: "button", class: "link", title: `${text}: go there (m)`, onclick: () => go(step) };
   return element("button", look, text);
 }
 

@@ -97,7 +97,7 @@ export class Timeline {
   // Until the verdict is told, the curve goes no further than the reader has come.
   set(moment, text) {
     this.seen = Math.max(this.seen, moment);
-    document.body.style.setProperty("--seen", `${this.across(this.seen) * 100}%`);
+    this.track.style.setProperty("--seen", `${this.across(this.seen) * 100}%`);
     const { mistake } = this.trace.data;
     this.flag.classList.toggle("ahead", Boolean(mistake) && mistake.step > this.seen);
     this.head.style.left = `${this.across(moment) * 100}%`;
