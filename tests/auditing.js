@@ -83,24 +83,28 @@
     return found;
   },
 
-  // Labels of pictures that cover each other or a node, or are cut off.
+  // Labels of pictures that cover each other, a node or the head of an arrow, or are cut off. Wrong
+  // arrows go anywhere, and labels lie over them.
   overlaps() {
     const inner = (each, by) => {
       const { left, top, right, bottom } = each.getBoundingClientRect();
       return { left: left + by, top: top + by, right: right - by, bottom: bottom - by };
     };
     const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const called = ({ each }) => each.textContent || each.getAttribute("class") || each.tagName;
     const found = [];
     for (const svg of document.querySelectorAll("svg.picture")) {
       if (!svg.checkVisibility()) continue;
       const frame = inner(svg, -2);
       const texts = [...svg.querySelectorAll("text")].map((each) => ({ each, box: inner(each, 1.5) }));
       const disks = [...svg.querySelectorAll(".node .back")].map((each) => ({ each, box: inner(each, 4) }));
+      const heads = [...svg.querySelectorAll(".arrow:not(.wrong) polygon")].map((each) => ({ each, box: inner(each, 1.5) }));
       const pills = [...svg.querySelectorAll(".tag .pill")].map((each) => ({ each, box: inner(each, 1) }));
-      const say = (a, b) => found.push(`${svg.closest("figure").id}: ${a.each.textContent || a.each.getAttribute("class")} / ${b.each.textContent || b.each.getAttribute("class")}`);
+      const say = (a, b) => found.push(`${svg.closest("figure").id}: ${called(a)} / ${called(b)}`);
       texts.forEach((a, i) => texts.slice(0, i).forEach((b) => meet(a.box, b.box) && say(a, b)));
       pills.forEach((a, i) => pills.slice(0, i).forEach((b) => meet(a.box, b.box) && say(a, b)));
       for (const a of texts) {
+        for (const b of heads) if (meet(a.box, b.box)) say(a, b);
         for (const b of disks) if (a.each.parentNode !== b.each.parentNode && meet(a.box, b.box)) say(a, b);
         for (const b of pills) if (a.each.parentNode !== b.each.parentNode && meet(a.box, b.box)) say(a, b);
         if (a.box.left < frame.left || a.box.right > frame.right || a.box.top < frame.top || a.box.bottom > frame.bottom)

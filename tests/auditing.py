@@ -11,5 +11,5 @@ def texts(page):
 
 
 def overlaps(page):
-    """The labels of pictures that cover each other or a node, or are cut off."""
+    """The labels of pictures that cover each other, a node or an arrow's head, or are cut off."""
     return page.evaluate(f"{_SCRIPT}.overlaps()")

@@ -137,16 +137,17 @@ def test_roles_of_answers_are_of_outputs(name):
         ("minimum", 2, "4 is the smallest so far"),
         ("quicksort", 0, "5 > pivot 4: it stays behind the border"),
         ("quicksort", 1, "2 ≤ pivot 4: it goes before the border"),
-        ("binary_search", 1, "17 > 13: goes on to the right"),
-        ("find_maximum_subarray_kadane", 2, "starts anew at 3, the best so far"),
+        ("binary_search", 1, "17 > 13: keeps the right half"),
+        ("find_maximum_subarray_kadane", 2, "starts over at 3, the best so far"),
         ("find_maximum_subarray_kadane", 3, "adds 1: the sum is 4, the best so far"),
-        ("activity_selector", 2, "leaves 1 out: it starts at 3, before 4"),
+        ("activity_selector", 2, "skips 1: it starts at 3, but 0 ends at 4"),
         ("bfs", 1, "reaches 1 from 0 and 2 from 0"),
         ("dfs", 1, "discovers 0 at time 1"),
         ("dfs", 2, "finds 1 from 0"),
         ("mst_kruskal", 1, "looks at 1–2 of weight 1"),
         ("mst_kruskal", 2, "takes 1–2: it joins two trees"),
         ("graham_scan", 3, "adds 2"),
+        ("floyd_warshall", 2, "paths through 1: 4 new, 2 shorter; next: 2"),
         ("segments_intersect", 1, "0 lies to the right of 2–3, outside its box"),
     ],
 )
@@ -181,10 +182,12 @@ def test_an_order_that_is_none_is_followed_as_far_as_it_goes():
 
 
 def test_lists_read_as_in_a_sentence():
-    assert [listed(words) for words in ([], ["A"], ["A", "B", "C"])] == [
+    assert [listed(words) for words in ([], "A", "ABC", "ABCD", "ABCDE")] == [
         "nothing",
         "A",
         "A, B and C",
+        "A, B, C and D",
+        "A, B, C and 2 more",
     ]
 
 

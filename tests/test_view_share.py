@@ -446,7 +446,7 @@ def test_the_reader_predicts_before_a_step_is_shown(opened, address):
     page.check("#predict")
     page.click("button[aria-label^='Step forward']")
     assert moment(page) == 0
-    assert page.inner_text(".question").startswith("Where will ")
+    assert page.inner_text(".question").startswith("Next step: ")
     page.click("#side-algorithm .bar >> nth=1")
     assert moment(page) == 1
     assert page.inner_text(".question").startswith(("Yes, ", "No: "))

@@ -12,12 +12,14 @@ import small
 from processes import PATIENCE
 
 import algorist
+from algorist.algorithms.explanations import explanation_of
 from algorist.commands import forms
 from algorist.commands.inputs import drawn
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.spec import MASKED, Kind
 from algorist.viewer import app as room
 from algorist.viewer.app import App
+from algorist.viewer.first_problems import FIRST_PROBLEMS
 from algorist.viewer.traces import trace
 
 NAMES = algorist.algorithms()
@@ -66,8 +68,9 @@ def test_a_trace_is_the_solution(learner, name):
     for feature in algorithm.spec.hints:
         hint = found["hints"][feature.name]
         truth = comparison.hints[feature.name]
+        scale = 100 if feature.name in explanation_of(algorithm).clocks else 1
         for step, values in enumerate(unrepeated(hint["algorithm"])):
-            assert_close(feature, values, truth[step])
+            assert_close(feature, values, scale * truth[step])
         if feature.name not in solution.hints:
             assert "net" not in hint
             continue
@@ -75,7 +78,7 @@ def test_a_trace_is_the_solution(learner, name):
         if feature.kind in MASKS:
             got = np.where(truth == MASKED, MASKED, got)
         for step, values in enumerate(unrepeated(hint["net"])):
-            assert_close(feature, values, got[step])
+            assert_close(feature, values, scale * got[step])
             wrong = np.flatnonzero(comparison.wrong[feature.name][step])
             assert hint["wrong"][step] == wrong.tolist()
         if feature.kind != Kind.SCALAR:
@@ -86,6 +89,23 @@ def test_a_trace_is_the_solution(learner, name):
         output = found["outputs"][feature.name]
         assert_close(feature, output["algorithm"], comparison.outputs[feature.name])
         assert bool(output["wrong"]) <= (not solution.right)
+
+
+@pytest.mark.parametrize(
+    "name", ["dfs", "strongly_connected_components", "articulation_points", "bridges"]
+)
+def test_clocks_are_told_in_whole_numbers(app, name):
+    found = app.solve({"algorithm": name, "fields": FIRST_PROBLEMS[name]})
+    for hint in explanation_of(algorist.get(name)).clocks:
+        moments = unrepeated(found["hints"][hint]["algorithm"])
+        times = [value for moment in moments for value in moment]
+        assert max(times) >= 1
+        assert all(value == int(value) for value in times)
+    assert not any("hundredths" in feature["meaning"] for feature in found["features"])
+    mistake = found["mistake"]
+    if mistake and mistake["hint"] in explanation_of(algorist.get(name)).clocks:
+        expected = float(mistake["text"].split("not ")[1])
+        assert expected == int(expected)
 
 
 def test_a_trace_needs_the_truth(learner):

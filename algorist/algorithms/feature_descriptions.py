@@ -172,9 +172,9 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         **_LETTERS,
         **_SPELLED,
         "string": "0 for the letters of the first string, 1 for the second's",
-        "b_h": "how c came about: 0 ↖ match, 1 ↑ above, 2 ← left",
+        "b_h": "where c comes from: 0 ↖ match, 1 ↑ above, 2 ← left",
         "c": "the longest common subsequence's length up to i and j",
-        "b": "how c came about in the end: 0 ↖ match, 1 ↑ above, 2 ← left",
+        "b": "where c comes from in the end: 0 ↖ match, 1 ↑ above, 2 ← left",
     },
     "optimal_bst": {
         **_PLACE,
@@ -252,7 +252,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         **_STACK,
         "mark": "the nodes reached so far",
         "topo_h": "the node after it in the order; the last: itself",
-        "topo_head_h": "the first of the order; in phase 1, the one followed next",
+        "topo_head_h": "the first of the order; in phase 1, followed next",
         "phase": "0 while the nodes are sorted, 1 while edges are followed",
     },
     "floyd_warshall": {
@@ -260,7 +260,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "Pi_h": "the node before j on the shortest path known from i",
         "D": "the length of the shortest path known from i to j",
         "msk": "1 where a path is known",
-        "k": "the node that paths are now allowed to lead through",
+        "k": "the node that paths may lead through next",
         "Pi": "the node before j on the shortest path from i",
     },
     # Spanning trees

@@ -235,7 +235,7 @@ _HULL: dict[str, Any] = {
     **_HULL,
 )
 def graham_scan(x, y, best, atans, in_hull_h, stack_prev, last_stack, i, phase, in_hull, trace):
-    """Go around the lowest point by angle and cut off all but left turns (CLRS 33.3)."""
+    """Go around the lowest point by angle and keep only left turns (CLRS 33.3)."""
     point_to_self(stack_prev)
     record(trace)
 

@@ -107,7 +107,7 @@ def binary_search(key, target, pred_h, low, high, mid, return_, trace):
     eval_multiplier=64,
 )
 def quickselect(key, pred_h, p, r, i, j, i_rank, target, pivot, median, trace):
-    """Part the keys as quicksort does, but go on only where the median is (CLRS 9.2).
+    """Partition as quicksort does, but continue only in the part with the median (CLRS 9.2).
 
     The median of an even number of keys is the upper one of the two in the middle.
     """

@@ -150,7 +150,7 @@ def dag_shortest_paths(
     train_options={"p": TRAIN_P},
 )
 def floyd_warshall(A, adj, Pi_h, D, msk, k, Pi, trace):
-    """Allow one more node after the other on the way between any two (CLRS 25.2)."""
+    """Find all shortest paths by allowing one more node on the way at a time (CLRS 25.2)."""
     n = len(A)
     for i in range(n):
         for j in range(n):

@@ -62,7 +62,7 @@ def insertion_sort(key, pred_h, i, j, pred, trace):
     **_SORT,
 )
 def bubble_sort(key, pred_h, i, j, pred, trace):
-    """Let the smallest key left rise to the front, neighbour by neighbour (CLRS problem 2-2)."""
+    """Swap neighbours so that the smallest key moves to the front; repeat (CLRS problem 2-2)."""
     n = len(key)
     order = np.arange(n)
     chain(pred_h, order)
@@ -155,7 +155,7 @@ def _show_heap(order, size, pred_h, parent, heap_size):
     **_SORT,
 )
 def quicksort(key, pred_h, p, r, i, j, pred, trace):
-    """Part the keys around the last of them, then sort the left and the right part (CLRS 7.1)."""
+    """Partition the keys around the last one, then sort both parts (CLRS 7.1)."""
     n = len(key)
     order = np.arange(n)
     waiting = np.empty((n, 2), np.int64)  # parts left to sort; they never overlap, so n suffice

@@ -105,7 +105,7 @@ _MATCHER: dict[str, Any] = {
     **_MATCHER,
 )
 def naive_string_matcher(string, key, pred_h, s, i, j, match, trace):
-    """Try every shift of the needle, letter by letter (CLRS 32.1)."""
+    """Try the pattern at every position of the text, letter by letter (CLRS 32.1)."""
     needle, end = second_start(string), len(string)
     chain_strings(pred_h, needle)
     match[0] = needle
@@ -148,7 +148,7 @@ def _show(place, reset, needle, matched):
 def kmp_matcher(
     string, key, pred_h, pi, is_reset, k, k_reset, q, q_reset, s, i, phase, match, trace
 ):
-    """Find where the needle repeats its own start, and so never look back (CLRS 32.4)."""
+    """Never go back in the text: use how the pattern repeats its own start (CLRS 32.4)."""
     needle = second_start(string)
     length = len(string) - needle
     chain_strings(pred_h, needle)

@@ -69,7 +69,7 @@ def verdict(solution: Solution) -> str:
         compared(solution).outputs, solution
     ):
         return "The answer is right."
-    return "The answer is right: another answer than the algorithm's, and as good."
+    return "The answer is right, though it is not the algorithm's."
 
 
 def agreement(solution: Solution) -> str:

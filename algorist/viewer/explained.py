@@ -20,7 +20,7 @@ from algorist.spec import Feature, Kind, Location
 
 _SIDES = ("algorithm", "net")
 _STYLES = ("known", "done", "other")
-_LONGEST_ANSWER = 64
+_LONGEST_ANSWER = 84
 
 
 def explained(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> dict[str, Any]:
@@ -52,6 +52,7 @@ def _explained(
         "pseudocode": explanation.lines,
         "tags": explanation.tags,
         "number": explanation.number,
+        "badges": explanation.badges,
         "lines": [explanation.lines_at(own, step) for step in steps],
         "sentences": _sentences(explanation, runs, solution, comparison),
         "roles": [_role(role, runs, steps) for role in explanation.roles],
@@ -92,10 +93,21 @@ def _sentences(
 
 
 def _answer(outputs: Mapping[str, np.ndarray], solution: Solution) -> str:
+    """As many pieces of an answer as a sentence has room for."""
     texts = answer_texts(outputs, solution)
-    pieces = [text if name == "" else f"{name} ← {text}" for name, text in texts.items()]
-    whole = ", ".join(pieces)
-    return whole if len(whole) <= _LONGEST_ANSWER else f"{whole[:_LONGEST_ANSWER]}…"
+    pieces = [_piece(name, text) for name, text in texts.items()]
+    count = next(k for k in range(len(pieces), 0, -1) if k == 1 or _fits(pieces[:k]))
+    more = [f"and {len(pieces) - count} more"] if count < len(pieces) else []
+    whole = " · ".join([*pieces[:count], *more])
+    return whole if _fits([whole]) or more else f"{whole[:_LONGEST_ANSWER]}…"
+
+
+def _piece(name: str, text: str) -> str:
+    return f"{name}: {text.replace(': ', ' by ', 1)}" if name else text
+
+
+def _fits(pieces: Sequence[str]) -> bool:
+    return len(" · ".join(pieces)) <= _LONGEST_ANSWER
 
 
 def _role(role: Role, runs: Mapping[str, TracedRun], steps: Sequence[int]) -> dict[str, Any]:

@@ -7,12 +7,15 @@ they are lists of moments, of which one that equals the moment before is None.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from algorist.algorithms import Algorithm
 from algorist.algorithms.answer_checks import TOLERANCE
+from algorist.algorithms.explanations import explanation_of
 from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.algorithms.graph_layout import place_nodes
 from algorist.model.explaining import (
@@ -28,6 +31,8 @@ from algorist.viewer.explained import explained, unrepeated
 
 _DIGITS = 4
 _LONGEST_NAME = 40
+_HUNDREDTHS = ", in hundredths"
+"""How meanings end of what is shown as whole numbers."""
 
 
 def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
@@ -36,6 +41,7 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
     nodes = len(solution.inputs["pos"])
     names = range(nodes) if solution.names is None else solution.names
     spec, answer = algorithm.spec, explain(solution)
+    scales = _scales(algorithm)
     return {
         "algorithm": algorithm.name,
         "family": algorithm.family,
@@ -46,7 +52,9 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
         "named": solution.names is not None,
         "features": [_feature(algorithm, feature, solution) for feature in spec],
         "inputs": {f.name: _flat(f, solution.inputs[f.name]) for f in spec.inputs},
-        "hints": {f.name: _hint(f, solution, comparison) for f in spec.hints},
+        "hints": {
+            f.name: _hint(f, solution, comparison, scales.get(f.name, 1)) for f in spec.hints
+        },
         "outputs": {f.name: _output(f, solution, comparison) for f in spec.outputs},
         "share": _number(comparison.share),
         "shares": _mean_shares(comparison),
@@ -58,11 +66,17 @@ def trace(algorithm: Algorithm, solution: Solution) -> dict[str, Any]:
             "net": list(answer.pieces.items()),
             "algorithm": list(explain_truth(solution).pieces.items()),
         },
-        "mistake": _mistake(comparison),
+        "mistake": _mistake(comparison, scales),
         "tolerance": TOLERANCE,
         "places": place_nodes(solution.inputs["A"]) if "A" in solution.inputs else None,
         "explanation": explained(algorithm, solution, comparison),
     }
+
+
+def _scales(algorithm: Algorithm) -> dict[str, int]:
+    """What hints are multiplied by: those that count in hundredths are shown as whole numbers."""
+    explanation = explanation_of(algorithm)
+    return dict.fromkeys(explanation.clocks, 100) if explanation else {}
 
 
 def _feature(algorithm: Algorithm, feature: Feature, solution: Solution) -> dict[str, Any]:
@@ -73,17 +87,20 @@ def _feature(algorithm: Algorithm, feature: Feature, solution: Solution) -> dict
         "location": feature.location,
         "kind": feature.kind,
         "classes": feature.classes,
-        "meaning": describe_feature(algorithm, feature),
+        "meaning": describe_feature(algorithm, feature).removesuffix(_HUNDREDTHS),
         "predicted": predicted,
     }
 
 
-def _hint(feature: Feature, solution: Solution, comparison: Comparison) -> dict[str, Any]:
+def _hint(
+    feature: Feature, solution: Solution, comparison: Comparison, scale: int
+) -> dict[str, Any]:
     name = feature.name
-    hint: dict[str, Any] = {"algorithm": _moments(feature, comparison.hints[name])}
+    hint: dict[str, Any] = {"algorithm": _moments(feature, scale * comparison.hints[name])}
     if name not in solution.hints:
         return hint
-    hint["net"] = _moments(feature, _counted(feature, solution.hints[name], comparison.hints[name]))
+    got = _counted(feature, solution.hints[name], comparison.hints[name])
+    hint["net"] = _moments(feature, scale * got)
     hint["wrong"] = [np.flatnonzero(wrong).tolist() for wrong in comparison.wrong[name]]
     hint["shares"] = [_number(share) for share in comparison.shares[name]]
     if name in solution.confidence:
@@ -142,8 +159,10 @@ def _mean_shares(comparison: Comparison) -> list[float | None]:
     return [_number(s / k) if k else None for s, k in zip(sums, known.sum(0), strict=True)]
 
 
-def _mistake(comparison: Comparison) -> dict[str, Any] | None:
+def _mistake(comparison: Comparison, scales: Mapping[str, int]) -> dict[str, Any] | None:
     mistake = comparison.first_mistake
     if mistake is None:
         return None
+    if scale := scales.get(mistake.hint):
+        mistake = replace(mistake, got=scale * mistake.got, expected=scale * mistake.expected)
     return {"step": mistake.step, "hint": mistake.hint, "text": mistake_text(mistake)}

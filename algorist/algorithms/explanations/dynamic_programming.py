@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from algorist.algorithms.explanations.explaining import Explanation, Lines, Sentence
-from algorist.algorithms.explanations.runs import TracedRun, format_number
+from algorist.algorithms.explanations.runs import TracedRun
+from algorist.errors import counted
 
 
 def count_new(run: TracedRun, mask: str, step: int) -> int:
@@ -29,7 +30,7 @@ def _tell_chain(run: TracedRun, step: int) -> Sentence:
     if step == 0:
         return ("each matrix alone costs nothing",)
     new, better = count_new(run, "msk", step), count_improved(run, "s_h", "msk", step)
-    return ("finds a cost for {} more chains, a better split for {}", str(new), str(better))
+    return ("{} chains get a first cost, {} a cheaper split", str(new), str(better))
 
 
 def _lengths(run: TracedRun, step: int) -> np.ndarray:
@@ -38,22 +39,18 @@ def _lengths(run: TracedRun, step: int) -> np.ndarray:
 
 
 def _tell_lcs(run: TracedRun, step: int) -> Sentence:
-    longest = format_number(float(_lengths(run, step)[-1, -1]))
+    longest = counted(int(_lengths(run, step)[-1, -1]), "letter")
     if step == 0:
-        return ("compares all letters with the first one of the other string",)
+        return ("compares each letter with the other string's first",)
     changed = int((_lengths(run, step) != _lengths(run, step - 1)).sum())
-    return ("changes {} lengths; of both whole strings it is now {}", str(changed), longest)
+    return ("updates {} cells; the whole strings have {} in common so far", str(changed), longest)
 
 
 def _tell_tree(run: TracedRun, step: int) -> Sentence:
     if step == 0:
-        return ("a gap alone is an empty tree",)
-    new = count_new(run, "msk", step)
-    return (f"finds the best trees of {_keys(step)}, for {{}} ranges", str(new))
-
-
-def _keys(count: int) -> str:
-    return "1 key" if count == 1 else f"{count} keys"
+        return ("each gap alone is an empty tree",)
+    new = counted(count_new(run, "msk", step), "range")
+    return (f"finds the best trees for {{}} of {counted(step, 'key')}", new)
 
 
 EXPLANATIONS = {

@@ -40,6 +40,10 @@ class Explanation:
     """The hints of kind `mask_one` whose names are shown at first; None: all."""
     number: str | None = None
     """The hint whose numbers stand at the nodes at first; None: the first of its kind."""
+    badges: tuple[str, ...] | None = None
+    """The hints of the whole graph that are shown at first; None: all."""
+    clocks: tuple[str, ...] = ()
+    """Hints that count in hundredths; they are shown as whole numbers."""
     shift: Callable[[TracedRun, int], int] | None = None
     """Of two strings: below which letter of the first the second one is drawn."""
 

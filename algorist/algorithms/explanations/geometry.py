@@ -24,7 +24,7 @@ def _tell_graham(run: TracedRun, step: int) -> Sentence:
     if phase == _ADDS:
         return ("adds {}", new)
     dropped = [v for v in run.changed("in_hull_h", step) if not run.is_set("in_hull_h", step, v)]
-    return ("drops {}: the way to {} turns right there", listed(map(run.name, dropped)), new)
+    return ("drops {}: the path to {} turns right there", listed(map(run.name, dropped)), new)
 
 
 def _march_line(run: TracedRun, step: int) -> Lines:
@@ -42,8 +42,8 @@ def _tell_march(run: TracedRun, step: int) -> Sentence:
     if run.added("in_hull_h", step):
         return ("{} is a corner; where is the next?", run.called("last_point", step))
     if new == guess:
-        return ("{} is the next corner so far", guess)
-    return ("{} lies to the left of the way to {}", new, guess)
+        return ("{} is the best next corner so far", guess)
+    return ("{} lies left of the line to {}: no better", new, guess)
 
 
 def _segments_line(run: TracedRun, step: int) -> Lines:
@@ -69,7 +69,7 @@ EXPLANATIONS = {
 the lowest point is a corner
 sort the others by their angle, seen from it
 for each point i in that order
-    while the way over the last corner turns right
+    while the path turns right at the last corner
         drop that corner
     add i as a corner
 """,
@@ -77,17 +77,18 @@ for each point i in that order
         _tell_graham,
         (
             Role("known", marked("in_hull_h"), "corner so far"),
-            Role("busy", at("i"), "i: looked at"),
+            Role("busy", at("i"), "i: the point in question"),
         ),
         _ANSWER,
         tags=("i", "last_stack"),
+        badges=(),
     ),
     "jarvis_march": Explanation(
         """
 begin at the lowest point
 mark it as a corner; endpoint = point 0
     for each point i
-        if i lies right of the way to endpoint: take i
+        if i is right of the line to it: endpoint = i
 go on to endpoint, unless it is marked
 """,
         _march_line,
@@ -95,17 +96,18 @@ go on to endpoint, unless it is marked
         (
             Role("known", marked("in_hull_h"), "corner"),
             Role("other", at("endpoint"), "the next corner so far"),
-            Role("busy", at("i"), "i: looked at"),
+            Role("busy", at("i"), "i: the point in question"),
         ),
         _ANSWER,
         tags=("i", "last_point", "endpoint"),
+        badges=(),
     ),
     "segments_intersect": Explanation(
         """
 for each of the four points k
     dir: on which side of the other segment is it?
     on_seg: is it in the box around that segment?
-they cross if both have ends on both sides
+they cross if each has ends on both sides
 or if a point of dir 0 is in the other's box
 """,
         _segments_line,
@@ -113,7 +115,7 @@ or if a point of dir 0 is in the other's box
         (
             Role("known", marked("on_seg"), "in the other segment's box"),
             Role("other", at("i", "j"), "i and j: the other segment"),
-            Role("busy", at("k"), "k: the point looked at"),
+            Role("busy", at("k"), "k: the point in question"),
         ),
     ),
 }

@@ -25,6 +25,7 @@ from algorist.algorithms.explanations.runs import (
     of_class,
 )
 
+_CLOCKS = ("d", "f", "time")
 GROUPS = 6
 """As many colours as there are for the parts of an answer."""
 
@@ -104,9 +105,9 @@ def _tell_components(run: TracedRun, step: int) -> Sentence:
         return tell_search(run, step)
     event, root = event_at(run, step), run.called("s", step)
     if event == STARTED:
-        return ("begins a component at {}, on the edges turned round", root)
+        return ("starts a component at {}, with all edges reversed", root)
     if event == FOUND:
-        return ("finds {}: it belongs to the component of {}", run.called("v", step), root)
+        return ("finds {}: it is in the component of {}", run.called("v", step), root)
     return tell_search(run, step)
 
 
@@ -163,7 +164,7 @@ ON_STACK = Role("known", of_class("color", GREY), "on the stack")
 SEARCH = (
     ON_STACK,
     Role("done", of_class("color", BLACK), "finished"),
-    Role("busy", at("u"), "u: the node explored"),
+    Role("busy", at("u"), "u: being explored"),
 )
 """What nodes are to a depth-first search."""
 
@@ -194,6 +195,7 @@ begin at each node s that is still white
         _tell_dfs,
         SEARCH,
         tags=("u", "v"),
+        clocks=_CLOCKS,
     ),
     "topological_sort": Explanation(
         """
@@ -212,9 +214,9 @@ begin at each node s that is still white
 search the graph depth-first
     push each white node that is found
     pop a node that is finished
-turn all edges round
-search again, from who was finished last
-    what is found is in one component
+reverse all edges
+search again, the last finished node first
+    nodes found together are a component
     pop a node that is finished
 """,
         _components_line,
@@ -225,6 +227,8 @@ search again, from who was finished last
             for turn in range(GROUPS)
         ),
         tags=("u", "v"),
+        badges=("time",),
+        clocks=_CLOCKS,
     ),
     "articulation_points": Explanation(
         """
@@ -233,7 +237,7 @@ begin at each node s that is still white
     push a white node v; its parent is u
     an edge back to v: low[u] = min(low[u], d[v])
     u is finished: low[u] = least low of its children
-        no edge from a child to before u: a cut
+        if a child has no way past u: a cut node
 """,
         _cut_line,
         _tell_cut,
@@ -241,6 +245,7 @@ begin at each node s that is still white
         answer=(Role("other", marked("is_cut"), "articulation point"),),
         tags=("u", "v"),
         number="low",
+        clocks=(*_CLOCKS, "low", "child_cnt"),
     ),
     "bridges": Explanation(
         """
@@ -256,5 +261,6 @@ begin at each node s that is still white
         SEARCH,
         tags=("u", "v"),
         number="low",
+        clocks=(*_CLOCKS, "low"),
     ),
 }

@@ -23,7 +23,8 @@ def _tell_activity(run: TracedRun, step: int) -> Sentence:
     if _is_taken(run, "m", step):
         return ("takes {}, from {} to {}", run.name(new), *_times(run, new))
     start, finish = run.number("s", new), run.number("f", last)
-    return ("leaves {} out: it starts at {}, before {}", run.name(new), start, finish)
+    text = "skips {}: it starts at {}, but {} ends at {}"
+    return (text, run.name(new), start, run.name(last), finish)
 
 
 def _times(run: TracedRun, node: int) -> tuple[str, str]:
@@ -41,9 +42,14 @@ def _tell_task(run: TracedRun, step: int) -> Sentence:
     if step == 0:
         return ("nothing is taken yet",)
     if _is_taken(run, "i", step):
-        return ("takes {}, of weight {}, as number {}", run.name(new), run.number("w", new), slots)
+        return (
+            "takes {}, weight {}, as task number {}",
+            run.name(new),
+            run.number("w", new),
+            slots,
+        )
     deadline = run.number("d", new)
-    return ("leaves {} out: deadline {}, and {} are taken", run.name(new), deadline, slots)
+    return ("skips {}: its deadline is {}, but {} slots are taken", run.name(new), deadline, slots)
 
 
 EXPLANATIONS = {
@@ -51,20 +57,20 @@ EXPLANATIONS = {
         """
 sort the activities by their finish
 for each activity m, in that order
-    if m starts when k has finished
-        take m; from now on, k is m
+    if m starts after k, the last one taken, ends
+        take m; k = m
 """,
         _activity_line,
         _tell_activity,
         (
-            Role("busy", at("m"), "m: looked at"),
+            Role("busy", at("m"), "m: the activity in question"),
             Role("done", marked("selected_h"), "taken"),
         ),
         answer=(Role("done", marked("selected"), "taken"),),
     ),
     "task_scheduling": Explanation(
         """
-sort the tasks by weight; t = 0 are taken
+sort the tasks by weight; t = 0 slots are taken
 for each task i, the heaviest first
     if t is less than its deadline
         take it; t = t + 1
@@ -72,7 +78,7 @@ for each task i, the heaviest first
         _task_line,
         _tell_task,
         (
-            Role("busy", at("i"), "i: looked at"),
+            Role("busy", at("i"), "i: the task in question"),
             Role("done", marked("selected_h"), "taken"),
         ),
         answer=(Role("done", marked("selected"), "taken"),),

@@ -99,9 +99,15 @@ def format_number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 5e-4 else "0"
 
 
+_MOST_WORDS = 4
+"""As many as a list in a sentence has at most."""
+
+
 def listed(words: Iterable[str]) -> str:
-    """Words as a sentence has them: A, B and C."""
+    """Words as a sentence has them: A, B and C; A, B, C and 5 more."""
     *most, last = list(words) or ["nothing"]
+    if len(most) >= _MOST_WORDS:
+        return f"{', '.join(most[: _MOST_WORDS - 1])} and {len(most) + 2 - _MOST_WORDS} more"
     return f"{', '.join(most)} and {last}" if most else last
 
 

@@ -43,10 +43,10 @@ def _tell_binary(run: TracedRun, step: int) -> Sentence:
         return ("all keys are possible; halfway is {}", key(run, run.node("mid", 0)))
     middle, target = key(run, run.node("mid", step - 1)), format_number(float(run.inputs["target"]))
     if _moved(run, "high", step):
-        return ("{} ≤ {}: goes on to the left", target, middle)
+        return ("{} ≤ {}: keeps the left half", target, middle)
     if _moved(run, "low", step):
-        return ("{} > {}: goes on to the right", target, middle)
-    return ("stays where it is",)
+        return ("{} > {}: keeps the right half", target, middle)
+    return ("changes nothing",)
 
 
 def _quickselect_line(run: TracedRun, step: int) -> Lines:
@@ -70,7 +70,7 @@ def _tell_kadane(run: TracedRun, step: int) -> Sentence:
         return ("begins with {}", new)
     best = ", the best so far" if _moved(run, "best_high", step) else ""
     if run.node("i", step) == run.node("j", step):
-        return (f"starts anew at {{}}{best}", new)
+        return (f"starts over at {{}}{best}", new)
     return (f"adds {{}}: the sum is {{}}{best}", new, total)
 
 
@@ -121,12 +121,13 @@ else go on with the side that has the middle
         PARTITION,
         answer=(Role("done", at("median"), "the median"),),
         tags=("p", "r", "i", "j"),
+        badges=(),
     ),
     "find_maximum_subarray_kadane": Explanation(
         """
 best = sum = the first key
 for each further key x
-    if the sum is negative, start anew at x
+    if the sum is negative, start over at x
     else add x to the sum
     if sum > best, keep it as the best
 """,

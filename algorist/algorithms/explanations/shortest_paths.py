@@ -100,10 +100,11 @@ def _tell_dag(run: TracedRun, step: int) -> Sentence:
 
 def _tell_floyd(run: TracedRun, step: int) -> Sentence:
     if step == 0:
-        return ("knows the edges; next come ways through {}", run.called("k", 0))
+        return ("knows the edges; next: paths through {}", run.called("k", 0))
     new, better = count_new(run, "msk", step), count_improved(run, "Pi_h", "msk", step)
-    through = run.called("k", step - 1)
-    return ("ways through {}: {} new, {} shorter", through, format_number(new), str(better))
+    through, following = run.called("k", step - 1), run.called("k", step)
+    text = "paths through {}: {} new, {} shorter; next: {}"
+    return (text, through, format_number(new), str(better), following)
 
 
 EXPLANATIONS = {
@@ -112,7 +113,7 @@ EXPLANATIONS = {
 the source has distance 0
 repeat until nothing changes
     for each edge u–v from a reached node
-        if d[u] + weight < d[v]: keep it, pi[v] = u
+        if d[u] + w < d[v]: d[v] = that; pi[v] = u
 """,
         _bellman_line,
         _tell_bellman,
@@ -126,7 +127,7 @@ repeat until nothing changes
 put the source into the queue, at distance 0
 while the queue is not empty
     settle u, the nearest node in the queue
-    edges u–v: if d[u] + weight < d[v], keep it
+    edges u–v: d[v] = min(d[v], d[u] + w)
 """,
         nearest_line,
         _tell_dijkstra,
@@ -139,16 +140,17 @@ sort what the source reaches, depth-first
     u is finished: put it in front of the order
 the source has distance 0
 for each node u in that order
-    edges u–v: if d[u] + weight < d[v], keep it
+    edges u–v: d[v] = min(d[v], d[u] + w)
 """,
         _dag_line,
         _tell_dag,
         (
             ON_STACK,
             Role("done", marked("mark"), "has a path"),
-            Role("busy", at("topo_head_h"), "first of the order; then the node at hand"),
+            Role("busy", at("topo_head_h"), "first of the order, or followed next"),
         ),
         tags=("u", "v", "topo_head_h"),
+        badges=(),
     ),
     "floyd_warshall": Explanation(
         """

@@ -70,7 +70,7 @@ def _tell_bubble(run: TracedRun, step: int) -> Sentence:
         return ("the keys as they are given",)
     one, other = (key(run, node) for node in _neighbours(run, step))
     if _swapped(run, step):
-        return ("{} is smaller than {}: swaps them", one, other)
+        return ("{} is smaller than {}: they swap places", one, other)
     return ("{} and {} stay as they are", one, other)
 
 
@@ -92,7 +92,7 @@ def _tell_heap(run: TracedRun, step: int) -> Sentence:
     if run.node("phase", step) == _EXTRACT:
         return ("takes out {}, the largest key of the heap", key(run, j))
     if j == largest:
-        return ("{} is not below its children: it stays", key(run, j))
+        return ("{} is no smaller than its children: it stays", key(run, j))
     return ("{} sinks below its larger child {}", key(run, largest), key(run, j))
 
 
@@ -144,7 +144,7 @@ def _quicksort_line(run: TracedRun, step: int) -> Lines:
 PARTITION = (
     Role("known", span("p", "r", ORDER), "the part from p to r that is being split"),
     Role("other", at("r"), "r: the pivot"),
-    Role("busy", at("j"), "j: the key looked at"),
+    Role("busy", at("j"), "j: compared with the pivot"),
 )
 """What keys are while they are split."""
 
@@ -153,7 +153,7 @@ EXPLANATIONS = {
         """
 the first key alone is sorted
 for each further key x
-    move larger keys before it one place on
+    shift larger keys before it to the right
     put x into the gap
 """,
         _insertion_line,
@@ -166,8 +166,8 @@ for each further key x
     "bubble_sort": Explanation(
         """
 for each place, from the first
-    for each two neighbours, from the back
-        if the one behind is smaller
+    for each pair of neighbours, from the back
+        if the right one is smaller
             swap them
 """,
         _bubble_line,
@@ -191,9 +191,10 @@ while the heap has more than one key
         (
             Role("known", up_to("heap_size", ORDER), "in the heap"),
             Role("done", after("heap_size", ORDER), "taken out: in place"),
-            Role("busy", Nodes(_sinking, ("j", "largest")), "compared: who sinks, and its child"),
+            Role("busy", Nodes(_sinking, ("j", "largest")), "the key that sinks, and its child"),
         ),
         tags=("heap_size",),
+        badges=(),
     ),
     "quicksort": Explanation(
         """

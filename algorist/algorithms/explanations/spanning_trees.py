@@ -36,7 +36,7 @@ def _tell_kruskal(run: TracedRun, step: int) -> Sentence:
     if phase == _DECIDE:
         joined = run.is_set("in_mst_h", step, u, v)
         return (
-            "takes {}: it joins two trees" if joined else "leaves {} out: it closes a ring",
+            "takes {}: it joins two trees" if joined else "skips {}: it would close a cycle",
             edge,
         )
     if phase == _CLIMB_U and _is_new_edge(run, step):
@@ -61,7 +61,7 @@ def _tell_joining(run: TracedRun, step: int, u: int) -> tuple[str, list[str]]:
     if parent == u:
         return "adds {} to the tree", [run.name(u)]
     values = [run.name(u), run.name(parent), run.number("key", u, step)]
-    return "adds {} by the edge from {} of {}", values
+    return "adds {} by the edge from {}, weight {}", values
 
 
 EXPLANATIONS = {
@@ -78,16 +78,17 @@ for each edge u–v, the lightest first
         (
             Role("known", marked("mask_u"), "on the way up from u"),
             Role("other", marked("mask_v"), "on the way up from v"),
-            Role("busy", at("root_u", "root_v"), "how far the climbs have come"),
+            Role("busy", at("root_u", "root_v"), "where the climbs are now"),
         ),
         tags=("u", "v"),
+        badges=(),
     ),
     "mst_prim": Explanation(
         """
 put the source into the queue
 while the queue is not empty
     add u, the node that the lightest edge leads to
-    edges u–v: if lighter than key[v], keep it
+    edges u–v: key[v] = min(key[v], w)
 """,
         nearest_line,
         _tell_prim,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from algorist.algorithms.explanations.explaining import Explanation, Lines, Sentence
 from algorist.algorithms.explanations.runs import Nodes, Role, TracedRun
+from algorist.errors import counted
 
 
 def _start(run: TracedRun) -> int:
@@ -36,7 +37,8 @@ def _naive_line(run: TracedRun, step: int) -> Lines:
 def _tell_naive(run: TracedRun, step: int) -> Sentence:
     i, j = run.node("i", step), run.node("j", step)
     outcome = "they agree" if _agree(run, i, j) else "they differ"
-    return (f"compares {{}} of the text with {{}}: {outcome}", _letter(run, i), _letter(run, j))
+    text = f"compares {{}} of the text with {{}} of the pattern: {outcome}"
+    return (text, _letter(run, i), _letter(run, j))
 
 
 def _compared(run: TracedRun, step: int) -> list[int]:
@@ -96,18 +98,18 @@ def _kmp_line(run: TracedRun, step: int) -> Lines:
 
 
 def _tell_kmp(run: TracedRun, step: int) -> Sentence:
-    count = str(count_matched(run, step))
+    count = counted(count_matched(run, step), "letter")
     if not run.is_set("phase", step):
         q = _letter(run, run.node("q", step))
         if step == 0:
             return ("prepares the pattern, from its second letter on",)
         if _falls_back(run, step):
-            return ("{} does not go on: falls back to {} letters", q, count)
-        return ("at {} of the pattern, its first {} letters end", q, count)
+            return ("{} does not fit: falls back to {}", q, count)
+        return ("up to {}, the pattern ends with {} of its own start", q, count)
     i = _letter(run, run.node("i", step))
     if _falls_back(run, step):
-        return ("{} differs: falls back to {} matched letters", i, count)
-    return ("comes to {} of the text with {} letters matched", i, count)
+        return ("{} does not fit: falls back to {} matched", i, count)
+    return ("reaches {} of the text with {} matched", i, count)
 
 
 def _match(run: TracedRun, step: int) -> list[int]:
@@ -122,7 +124,7 @@ EXPLANATIONS = {
     "naive_string_matcher": Explanation(
         """
 for each shift s of the pattern
-    compare its letters with the text's, i and j
+    compare its letters j with the text's letters i
         if two differ, go on to the next shift
     if all agree, there is a match at s
 """,
@@ -142,20 +144,21 @@ for each shift s of the pattern
     "kmp_matcher": Explanation(
         """
 for each letter q of the pattern, from the second
-    while it does not go on with the start: fall back
-    pi[q] = the longest start that also ends here
+    while it does not extend the start: fall back
+    pi[q] = the longest start that also ends at q
 for each letter i of the text
-    while it does not go on with the match: fall back
+    while it does not extend the match: fall back
     if all letters are matched: found
 """,
         _kmp_line,
         _tell_kmp,
         (
             Role("done", Nodes(matched_letters, ("k", "q", "i")), "matched"),
-            Role("busy", Nodes(_at_hand, ("q", "i")), "looked at"),
+            Role("busy", Nodes(_at_hand, ("q", "i")), "compared next"),
         ),
         _ANSWER,
         tags=("i", "k", "q"),
+        badges=(),
         shift=matched_shift,
     ),
 }

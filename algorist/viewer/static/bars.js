@@ -4,7 +4,7 @@ import { shape, titled } from "./dom.js";
 import { chainOrder } from "./looks.js";
 import { classes, confidenceBar, cross, round, textWidth } from "./marks.js";
 import { Row } from "./row.js";
-import { short } from "./trace.js";
+import { largestSize, short, shortAmong } from "./trace.js";
 
 const NAME_LINE = 16; // the height of the line of names
 
@@ -27,7 +27,8 @@ export class BarsPicture extends Row {
     this.base = this.height - this.tagRoom - NAME_LINE;
     const all = this.series.map((feature) => this.trace.input(feature.name));
     this.scales = all.map((values) => this.scale([0, ...values, ...this.targets]));
-    this.digits = Math.max(...all.flat().map((value) => textWidth(short(value)))) < this.slot - 1;
+    this.written = all.map((values) => values.map((value) => shortAmong(value, largestSize(values))));
+    this.digits = Math.max(...this.written.flat().map((text) => textWidth(text))) < this.slot - 1;
   }
 
   // Numbers of the whole problem that are compared with the bars.
@@ -163,7 +164,7 @@ export class BarsPicture extends Row {
     return boxes.map((box, turn) => {
       const value = this.trace.input(this.series[turn].name)[node];
       const y = value < 0 ? box.y + box.height + 12 : box.y - 4;
-      return this.text("value", y, short(value), box.x + box.width / 2);
+      return this.text("value", y, this.written[turn][node], box.x + box.width / 2);
     });
   }
 }

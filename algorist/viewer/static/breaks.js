@@ -2,7 +2,6 @@
 
 import { byId, element, shape } from "./dom.js";
 
-const CHART_WIDTH = 520;
 const CHART_HEIGHT = 190;
 const CHART_LEFT = 46;
 const CHART_BOTTOM = 24;
@@ -14,11 +13,8 @@ const SIZE_TICKS = [4, 16, 32, 48, 64];
 export class Breaks {
   constructor(problem) {
     this.problem = problem;
-    this.chart = shape("svg", {
-      class: "sizes",
-      viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT}`,
-      role: "img",
-    });
+    this.chart = shape("svg", { class: "sizes", height: CHART_HEIGHT, role: "img" });
+    addEventListener("resize", () => this.curves && this.draw());
     this.slider = element("input", {
       type: "range",
       id: "size",
@@ -79,7 +75,14 @@ export class Breaks {
         .map(({ name, points }) => `${name} ${points.map(pointText).join(", ")}`)
         .join("; ")}`,
     );
-    this.chart.replaceChildren(...sizeAxes(), ...known.flatMap(sizeLine), sizeMarker(n));
+    const width = this.chart.getBoundingClientRect().width;
+    if (width === 0) return; // it cannot be seen
+    const across = (size) => sizeAt(size, width); // in pixels, so that text keeps its size
+    this.chart.replaceChildren(
+      ...sizeAxes(across, width),
+      ...known.flatMap((curve) => sizeLine(curve, across)),
+      sizeMarker(across(n)),
+    );
   }
 
   draws() {
@@ -89,38 +92,38 @@ export class Breaks {
   }
 }
 
-function sizeAt(n) {
-  return CHART_LEFT + ((n - SMALLEST_SIZE) / (LARGEST_SIZE - SMALLEST_SIZE)) * (CHART_WIDTH - CHART_LEFT - 10);
+function sizeAt(n, width) {
+  return CHART_LEFT + ((n - SMALLEST_SIZE) / (LARGEST_SIZE - SMALLEST_SIZE)) * (width - CHART_LEFT - 10);
 }
 
 function scoreAt(score) {
   return CHART_HEIGHT - CHART_BOTTOM - (Math.max(0, score) / 100) * (CHART_HEIGHT - CHART_BOTTOM - 10);
 }
 
-function sizeAxes() {
+function sizeAxes(across, width) {
   return [
     ...[0, 50, 100].flatMap((score) => [
-      shape("line", { class: "grid", x1: CHART_LEFT, x2: CHART_WIDTH - 8, y1: scoreAt(score), y2: scoreAt(score) }),
+      shape("line", { class: "grid", x1: CHART_LEFT, x2: width - 8, y1: scoreAt(score), y2: scoreAt(score) }),
       shape("text", { x: CHART_LEFT - 5, y: scoreAt(score) + 4, "text-anchor": "end" }, `${score} %`),
     ]),
     ...SIZE_TICKS.map((n) =>
-      shape("text", { x: sizeAt(n), y: CHART_HEIGHT - 5, "text-anchor": "middle" }, `${n}`),
+      shape("text", { x: across(n), y: CHART_HEIGHT - 5, "text-anchor": "middle" }, `${n}`),
     ),
   ];
 }
 
-function sizeLine({ points, colour }) {
-  const at = points.map(({ n, score }) => `${sizeAt(n).toFixed(1)},${scoreAt(score).toFixed(1)}`);
+function sizeLine({ points, colour }, across) {
+  const at = points.map(({ n, score }) => `${across(n).toFixed(1)},${scoreAt(score).toFixed(1)}`);
   return [
     shape("polyline", { class: `by-size ${colour}`, points: at.join(" ") }),
     ...points.map(({ n, score }) =>
-      shape("circle", { class: colour, cx: sizeAt(n), cy: scoreAt(score), r: 3.2 }),
+      shape("circle", { class: colour, cx: across(n), cy: scoreAt(score), r: 3.2 }),
     ),
   ];
 }
 
-function sizeMarker(n) {
-  return shape("line", { class: "now", x1: sizeAt(n), x2: sizeAt(n), y1: 6, y2: CHART_HEIGHT - CHART_BOTTOM });
+function sizeMarker(x) {
+  return shape("line", { class: "now", x1: x, x2: x, y1: 6, y2: CHART_HEIGHT - CHART_BOTTOM });
 }
 
 // The score at the nearest size that was measured.

@@ -27,7 +27,7 @@ export class Details {
   }
 
   load(trace, looks) {
-    Object.assign(this, { trace, looks, rows: new Map() });
+    Object.assign(this, { trace, looks, rows: new Map(), seen: 0 });
     this.legend.replaceChildren(...legend());
     for (const feature of [...trace.hints, ...trace.outputs]) {
       this.rows.set(feature.name, this.row(feature));
@@ -97,6 +97,8 @@ export class Details {
   }
 
   draw(moment) {
+    this.seen = Math.max(this.seen, moment + 1); // as on the curve
+    this.list.style.setProperty("--seen", `${(this.seen / this.trace.steps) * 100}%`);
     const { trace, list } = this;
     const what = moment === trace.answer ? "The answer" : `Step ${moment}`;
     this.title.textContent = `${what}, value by value`;

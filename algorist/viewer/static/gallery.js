@@ -119,9 +119,9 @@ function byFamily(one, other) {
 
 function welcome(count, model) {
   return (
-    `A neural network learned each of these ${count} algorithms from examples of its steps. ` +
-    `Choose one to watch the net ${model} beside the algorithm. The scores are those of the ` +
-    "official tests, at n = 64."
+    `A neural network learned these ${count} algorithms from examples of their steps. Choose one and ` +
+    `see, step by step, where the net (${model}) follows the algorithm and where it goes wrong. ` +
+    "The bars are its scores in the official tests, on problems with 64 nodes."
   );
 }
 

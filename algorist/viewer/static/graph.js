@@ -2,8 +2,8 @@
 
 import { shape, titled } from "./dom.js";
 import { circle, edgesOf, fitted } from "./layout.js";
-import { arrow, at, classes, round, textWidth } from "./marks.js";
-import { Plane, radiusFor } from "./plane.js";
+import { arrow, at, classes, round, textWidth, towards } from "./marks.js";
+import { headBox, Plane, radiusFor, RING } from "./plane.js";
 import { short } from "./trace.js";
 
 const FEW_EDGES = 24;
@@ -31,6 +31,7 @@ export class GraphPicture extends Plane {
     const { edges, weighted } = this.graph;
     const lines = new Map(edges.map((edge) => [edge, [this.places[edge.i], this.places[edge.j]]]));
     if (edges.length <= MANY_EDGES) this.labels.lines.push(...lines.values());
+    if (edges.length <= MANY_EDGES && this.graph.directed) this.coverHeads();
     const numbered = weighted && edges.length <= FEW_EDGES;
     const weights = numbered ? edges.map((edge) => this.weight(edge, lines.get(edge))) : [];
     this.above.replaceChildren(...weights);
@@ -38,6 +39,11 @@ export class GraphPicture extends Plane {
     if (edges.length <= MANY_EDGES || this.graph.directed) return edges.map((edge) => this.edge(edge));
     const all = edges.map(({ i, j }) => this.line(i, j)).join(" "); // one shape is drawn faster
     return [shape("path", { class: "edge", d: all })];
+  }
+
+  coverHeads() {
+    for (const { i, j, both } of this.graph.edges)
+      this.labels.cover(headBox(this.places[i], this.places[j], both ? BOTH : 0, this.radius));
   }
 
   edge({ i, j, weight, both }) {
@@ -60,10 +66,10 @@ export class GraphPicture extends Plane {
   }
 
   // On the edge, with a ground of its own.
-  weight({ weight, both }, own) {
+  weight({ i, j, weight, both }, own) {
     const text = short(weight);
     const size = { width: Math.ceil(textWidth(text)) + 5, height: 14 };
-    const [from, to] = own;
+    const [from, to] = [this.rim(i, j), this.rim(j, i)];
     const bend = both ? BOTH / 2 : 0;
     const box = this.labels.place(
       ALONG.map((share) => ({
@@ -81,6 +87,12 @@ export class GraphPicture extends Plane {
     );
   }
 
+  // Where an edge to another node leaves a node.
+  rim(node, other) {
+    const gap = this.radius + (node === this.ringed ? RING : 0);
+    return towards(this.places[node], this.places[other], gap);
+  }
+
   // Edges that a mask marks, and the node where a search starts.
   between(moment) {
     const marked = this.scene
@@ -90,7 +102,7 @@ export class GraphPicture extends Plane {
     const { x, y } = this.places[this.ringed];
     return [
       ...marked,
-      shape("circle", { class: "source", cx: round(x), cy: round(y), r: this.radius + 7 }),
+      shape("circle", { class: "source", cx: round(x), cy: round(y), r: this.radius + RING }),
     ];
   }
 

@@ -1,7 +1,7 @@
 // What the pictures tell: the pseudocode with the line at hand, and what each mark means here.
 
 import { element } from "./dom.js";
-import { legendOf } from "./swatches.js";
+import { generalMarks, legendOf } from "./swatches.js";
 
 export class Guide {
   constructor(scene) {
@@ -17,9 +17,11 @@ export class Guide {
     this.code.hidden = !pseudocode.length;
     this.legend = element("ul", { class: "marks", "aria-label": "What the marks mean" });
     this.root = element("aside", { class: "card guide" }, this.code, this.legend);
+    this.general = element("ul", { class: "marks general", "aria-label": "Right and wrong" });
   }
 
-  draw(moment) {
+  // With the truth, pictures have marks for what would be right.
+  draw(moment, withTruth) {
     const lit = new Set(this.scene.trace.lines(moment));
     this.lines.forEach((line, turn) => {
       const now = lit.has(turn + 1);
@@ -28,9 +30,10 @@ export class Guide {
       else line.removeAttribute("aria-current");
     });
     const { looks, trace } = this.scene;
-    const kind = `${moment < trace.steps} ${looks.twoLines} ${[...looks.visible]}`;
+    const kind = `${moment < trace.steps} ${looks.twoLines} ${[...looks.visible]} ${withTruth}`;
     if (kind === this.kind) return; // the marks of all steps are the same
     this.kind = kind;
     this.legend.replaceChildren(...legendOf(this.scene, moment));
+    this.general.replaceChildren(...generalMarks(trace, withTruth));
   }
 }

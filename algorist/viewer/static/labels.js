@@ -2,6 +2,8 @@
 
 const OUTSIDE = 40;
 const ON_LINE = 6;
+const NEAR_LINE = 3;
+const BESIDE_LINE = 4; // pixels that a box should keep away from lines
 
 export class Labels {
   constructor(width, height) {
@@ -39,10 +41,18 @@ export class Labels {
   }
 
   cost(box) {
+    const around = grown(box, BESIDE_LINE);
+    const crosses = (line) => line !== box.own && meets(line, around);
     const covered = this.boxes.reduce((sum, other) => sum + shared(box, other), 0);
-    const crossed = this.lines.filter((line) => line !== box.own && meets(line, box)).length;
-    return covered + ON_LINE * crossed + OUTSIDE * beyond(box, this.bounds) + (box.far ?? 0);
+    const crossed = this.lines
+      .filter(crosses)
+      .reduce((sum, line) => sum + (meets(line, box) ? ON_LINE : NEAR_LINE), 0);
+    return covered + crossed + OUTSIDE * beyond(box, this.bounds) + (box.far ?? 0);
   }
+}
+
+function grown({ x, y, width, height }, by) {
+  return { x: x - by, y: y - by, width: width + 2 * by, height: height + 2 * by };
 }
 
 function shared(a, b) {
@@ -78,20 +88,24 @@ function meets([from, to], box) {
   return start < end;
 }
 
-// Boxes around a point at a distance: below and above first, then beside, then at the corners.
-export function around({ x, y }, distance, { width, height }) {
-  const [left, middle, right] = [x - distance - width, x - width / 2, x + distance];
-  const [top, centre, bottom] = [y - distance - height, y - height / 2, y + distance];
-  const near = 0.72 * distance;
-  const places = [
-    [middle, top],
-    [middle, bottom],
-    [right, centre],
-    [left, centre],
-    [x + near, y - near - height],
-    [x - near - width, y - near - height],
-    [x + near, y + near],
-    [x - near - width, y + near],
-  ];
-  return places.map(([x, y]) => ({ x, y, width, height }));
+// Boxes around a point in all directions, the preferred one (an angle) first; each has the end of
+// its text that is next to the point.
+export function allAround({ x, y }, distance, { width, height }, preferred) {
+  const turns = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8];
+  return turns.map((turn) => {
+    const angle = preferred + (turn * Math.PI) / 8;
+    const [across, down] = [Math.cos(angle), Math.sin(angle)];
+    return {
+      x: x + across * distance - width * before(across),
+      y: y + down * distance - height * before(down),
+      width,
+      height,
+      anchor: ["start", "middle", "end"][2 * before(across)],
+    };
+  });
+}
+
+// Which share of a box lies before its point.
+function before(direction) {
+  return direction > 0.35 ? 0 : direction < -0.35 ? 1 : 0.5;
 }

@@ -130,7 +130,7 @@ export function chainOrder(pointers) {
 // or is known to the net is left out.
 function visibleAtFirst(trace, looks) {
   const taken = new Set();
-  const { tags, number, answer } = trace.data.explanation;
+  const { tags, badges, number, answer } = trace.data.explanation;
   const marksEdges = trace.hints.some((hint) => looks.role(hint) === "edge" && !trace.constant(hint));
   const isShown = (hint) => {
     const role = looks.role(hint);
@@ -139,6 +139,7 @@ function visibleAtFirst(trace, looks) {
     if (role === "edge" && trace.constant(hint)) return false;
     if (role === "shade" && number) return hint.name === number;
     if (role === "tag") return tags?.includes(hint.name) ?? true;
+    if (role === "badge") return badges?.includes(hint.name) ?? true;
     const group = role === "cell" && hint.kind === "scalar" ? "number" : role;
     if (!["arrow", "shade", "number"].includes(group)) return true;
     return !taken.has(group) && taken.add(group);

@@ -134,8 +134,8 @@ function showExported(found) {
     place = { algorithm: all[turn].algorithm };
   };
   const follow = () => player.go(placeOf(location.hash).step);
+  if (all.length > 1) byId("model").before(chooser(all, open)); // first: the pictures get what it leaves
   open(0);
-  if (all.length > 1) byId("model").before(chooser(all, open));
   follow();
   addEventListener("popstate", follow);
 }

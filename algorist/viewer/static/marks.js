@@ -2,7 +2,7 @@
 
 import { shape } from "./dom.js";
 
-const HEAD = 9;
+export const HEAD = 9; // the length of an arrow's head
 const TAG_HEIGHT = 17;
 export const TAG_LINE = TAG_HEIGHT + 3;
 
@@ -14,7 +14,7 @@ export function arrow(
 ) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;
-  const control = { x: (from.x + to.x) / 2 - dy * bend, y: (from.y + to.y) / 2 + dx * bend };
+  const control = bentMiddle(from, to, bend);
   const start = towards(from, control, gaps[0]);
   const tip = towards(to, control, gaps[1]);
   const size = Math.min(HEAD + width / 2, Math.max(5, length / 6));
@@ -33,6 +33,12 @@ export function arrow(
   );
 }
 
+// The point that a bent line is drawn to.
+export function bentMiddle(from, to, bend) {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  return { x: (from.x + to.x) / 2 - dy * bend, y: (from.y + to.y) / 2 + dx * bend };
+}
+
 // A base class, and those others that hold.
 export function classes(base, kinds) {
   return [base.trim(), ...Object.keys(kinds).filter((kind) => kinds[kind])].join(" ");
@@ -42,7 +48,7 @@ export function at({ x, y }) {
   return `${round(x)},${round(y)}`;
 }
 
-function towards(point, target, distance) {
+export function towards(point, target, distance) {
   const [dx, dy] = [target.x - point.x, target.y - point.y];
   const length = Math.hypot(dx, dy) || 1;
   return { x: point.x + (dx / length) * distance, y: point.y + (dy / length) * distance };
@@ -137,8 +143,10 @@ function pill(tag, x, y) {
   );
 }
 
+// With a bar of confidence there is room for more and less of it.
 function tagWidth(tag) {
-  return Math.ceil(textWidth(tagText(tag), 11, 600)) + 12;
+  const least = tag.confidence === undefined ? 0 : 26;
+  return Math.max(least, Math.ceil(textWidth(tagText(tag), 11, 600)) + 12);
 }
 
 function tagText(tag) {

@@ -8,9 +8,11 @@ import { told, unsure } from "./scene.js";
 import { isPointer, short } from "./trace.js";
 
 const MOST_CELL_SIZE = 46;
+const MOST_STRETCH = 1.5; // how much wider than high a cell may be
 const ROOM_FOR_TEXT = 20;
 const ROOM_FOR_TWO = 36; // lines of text
 const SIGNS = ["↖", "↑", "←", "·"]; // of two strings: whence a length comes
+const STEPS = [[1, 1], [1, 0], [0, 1]]; // how far up and left that is
 
 export class MatrixPicture extends Picture {
   constructor(scene) {
@@ -38,13 +40,16 @@ export class MatrixPicture extends Picture {
       (this.height - 2) / (this.rows.length + 1),
       MOST_CELL_SIZE,
     );
-    this.left = (this.width - this.size * (this.columns.length + 1)) / 2;
     this.fine = this.size < 13;
+    this.across = this.fine
+      ? this.size
+      : Math.min(this.width / (this.columns.length + 1), MOST_STRETCH * this.size, MOST_CELL_SIZE + 4);
+    this.left = (this.width - this.across * (this.columns.length + 1)) / 2;
     this.svg.classList.toggle("fine", this.fine);
     this.scene.looks.twoLines = this.size >= ROOM_FOR_TWO; // which the legend mentions
     this.names = this.headings();
     this.frames = shape("g", {});
-    const corner = { x: this.left + this.size, y: this.size };
+    const corner = { x: this.left + this.across, y: this.size };
     this.pixels = this.fine ? new PixelGrid(corner, this.size, this.rows, this.columns) : null;
     this.cells = this.fine ? [] : this.rows.flatMap((i) => this.columns.map((j) => this.cell(i, j)));
     this.svg.replaceChildren(
@@ -58,37 +63,34 @@ export class MatrixPicture extends Picture {
   headings() {
     if (this.size < 13) return [];
     const names = this.trace.has("string") ? this.trace.letters : this.trace.data.names;
-    const longest = Math.max(1, Math.floor(this.size / 7));
+    const longest = Math.max(1, Math.floor(this.across / 7));
     const name = (node, x, y) => ({
       node,
       text: shape("text", { x: round(x), y: round(y), dy: "0.35em" }, names[node].slice(0, longest)),
     });
-    const half = this.size / 2;
+    const { size, across, left } = this;
     return [
-      ...this.rows.map((node, place) =>
-        name(node, this.left + half, this.size * (place + 1) + half),
-      ),
-      ...this.columns.map((node, place) =>
-        name(node, this.left + this.size * (place + 1) + half, half),
-      ),
+      ...this.rows.map((node, place) => name(node, left + across / 2, size * (place + 1.5))),
+      ...this.columns.map((node, place) => name(node, left + across * (place + 1.5), size / 2)),
     ];
   }
 
   cell(row, column) {
     const place = row * this.trace.nodes + column;
-    const { size } = this;
-    const x = this.left + size * (this.columns.indexOf(column) + 1);
+    const { size, across } = this;
+    const x = this.left + across * (this.columns.indexOf(column) + 1);
     const y = size * (this.rows.indexOf(row) + 1);
-    const inside = round(size - 2);
-    const box = { x: round(x + 1), y: round(y + 1), width: inside, height: inside, rx: 3 };
+    const inside = { width: round(across - 2), height: round(size - 2) };
+    const box = { x: round(x + 1), y: round(y + 1), ...inside, rx: 3 };
     const tip = titled("");
     const group = shape("g", {}, tip, shape("rect", { class: "back", ...box }));
     const name = `${this.trace.data.names[row]}, ${this.trace.data.names[column]}`;
-    return { group, tip, place, name, row, column, middle: { x: x + size / 2, y: y + size / 2 } };
+    return { group, tip, place, name, row, column, middle: { x: x + across / 2, y: y + size / 2 } };
   }
 
   draw(moment) {
     const now = this.shown(moment);
+    this.path = moment === this.trace.answer && now.sign ? this.pathOf(now.sign.values) : new Set();
     if (this.fine) this.pixels.draw((row, column) => this.colour(now, row, column), this.svg);
     const earlier = moment > 0 && moment < this.trace.steps ? this.shown(moment - 1) : null;
     for (const cell of this.cells) this.update(cell, now, earlier);
@@ -96,6 +98,20 @@ export class MatrixPicture extends Picture {
     for (const { node, text } of this.names)
       text.setAttribute("class", classes("name", { tagged: tagged.has(node) }));
     this.frames.replaceChildren(...[...tagged.keys()].flatMap((node) => this.frame(node)));
+  }
+
+  // Of two strings: the cells from the last to the first, as their signs lead; no others have a path.
+  pathOf(signs) {
+    const path = new Set();
+    if (!this.trace.has("string")) return path;
+    let [i, j] = [this.rows.length - 1, this.columns.length - 1];
+    while (i >= 0 && j >= 0) {
+      const place = this.rows[i] * this.trace.nodes + this.columns[j];
+      path.add(place);
+      const [up, left] = STEPS[signs[place]] ?? [1, 1];
+      [i, j] = [i - up, j - left];
+    }
+    return path;
   }
 
   // What there is at a moment: numbers, signs and the mask of what is known.
@@ -140,7 +156,10 @@ export class MatrixPicture extends Picture {
     const texts = known && !hidden ? this.texts(now, place) : [];
     const busy = known && !hidden && earlier !== null && this.changed(now, earlier, place);
     const unused = this.used !== null && !this.used.has(place) && !wrong;
-    group.setAttribute("class", classes("entry", { known: known && !hidden, busy, wrong, unused }));
+    const path = this.path.has(place);
+    const done = path && now.sign.values[place] === 0;
+    const kinds = { known: known && !hidden, busy, done, path, wrong, unused };
+    group.setAttribute("class", classes("entry", kinds));
     while (group.childNodes.length > 2) group.lastChild.remove();
     group.append(...this.contents(cell, now, texts, wrong));
     tip.textContent = [
@@ -169,7 +188,7 @@ export class MatrixPicture extends Picture {
     );
     const percent = unsure((now.sign ?? now.mask)?.confidence?.[place]);
     const bar = texts.length
-      ? confidenceBar(percent, middle.x - this.size / 2 + 4, middle.y - this.size / 2 + 3, this.size - 8)
+      ? confidenceBar(percent, middle.x - this.across / 2 + 4, middle.y - this.size / 2 + 3, this.across - 8)
       : null;
     return [...shown, bar].filter(Boolean);
   }
@@ -188,14 +207,14 @@ export class MatrixPicture extends Picture {
   }
 
   // A number with as many digits as there is room for.
-  digits({ values, truth, wrong }, place, inFront) {
+  digits({ feature, values, truth, wrong }, place, inFront) {
     const value = values[place];
-    const text = short(value);
-    const off = !wrong.has(place) && text !== short(truth[place]);
+    const text = this.trace.number(feature, value);
+    const off = !wrong.has(place) && text !== this.trace.number(feature, truth[place]);
     const rounded = (digits) => String(Number(value.toFixed(digits)) || 0);
     const shorter = [off ? `≈${text}` : text, text, rounded(1), rounded(0)];
     if (Math.abs(value) >= 1000) shorter.push(`${Math.round(value / 1000)}k`);
-    const fits = (written) => textWidth(`${inFront}${written}`, this.fontSize) < this.size - 3;
+    const fits = (written) => textWidth(`${inFront}${written}`, this.fontSize) < this.across - 3;
     return shorter.find(fits) ?? "";
   }
 
@@ -219,14 +238,15 @@ export class MatrixPicture extends Picture {
 
   // The row and the column of a node.
   frame(node) {
-    const { size, left } = this;
-    const [row, column] = [this.rows.indexOf(node), this.columns.indexOf(node)];
-    const across = { x: round(left + size), y: round(size * (row + 1)) };
-    const down = { x: round(left + size * (column + 1)), y: round(size) };
-    return [
-      row >= 0 && shape("rect", { class: "crosshair", ...across, width: round(size * this.columns.length), height: round(size) }),
-      column >= 0 && shape("rect", { class: "crosshair", ...down, width: round(size), height: round(size * this.rows.length) }),
-    ].filter(Boolean);
+    const { size, across, left, rows, columns } = this;
+    const [row, column] = [rows.indexOf(node), columns.indexOf(node)];
+    const lying = { x: left + across, y: size * (row + 1), width: across * columns.length, height: size };
+    const standing = { x: left + across * (column + 1), y: size, width: across, height: size * rows.length };
+    const boxes = [row >= 0 && lying, column >= 0 && standing].filter(Boolean);
+    return boxes.map((box) => {
+      const rounded = Object.entries(box).map(([name, length]) => [name, round(length)]);
+      return shape("rect", { class: "crosshair", ...Object.fromEntries(rounded) });
+    });
   }
 
   // Of a cell that has no room for text: which colour, and how much of it.

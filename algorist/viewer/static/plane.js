@@ -1,14 +1,29 @@
 // Pictures in the plane: nodes at places of their own, arrows between them, tags around them.
 
 import { shape, titled } from "./dom.js";
-import { around, Labels } from "./labels.js";
-import { arrow, at, classes, confidenceBar, cross, round, tagRow, tagsSize } from "./marks.js";
+import { allAround, Labels } from "./labels.js";
+import {
+  arrow,
+  at,
+  bentMiddle,
+  classes,
+  confidenceBar,
+  cross,
+  HEAD,
+  round,
+  tagRow,
+  tagsSize,
+  towards,
+} from "./marks.js";
 import { Picture } from "./picture.js";
+import { mean } from "./trace.js";
 
 const FEW_NODES = 20; // for which there is room for digits
 const SHORT_NAME = 3;
 const LONG_NAME = 10;
 const NUMBER = { width: 40, height: 13 };
+const UP = -Math.PI / 2;
+export const RING = 5; // how far the ring around a source is from it
 
 // Whoever extends it has `placed()`, which puts the nodes into the room that there is, and draws what
 // lies under them: `under()` when the size has changed, `between(moment)` at each moment.
@@ -27,17 +42,22 @@ export class Plane extends Picture {
   }
 
   get least() {
-    return 170;
+    return 140;
   }
 
   // Room for numbers and tags around the outermost nodes: beside, above and below.
   get margins() {
-    return [this.most + 24, this.most + 26, this.most + 26];
+    return [this.largest + (this.hasNumbers ? 34 : 24), this.largest + 26, this.largest + 26];
+  }
+
+  // Small pictures have small nodes.
+  get largest() {
+    return Math.max(this.smallest, Math.min(this.most, this.height / 13));
   }
 
   lay() {
     this.places = this.placed();
-    this.radius = Math.max(this.smallest, Math.min(this.most, nearest(this.places) / 2 - 1));
+    this.radius = Math.max(this.smallest, Math.min(this.largest, nearest(this.places) / 2 - 1));
     this.labels = new Labels(this.width, this.height);
     for (const { x, y } of this.places) this.labels.cover(boxAround(x, y, this.radius + 2));
     this.below.replaceChildren(...this.under());
@@ -53,13 +73,36 @@ export class Plane extends Picture {
     return [];
   }
 
-  // Where the numbers of nodes are written: the same places all the time.
+  // Where the numbers of nodes are written, the same places all the time: away from the middle of
+  // the picture if that is free.
   placeNumbers() {
+    this.avoidArrows();
+    const [x, y] = ["x", "y"].map((axis) => mean(this.places.map((place) => place[axis])));
     this.numbers = this.places.map((place, node) => {
-      const distance = this.radius + (node === this.ringed ? 9 : 4);
-      const [above, below, ...others] = around(place, distance, NUMBER);
-      return this.labels.place([below, above, ...others]);
+      const distance = this.radius + (node === this.ringed ? RING + 2 : 3);
+      const outwards = Math.atan2(place.y - y, place.x - x);
+      return this.labels.place(allAround(place, distance, NUMBER, outwards));
     });
+  }
+
+  // The arrows that the algorithm draws at some step, each in two straight pieces.
+  avoidArrows() {
+    const { trace, looks } = this.scene;
+    const pairs = new Set();
+    for (let moment = 0; moment <= trace.answer; moment++) {
+      for (const feature of looks.drawn(moment, "arrow"))
+        trace.values("algorithm", feature, moment).forEach((to, from) => {
+          if (to >= 0 && to !== from) pairs.add(from * trace.nodes + to);
+        });
+    }
+    for (const pair of pairs) {
+      const nodes = [Math.floor(pair / trace.nodes), pair % trace.nodes];
+      const [from, to] = nodes.map((node) => this.places[node]);
+      const opposed = pairs.has(nodes[1] * trace.nodes + nodes[0]);
+      const middle = bentMiddle(from, to, this.bend(...nodes, opposed) / 2);
+      this.labels.avoid(from, middle);
+      this.labels.avoid(middle, to);
+    }
   }
 
   get hasNumbers() {
@@ -83,10 +126,12 @@ export class Plane extends Picture {
   arrows(moment) {
     const pointers = this.scene.pointers(moment);
     const pairs = new Set(pointers.map(({ from, to }) => `${from} ${to}`));
-    const gaps = [this.radius + 1, this.radius + 2];
+    this.heads = [];
     return pointers.map(({ from, to, turn, look }) => {
+      const gaps = [this.radius + 1, this.radius + 2 + (to === this.ringed ? RING : 0)];
       const bend = this.bend(from, to, pairs.has(`${to} ${from}`)) + 0.1 * turn;
       const width = this.arrowWidth(moment, look);
+      this.heads.push(headBox(this.places[from], this.places[to], bend, gaps[1]));
       return arrow(this.places[from], this.places[to], { ...look, bend, gaps, width });
     });
   }
@@ -136,13 +181,14 @@ export class Plane extends Picture {
   // Beside the node, in its own place.
   number(node, { text, wrong, off }) {
     if (!this.numbers) return null;
-    const { x, y, width } = this.numbers[node];
+    const { x, y, width, anchor } = this.numbers[node];
     const place = this.places[node];
+    const along = { start: 0, middle: width / 2, end: width }[anchor];
     return shape(
       "text",
       {
-        class: classes("number", { wrong, off }),
-        x: round(x + width / 2 - place.x),
+        class: classes(`number ${anchor}`, { wrong, off }),
+        x: round(x + along - place.x),
         y: round(y + 10.5 - place.y),
       },
       text,
@@ -151,11 +197,13 @@ export class Plane extends Picture {
 
   tags(moment) {
     const labels = this.labels.copy();
+    for (const head of this.heads) labels.cover(head);
     return [...this.scene.tags(moment)].flatMap(([node, tags]) => {
       const size = tagsSize(tags);
-      const near = around(this.places[node], this.radius + 3, size);
-      const far = around(this.places[node], this.radius + 18, size).map((box) => ({ ...box, far: 8 }));
-      const { x, y } = labels.place([...near, ...far]);
+      const rings = [0, 15, 30].flatMap((far) =>
+        allAround(this.places[node], this.radius + 3 + far, size, UP).map((box) => ({ ...box, far: far / 2 })),
+      );
+      const { x, y } = labels.place(rings);
       return tagRow(tags, x, y);
     });
   }
@@ -167,6 +215,12 @@ export function radiusFor(n) {
 
 function boxAround(x, y, radius) {
   return { x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius };
+}
+
+// Where the head of an arrow is.
+export function headBox(from, to, bend, gap) {
+  const { x, y } = towards(to, bentMiddle(from, to, bend), gap + HEAD / 2);
+  return boxAround(x, y, HEAD / 2);
 }
 
 // How near two points come to each other.

@@ -1,6 +1,7 @@
 // Predict first: before a step is shown, the reader says what the algorithm will do.
 
 import { byId, element } from "./dom.js";
+import { tagName } from "./scene.js";
 import { isPointer } from "./trace.js";
 
 export class Predict {
@@ -90,27 +91,33 @@ function questionAbout(trace, moment) {
 
 function whichNode(trace, feature, [now], [then]) {
   if (feature.kind !== "mask_one" || now === then || then < 0) return null;
-  return { text: `Where will ${hintName(feature)} be next?`, nodes: new Set([then]) };
+  const text = `Next step: which node will be ${hintName(feature)}?`;
+  return { text, nodes: new Set([then]) };
 }
 
 function whichPointer(trace, feature, now, then) {
   if (!isPointer(feature)) return null;
   const from = changedNodes(now, then).find((node) => then[node] >= 0);
   if (from === undefined) return null;
-  const text = `Where will ${hintName(feature)} of node ${trace.data.names[from]} point next?`;
+  const text = `Next step: where will ${trace.data.names[from]} point? (${meaningOf(feature)})`;
   return { text, nodes: new Set([then[from]]) };
 }
 
 function whichMask(trace, feature, now, then) {
   const nodes = feature.kind === "scalar" ? [] : changedNodes(now, then);
   if (!nodes.length || isPointer(feature) || feature.kind === "mask_one") return null;
-  return { text: `Of which node will ${hintName(feature)} change next?`, nodes: new Set(nodes) };
+  return { text: `Next step: which node will change? (${meaningOf(feature)})`, nodes: new Set(nodes) };
 }
 
 function changedNodes(now, then) {
   return then.flatMap((value, node) => (value === now[node] ? [] : [node]));
 }
 
-function hintName({ name, meaning }) {
-  return meaning ? `${name} (${meaning.split(/[;:]/)[0]})` : name;
+function hintName(feature) {
+  const meaning = meaningOf(feature);
+  return meaning === feature.name ? meaning : `${tagName(feature)}, ${meaning}`;
+}
+
+function meaningOf({ name, meaning }) {
+  return meaning ? meaning.split(/[;:]/)[0] : name;
 }

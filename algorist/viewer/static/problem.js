@@ -33,6 +33,7 @@ export class Problem {
     return element(
       "form",
       { class: "random", novalidate: true, onsubmit: (event) => this.drawn(event) },
+      element("h2", {}, "A random problem"),
       labelled("Nodes", this.n),
       labelled("Seed", this.seed),
       primary("Draw"),
@@ -65,7 +66,7 @@ export class Problem {
     this.n.value = found.first.random.n;
     this.seed.value = found.first.random.seed;
     const steps = found.most_steps.toLocaleString("en");
-    this.limit.textContent = `The page shows n up to ${found.most_nodes}, and at most ${steps} steps.`;
+    this.limit.textContent = `At most ${found.most_nodes} nodes and ${steps} steps can be shown.`;
     const families = Map.groupBy(found.algorithms, (algorithm) => algorithm.family);
     const groups = [...families].map(([family, members]) => {
       const options = members.map(({ name }) => element("option", { value: name }, name));

@@ -1,7 +1,5 @@
 // What is to be seen of a trace on one side, and how: as it is, over the truth, or where it differs.
 
-import { short } from "./trace.js";
-
 const UNSURE = 85; // percent, below which it is shown how sure the net is
 
 export class Scene {
@@ -87,8 +85,9 @@ export class Scene {
     const truth = trace.values("algorithm", feature, moment)[place];
     const wrong = trace.wrong(side, feature, moment).has(place);
     if (this.onlyDifferences && !wrong) return null;
-    const off = !wrong && short(value) !== short(truth);
-    const text = wrong && this.withTruth ? `${short(value)}≠${short(truth)}` : short(value);
+    const [ours, theirs] = [value, truth].map((each) => this.trace.number(feature, each));
+    const off = !wrong && ours !== theirs;
+    const text = wrong && this.withTruth ? `${ours}≠${theirs}` : ours;
     return { text: off ? `≈${text}` : text, value, wrong, off };
   }
 
@@ -130,9 +129,9 @@ export class Scene {
       if (this.onlyDifferences && !wrong) continue;
       const [node] = this.trace.values(this.side, feature, moment);
       const confidence = unsure(this.trace.confidence(this.side, feature, moment)?.[0]);
-      add(node, { text: feature.name, wrong, confidence });
+      add(node, { text: tagName(feature), wrong, confidence });
       const [truth] = this.trace.values("algorithm", feature, moment);
-      if (wrong && this.withTruth) add(truth, { text: feature.name, truth: true });
+      if (wrong && this.withTruth) add(truth, { text: tagName(feature), truth: true });
     }
     return found;
   }
@@ -148,6 +147,11 @@ export class Scene {
     }
     return lines.join("\n");
   }
+}
+
+// What stands in a tag: the name as people write it.
+export function tagName({ name }) {
+  return name.replace(/_h$/, "").replaceAll("_", " ");
 }
 
 // A percentage that is worth showing.

@@ -27,7 +27,7 @@ export function bothSentences(trace, moment) {
     .map((value, turn) => [value, difference(trace, value, truth[turn])])
     .filter(([, kind]) => kind);
   if (!others.length) return [...said, "; so does the net"];
-  if (isRightAnswer(trace, moment)) return [...said, "; the net's is another, and as good"];
+  if (isRightAnswer(trace, moment)) return [...said, "; the net has another right one"];
   const values = others.flatMap(([value, kind], turn) => [turn ? ", " : "", spoken(value, kind)]);
   return [...said, "; the net says ", ...values];
 }

@@ -8,7 +8,7 @@ import { areIntervals, IntervalsPicture } from "./intervals.js";
 import { Looks } from "./looks.js";
 import { MatrixPicture } from "./matrix.js";
 import { PointsPicture } from "./points.js";
-import { Scene, unsure } from "./scene.js";
+import { Scene, tagName, unsure } from "./scene.js";
 import { bothSentences, ownSentence } from "./sentences.js";
 import { StringsPicture } from "./strings.js";
 import { counted } from "./trace.js";
@@ -31,7 +31,8 @@ export class Stage {
     Object.assign(this, { trace, looks, other, moment: 0 });
     this.titles = other ? namesOfNets(trace, other) : TITLES;
     current = this;
-    document.body.classList.remove("told"); // whether the net is right comes in the end
+    // Whether the net is right comes in the end, unless the reader wants to know if help has helped.
+    document.body.classList.toggle("told", (trace.data.truth ?? []).length > 0);
     this.views = new Views(() => this.fit(), this.titles);
     this.sides = Object.keys(TITLES).map((side) => this.side(side));
     looks.tree = treeOf(this.sides[0].scene);
@@ -39,7 +40,9 @@ export class Stage {
   }
 
   get parts() {
-    return [this.views.root, ...this.sides.map(({ figure }) => figure), this.guide.root];
+    const { root, general } = this.guide;
+    const above = element("div", { class: "above" }, this.views.root, general);
+    return [above, ...this.sides.map(({ figure }) => figure), root];
   }
 
   side(side) {
@@ -74,18 +77,17 @@ export class Stage {
     }
     for (const side of this.sides) side.shown = side.figure.checkVisibility();
     const shown = this.sides.filter((side) => side.shown);
-    const height = this.height(root, shown);
+    const height = this.height(shown);
     for (const side of shown) resize(side, height);
     this.fitted = true;
     this.redraw();
   }
 
-  // What is left of the window below the stage's beginning, above the player.
-  height(root, shown) {
+  // What is left of the window below the beginning of the pictures, above the player.
+  height(shown) {
     const frame = Math.max(...shown.map(({ figure, room }) => figure.offsetHeight - room.offsetHeight));
-    const top = root.getBoundingClientRect().top + scrollY;
-    const above = this.views.root.offsetHeight + 8;
-    const left = innerHeight - top - above - frame - byId("player").offsetHeight - 34;
+    const top = shown[0].figure.getBoundingClientRect().top + scrollY;
+    const left = innerHeight - top - frame - byId("player").offsetHeight - 34;
     return Math.max(left, LEAST_HEIGHT, 0.4 * innerHeight);
   }
 
@@ -107,7 +109,7 @@ export class Stage {
         picture.svg.setAttribute("aria-label", this.said(side, moment));
       }
     }
-    this.guide.draw(moment);
+    this.guide.draw(moment, this.views.now in MODES);
   }
 
   sentence({ trace, side, withTruth, onlyDifferences }, moment) {
@@ -122,7 +124,7 @@ export class Stage {
     const { trace, side } = scene;
     const inputs = trace.inputs.filter((feature) => feature.location === "graph");
     const given = inputs.map((feature) =>
-      badge(feature.name, trace.text(feature, trace.input(feature.name)[0])),
+      badge(feature, trace.text(feature, trace.input(feature.name)[0])),
     );
     const predicted = scene.features(moment, "badge").map((feature) => {
       const [value] = trace.values(side, feature, moment);
@@ -131,7 +133,7 @@ export class Stage {
       const [text, right] = [value, truth].map((each) => trace.text(feature, each));
       const off = !wrong && text !== right ? "≈" : "";
       const instead = wrong && scene.withTruth ? ` ✓${right}` : "";
-      const made = badge(feature.name, `${off}${text}${wrong ? " ×" : ""}${instead}`, wrong);
+      const made = badge(feature, `${off}${text}${wrong ? " ×" : ""}${instead}`, wrong);
       const percent = unsure(trace.confidence(side, feature, moment)?.[0]);
       if (percent !== undefined) made.style.setProperty("--sure", `${percent}%`);
       return made;
@@ -164,11 +166,11 @@ function namesOfNets(...traces) {
   return { net, algorithm };
 }
 
-function badge(name, text, wrong = false) {
+function badge(feature, text, wrong = false) {
   return element(
     "span",
-    { class: `badge ${wrong ? "wrong" : ""}` },
-    element("b", {}, name),
+    { class: `badge ${wrong ? "wrong" : ""}`, title: feature.meaning },
+    element("b", {}, tagName(feature)),
     ` ${text}`,
   );
 }

@@ -24,10 +24,10 @@ export function summary(trace, go) {
         {},
         element("p", { class: "said" }, answer.verdict),
         element("p", {}, hints ?? ""),
+        bothAnswers(answer),
         element("p", {}, mistake ? ["First mistake: ", link(mistake, go)] : faultless(trace)),
       ),
     ),
-    bothAnswers(answer),
     element("button", { type: "button", class: "quiet reveal", onclick: reveal }, "Is the net right?"),
   ];
 }
@@ -42,7 +42,7 @@ function size({ nodes, steps }) {
 }
 
 function link({ step, text }, go) {
-  const look = { type: "button", class: "link", title: "go there (m)", onclick: () => go(step) };
+  const look = { type: "button", class: "link", title: `${text}: go there (m)`, onclick: () => go(step) };
   return element("button", look, text);
 }
 
@@ -50,11 +50,9 @@ function faultless({ silent }) {
   return silent ? "This net predicts no hints." : "No mistake on the way.";
 }
 
-// Short answers one above the other, long ones by node or by output.
+// In a window of its own, by node or by output where there are several: nothing moves when it opens.
 function bothAnswers({ net, algorithm, right, pieces }) {
   const truth = new Map(algorithm);
-  const brief = net.length <= 2 && [...net, ...algorithm].every(([, text]) => text.length <= 60);
-  const open = brief && matchMedia("(min-width: 641px)").matches;
   const single = net.length === 1 && net[0][0] === "";
   const headings = single ? ["net", "algorithm"] : [pieces, "net", "algorithm"];
   const row = (name, ours, theirs) =>
@@ -67,7 +65,7 @@ function bothAnswers({ net, algorithm, right, pieces }) {
     );
   return element(
     "details",
-    { class: "answers", open },
+    { class: "answers" },
     element("summary", {}, "Both answers"),
     element(
       "div",

@@ -1,6 +1,9 @@
 // Small pictures of how features are drawn, and what each mark means here.
 
+import { isSeries } from "./bars.js";
 import { element, shape } from "./dom.js";
+import { areIntervals } from "./intervals.js";
+import { tagName } from "./scene.js";
 
 const SWATCHES = {
   arrow: () => [
@@ -33,18 +36,37 @@ export function legendOf(scene, moment) {
   const drawn = (role) => looks.drawn(moment, role);
   const roles = new Map(scene.shownRoles(moment).map(({ means, style }) => [means, style]));
   const meanings = (role) =>
-    drawn(role).map((feature) => entry(swatch(role, looks.colour(feature)), feature.meaning));
+    drawn(role).map((feature) => entry(swatch(role, looks.colour(feature)), drawnMeaning(feature)));
   return [
     ...[...roles].map(([means, style]) => entry(disk(style), means)),
     ...(drawn("cell").length ? tableEntries(trace, looks, moment) : []),
     ...["arrow", "edge"].flatMap(meanings),
     ...(moment < trace.steps && looks.tree ? [entry(swatch("tree"), "the heap as a tree")] : []),
     ...drawn("shade").slice(0, 1).map(({ meaning }) => entry(sign("number", "12"), meaning)),
-    ...drawn("tag").map(({ name, meaning }) => entry(element("b", { class: "pill" }, name), meaning)),
+    ...drawn("tag").map((feature) =>
+      entry(element("b", { class: "pill" }, tagName(feature)), feature.meaning),
+    ),
+    ...drawn("badge").map((feature) =>
+      entry(element("b", { class: "badge" }, tagName(feature)), feature.meaning),
+    ),
+    ...seriesEntries(trace),
     ...(trace.has("A") && trace.has("s") ? [entry(sign("start"), "where to start")] : []),
     ...(looks.order ? [entry(sign("loose"), "left out of the order")] : []),
-    ...general(trace),
   ];
+}
+
+// Of a pointer or a mask, what is not drawn need not be said: to which node itself it points, say.
+function drawnMeaning({ meaning }) {
+  return meaning.split(";")[0];
+}
+
+// Where each node has several bars, which is which.
+function seriesEntries(trace) {
+  const series = trace.has("A") || trace.has("x") || areIntervals(trace) ? [] : trace.inputs.filter(isSeries);
+  if (series.length < 2) return [];
+  return series.map(({ meaning }, turn) =>
+    entry(sign(`series series${turn}`), `${turn ? "right" : "left"} bar: ${meaning.split(";")[0]}`),
+  );
 }
 
 function tableEntries(trace, looks, moment) {
@@ -55,21 +77,30 @@ function tableEntries(trace, looks, moment) {
   return [
     entry(disk("known"), "known; cells without a value are empty"),
     ...(moment < trace.steps ? [entry(disk("busy"), "changed by this step")] : []),
+    ...(moment === trace.answer && trace.has("string")
+      ? [entry(disk("done"), "a letter of the answer, on the path of the signs")]
+      : []),
     ...(number ? [entry(sign("number", "12"), number.meaning)] : []),
-    ...(written ? [entry(sign("number", trace.has("string") ? "↖" : "A"), other.meaning)] : []),
+    ...(written ? [entry(sign("number", trace.has("string") ? "↖" : "A"), signMeaning(other))] : []),
   ];
 }
 
+// Without the numbers of the classes, where those have signs.
+function signMeaning({ meaning }) {
+  return meaning.replace(/\d (?=[↖↑←])/g, "");
+}
+
 // What holds for every algorithm: what is wrong, what is nearly right, how sure the net is.
-function general(trace) {
+export function generalMarks(trace, withTruth) {
   const scalars = [...trace.hints, ...trace.outputs].some(
     ({ kind, predicted }) => kind === "scalar" && predicted,
   );
   const percent = Math.round(100 * trace.data.tolerance);
   return [
-    entry(sign("wrong", "×"), scalars ? `wrong; a number, if off by more than ${percent} % of the largest` : "or dashed: wrong"),
-    ...(scalars ? [entry(sign("off", "≈"), `slightly off: within those ${percent} %`)] : []),
-    entry(sign("sure"), "how sure the net is, if it is not"),
+    entry(sign("wrong", "×"), scalars ? `wrong: by more than ${percent} % of the largest number` : "or dashed: wrong"),
+    ...(scalars ? [entry(sign("off", "≈"), "off by less")] : []),
+    ...(withTruth ? [entry(sign("right", "✓"), "or pale green: right")] : []),
+    entry(sign("sure"), "low confidence"),
   ];
 }
 

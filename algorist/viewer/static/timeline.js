@@ -54,6 +54,7 @@ export class Timeline {
   // given the truth.
   show(trace, other = null) {
     this.trace = trace;
+    this.seen = 0;
     this.track.setAttribute("aria-valuemax", trace.answer);
     const right = this.line(rightness(trace));
     const end = (this.across(trace.steps - 1) * 1000).toFixed(1);
@@ -93,7 +94,12 @@ export class Timeline {
     return this.trace.answer ? moment / this.trace.answer : 0;
   }
 
+  // Until the verdict is told, the curve goes no further than the reader has come.
   set(moment, text) {
+    this.seen = Math.max(this.seen, moment);
+    this.track.style.setProperty("--seen", `${this.across(this.seen) * 100}%`);
+    const { mistake } = this.trace.data;
+    this.flag.classList.toggle("ahead", Boolean(mistake) && mistake.step > this.seen);
     this.head.style.left = `${this.across(moment) * 100}%`;
     this.track.setAttribute("aria-valuenow", moment);
     this.track.setAttribute("aria-valuetext", text);

@@ -118,6 +118,11 @@ export class Trace {
     return Math.min(Math.abs(value ?? 0) / this.largestOf(feature), 1);
   }
 
+  // A number of a feature as pictures write it.
+  number(feature, value) {
+    return shortAmong(value, this.largestOf(feature));
+  }
+
   largestOf(feature) {
     if (!this.largest.has(feature.name)) {
       const { algorithm } = this.data.hints[feature.name] ?? this.data.outputs[feature.name];
@@ -153,6 +158,13 @@ export function short(value) {
   return String(Number(value.toPrecision(size >= 100 ? 3 : 2)));
 }
 
+// With no more digits than the largest of several numbers deserves.
+export function shortAmong(value, largest) {
+  if (value === null) return short(value);
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(largest || 1)));
+  return short(Number(value.toFixed(Math.min(decimals, 20))));
+}
+
 export function counted(count, what) {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
@@ -165,7 +177,7 @@ export function isPointer(feature) {
   return feature.kind === "pointer" || feature.kind === "should_be_permutation";
 }
 
-function largestSize(values) {
+export function largestSize(values) {
   return Math.max(...values.map((value) => Math.abs(value ?? 0)));
 }
 
