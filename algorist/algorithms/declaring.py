@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from algorist.algorithms.explanations import Explanation
 
 
+CLRS30, SALSA = "clrs30", "salsa"
+"""The benchmarks that algorithms are part of."""
+
+
 @dataclass(frozen=True, eq=False)
 class Algorithm:
     """A classical algorithm: what it shows, how its problems are drawn, how it runs."""
@@ -82,6 +86,8 @@ class Algorithm:
     """Sampler options that vary the training data (the paper's augmentation)."""
     static_hint: str | None = None
     """The hint that never changes, which the paper turns into an input."""
+    benchmarks: tuple[str, ...] = (CLRS30,)
+    """Under which benchmarks it is listed; those of users stand with CLRS-30's."""
     explanation: Explanation | None = field(default=None, repr=False)
     """Pseudocode, sentences and roles for the page of `algorist view`; optional for plug-ins."""
     _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)
