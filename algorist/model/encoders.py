@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -63,26 +63,35 @@ class _Reader(NamedTuple):
     is_reversed: bool
 
 
+def dense_shapes(lanes: tuple[int, ...], n: int) -> dict[Location, tuple[int, ...]]:
+    """The shapes of nodes, edges and graph where all pairs are laid out; lanes are (S, B)."""
+    return {location: (*lanes, *location.shape(n)) for location in Location}
+
+
+def _reverse_pairs(edges: Tensor) -> Tensor:
+    return edges.transpose(2, 3)
+
+
 class Encoders:
     """The encoders of one algorithm, ready for a scan."""
 
     def __init__(
-        self, encoders: nn.ModuleDict, features: Sequence[Feature], shape: tuple[int, ...], h: int
+        self,
+        encoders: nn.ModuleDict,
+        features: Sequence[Feature],
+        shapes: Mapping[Location, tuple[int, ...]],
+        h: int,
+        reverse: Callable[[Tensor], Tensor] = _reverse_pairs,
     ):
-        """`shape` is (S, B, n)."""
+        """`shapes` are those of nodes, edges and graphs, `reverse` turns edges around."""
         self._readers: dict[Location, list[_Reader]] = {location: [] for location in Location}
         for suffix in ("", REVERSED):
             for f in features:
                 if f.name + suffix in encoders:
                     reader = _Reader(f.name, encoders[f.name + suffix], bool(suffix))
                     self._readers[row(f).form.encode_location].append(reader)
-        S, B, n = shape
-        self._shapes = {
-            Location.NODE: (S, B, n),
-            Location.EDGE: (S, B, n, n),
-            Location.GRAPH: (S, B),
-        }
-        self._nothing = next(encoders.parameters()).new_zeros(S, h)
+        self._shapes, self._reverse = shapes, reverse
+        self._nothing = next(encoders.parameters()).new_zeros(shapes[Location.NODE][0], h)
         self._encodings = {
             location: self._encoding([reader.encoder for reader in readers])
             for location, readers in self._readers.items()
@@ -106,7 +115,7 @@ class Encoders:
     def _encoded(self, location: Location, raw: Dense) -> Tensor | Factored:
         encoding, readers = self._encodings[location], self._readers[location]
         numbers = [
-            raw[r.feature].transpose(2, 3) if r.is_reversed else raw[r.feature] for r in readers
+            self._reverse(raw[r.feature]) if r.is_reversed else raw[r.feature] for r in readers
         ]
         if encoding is None:
             parts = [r.encoder(x) for r, x in zip(readers, numbers, strict=True)]

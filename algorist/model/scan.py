@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import dropout
 
 from algorist.model.decoders import Decoders, States
-from algorist.model.encoders import Encoders, adjacency, dense_values, raw_numbers
+from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import row
 from algorist.model.nests import Nest, leaves, map_nest
@@ -73,8 +73,8 @@ class Scan:
         decoded, encoded = net.decoded(spec), net.encoded(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
-        shape = (*self.lanes, self.n)
-        self.encode = Encoders(net.encoders[algorithm], encoded, shape, net.config.hidden)
+        shapes = dense_shapes(self.lanes, self.n)
+        self.encode = Encoders(net.encoders[algorithm], encoded, shapes, net.config.hidden)
         self.process = net.bound_processor()
         decoders = net.decoders[algorithm]
         self.decode_hints = Decoders([f for f in decoded if f.stage == Stage.HINT], decoders)
