@@ -6,13 +6,13 @@ stored grows with the edges, not with the square of the nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from algorist.spec import Spec
+from algorist.spec import Feature, Kind, Location, Spec
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -101,4 +101,36 @@ class SparseBatch:
         return (
             f"SparseBatch({self.algorithm}: {len(self)} graphs of {self.graphs.n} nodes, "
             f"{len(self.graphs.rows)} pairs, {int(self.lengths.max())} steps)"
+        )
+
+    def split(self, most_pairs: int) -> Iterator[SparseBatch]:
+        """The same problems in batches of at most so many pairs, or of a single graph."""
+        n, starts = self.graphs.n, self.graphs.starts[:: self.graphs.n]
+        first = 0
+        while first < len(self):
+            fitting = int(np.searchsorted(starts, starts[first] + most_pairs, side="right")) - 1
+            last = min(max(fitting, first + 1), len(self))
+            yield self._graphs(first, last, slice(starts[first], starts[last]), n)
+            first = last
+
+    def _graphs(self, first: int, last: int, pairs: slice, n: int) -> SparseBatch:
+        nodes, whole = slice(first * n, last * n), self.graphs
+        at = {Location.NODE: nodes, Location.EDGE: pairs, Location.GRAPH: slice(first, last)}
+
+        def taken(features: tuple[Feature, ...], values: Arrays, *time: slice) -> Arrays:
+            return {
+                f.name: values[f.name][(*time, at[f.location])]
+                - (first * n if f.kind == Kind.POINTER else 0)
+                for f in features
+            }
+
+        own = (whole.rows[pairs] - first * n, whole.columns[pairs] - first * n)
+        return SparseBatch(
+            self.spec,
+            self.algorithm,
+            SparseGraphs(last - first, n, *own, whole.weights[pairs]),
+            taken(self.spec.inputs, self.inputs),
+            taken(self.spec.hints, self.hints, slice(None)),
+            taken(self.spec.outputs, self.outputs),
+            self.lengths[first:last],
         )

@@ -125,7 +125,7 @@ def data_prepared(left: Iterable[Job]) -> AbstractContextManager:
     """Prepares what the algorithms of some jobs need for training and for tests."""
     configs = [job.part.config for job in left]
     tasks = sorted({task for config in configs for task in config.algorithms})
-    return prepared(tasks, sorted({"test", *(s for c in configs for s in c.data.splits)}))
+    return prepared(tasks, sorted({"test", *(s for c in configs for s in c.splits)}))
 
 
 def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:

@@ -33,7 +33,7 @@ from algorist.model.per_seed import PerSeed
 from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
 from algorist.model.scan import Carry, Rollout, Scan
-from algorist.model.sparse_scan import SparseScan
+from algorist.model.sparse_scan import SparseScan, sparse_processor
 from algorist.model.sparse_window import SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
@@ -89,6 +89,8 @@ class Net(nn.Module):
         c = self.config
         sizes = Sizes(replicas, c.hidden, c.triplet_features, c.heads, c.layer_norm)
         self.processor = make_processor(c.processor, sizes)
+        if self.encoding.sparse:
+            sparse_processor(self)
         self.own_decoders = _known_decoders(own_decoders)
         self.encoders, self.decoders = Named(), Named()
         edge_states = self.bound_processor().has_edge_states(c.hidden)

@@ -19,17 +19,27 @@ from algorist.model.scan import Carry, Rollout
 from algorist.model.sparse_decoders import (
     SparseDecoders,
     SparseStates,
-    choosers,
     sparse_counts,
     sparse_dense,
     sparse_feedback,
     sparse_loss,
 )
 from algorist.model.sparse_window import SparseWindow
-from algorist.spec import Feature, Kind, Location, Spec, Stage
+from algorist.spec import Feature, Kind, Location, Stage
 
 if TYPE_CHECKING:
     from algorist.model.net import Net
+
+
+def sparse_processor(net: Net) -> ReplicatedProcessor:
+    """The processor of a net, if it can do without pairs of nodes that are not adjacent."""
+    processor = net.processor
+    if isinstance(processor, ReplicatedProcessor) and processor.runs_on_sparse:
+        return processor
+    raise ValueError(
+        f"processor: got {net.config.processor}, which does not run on sparse graphs, expected "
+        "pgn, pgn_mask, gpgn, gpgn_mask, gin or recgnn"
+    )
 
 
 class SparseScan:
@@ -37,13 +47,7 @@ class SparseScan:
 
     def __init__(self, net: Net, algorithm: str, window: SparseWindow):
         self.net, self.window, self.spec = net, window, net.spec(algorithm)
-        processor = net.processor
-        if not isinstance(processor, ReplicatedProcessor) or not processor.runs_on_sparse:
-            raise ValueError(
-                f"processor {net.config.processor!r}: it does not run on sparse graphs, expected "
-                "pgn, pgn_mask, gpgn, gpgn_mask, gin or recgnn"
-            )
-        self.process = processor.forward_links
+        self.process = sparse_processor(net).forward_links
         decoded, encoded = net.decoded(self.spec), net.encoded(self.spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         (S, N), E, G = window.graph_of.shape, window.senders.shape[1], window.follows.shape[2]
@@ -112,12 +116,12 @@ class SparseScan:
         lost = counted = 0.0
         for prediction, truth, weight in zip(predictions, truths, weights, strict=True):
             loss = sparse_loss(feature, prediction, truth, self.links)
-            count = sparse_counts(feature, truth) * self._of_entries(feature, weight)
+            count = sparse_counts(feature, truth) * self.of_entries(feature, weight)
             lost = lost + (loss * count).sum(1)
             counted = counted + count.sum(1)
         return lost / torch.as_tensor(counted).clamp(min=ALMOST_NOTHING)
 
-    def _of_entries(self, feature: Feature, weight: Tensor) -> Tensor:
+    def of_entries(self, feature: Feature, weight: Tensor) -> Tensor:
         """The weight of each graph, (S, G), for each entry of a feature's loss."""
         if feature.location == Location.GRAPH or feature.kind == Kind.MASK_ONE:
             return weight
@@ -201,11 +205,3 @@ class SparseScan:
             chosen(Location.NODE, after),
         )
 
-
-def can_fold(net: Net, spec: Spec, teacher_forcing: float) -> bool:
-    """Whether the steps of training are independent: true hints are read, and no state is kept."""
-    reads = any(f.stage == Stage.HINT for f in net.encoded(spec))
-    return (teacher_forcing >= 1 or not reads) and not net.config.carry_state
-
-
-__all__ = ["SparseScan", "can_fold", "choosers"]

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algorist.model.model_config import ModelConfig
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Feature, Kind, Location
 
@@ -52,11 +53,9 @@ class SparseWindow:
         """The number of steps, K."""
         return len(self.follows)
 
-    def with_forced(self, forced: np.ndarray) -> SparseWindow:
-        """This window with teacher forcing where (K, S, graphs but for the last) says so."""
-        padded = np.zeros(self.follows.shape, bool)
-        padded[..., : forced.shape[-1]] = forced
-        return replace(self, forced=torch.from_numpy(padded))
+    def with_forced(self, forced: np.ndarray, *, always: bool = False) -> SparseWindow:
+        """This window with teacher forcing where (K, S, G) says so; `always` is as for others."""
+        return replace(self, forced=torch.from_numpy(forced))
 
     def piece(self, start: int, stop: int) -> SparseWindow:
         """The steps from `start` on; where that is not 0, they continue others."""
@@ -84,6 +83,12 @@ class SparseWindow:
             return value
 
         return replace(self, **{f.name: applied(getattr(self, f.name)) for f in fields(self)})
+
+
+def folds_steps(model: ModelConfig, teacher_forcing: float) -> bool:
+    """Whether the steps of training are independent: no state is kept, and hints are true ones."""
+    reads_own_hints = model.hints == "encoded_decoded" and teacher_forcing < 1
+    return not model.carry_state and not reads_own_hints
 
 
 def sparse_window(batches: Sequence[SparseBatch], *, fold: bool = False) -> SparseWindow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from algorist.algorithms import get
+from algorist.algorithms.sparse_tracing import expect_sparse
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
 from algorist.spec import Spec
@@ -19,8 +20,14 @@ class TaskEncoding:
     permutations: bool = True
     """Ask for sorted orders as permutation matrices (paper, section 3.2.2)."""
 
+    sparse: bool = False
+    """Lay out the edges of graphs alone, instead of all pairs of nodes: pointers choose among
+    neighbours."""
+
     def spec(self, algorithm: str) -> Spec:
         """An algorithm's spec as the net sees it."""
+        if self.sparse:
+            expect_sparse(get(algorithm))
         return transformed_spec(self.transforms(algorithm), get(algorithm).spec)
 
     def batch(self, algorithm: str, batch: Batch) -> Batch:

@@ -17,16 +17,18 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Chunk, Chunker, Cursor, origin
+from algorist.data.sparse import SparseOnline
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
 from algorist.data.transforms import RandomPositions, Transform, Transformed
-from algorist.model.window import Window, continuing, whole
+from algorist.model.sparse_window import folds_steps, sparse_window
+from algorist.model.window import continuing, whole
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
-from algorist.training.packing import Layout, Shape
+from algorist.training.packing import AnyWindow, Layout, Shape
 from algorist.training.parallel import ALL, Share
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
-Fit = Callable[[Window], Window]
+Fit = Callable[[AnyWindow], AnyWindow]
 """How windows are put into shape (`packing.py`)."""
 
 
@@ -51,7 +53,7 @@ class PackedBatch(NamedTuple):
         """What a captured step serves: a key, and windows of one shape."""
         return self.key, self.layout.shape
 
-    def window(self, device: torch.device | str = "cpu") -> Window:
+    def window(self, device: torch.device | str = "cpu") -> AnyWindow:
         """The window, cut out of its bytes on a device."""
         return self.layout.window(self.content.to(device, non_blocking=True))
 
@@ -70,8 +72,17 @@ class TaskStream:
             for size in (self.sizes if config.data.chunk else ())
         }
 
-    def _source(self, seed: int) -> Source:
+    def _source(self, seed: int) -> Source | SparseOnline:
         data = self.config.data
+        if self.config.convention.sparse:
+            return SparseOnline(
+                self.algorithm,
+                seed=seed,
+                sizes=data.sizes,
+                batch_size=data.batch_size,
+                family=data.graph_family,
+                random_positions=data.random_positions,
+            )
         source: Source
         if data.online:
             source = Online(
@@ -92,9 +103,13 @@ class TaskStream:
         """Whose carries and cursors a step goes on from."""
         return StreamKey(self.algorithm, self.sizes[step % len(self.sizes)])
 
-    def window(self, step: int) -> Window:
+    def window(self, step: int) -> AnyWindow:
         """What is read at one step: a pure function of it."""
         size = self.key(step).size
+        if self.config.convention.sparse:
+            folds = folds_steps(self.config.model, self.config.optimizer.teacher_forcing)
+            window = sparse_window([source.batch(step) for source in self.sources], fold=folds)
+            return window if folds else self._with_randomness(window, step)
         if self.config.data.chunk:
             turn = self._turns(size, step)
             window = continuing([own.pair(turn) for own in self._chunks[size]])
@@ -115,7 +130,7 @@ class TaskStream:
         turn = self._turns(size, step)
         return [own.cursor(turn + 1) for own in self._chunks.get(size, ())]
 
-    def _with_randomness(self, window: Window, step: int) -> Window:
+    def _with_randomness(self, window: AnyWindow, step: int) -> AnyWindow:
         """Add what training draws: which samples are forced, and noise for permutations."""
         forcing = self.config.optimizer.teacher_forcing
         if forcing:

@@ -15,7 +15,7 @@ from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.plugin_errors import user_error
 from algorist.registries import registry
-from algorist.training.config import Config, DataConfig, OptimizerConfig
+from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
 
 
 def ibarz2022(algorithms: Sequence[str]) -> Config:
@@ -39,8 +39,21 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
     )
 
 
+def salsa2023(algorithms: Sequence[str]) -> Config:
+    """Sparse graphs of SALSA-CLRS (Minder et al., 2023): a PGN that reads true, rounded hints."""
+    return Config(
+        algorithms=tuple(algorithms),
+        model=ModelConfig(
+            processor="pgn_mask", hidden=64, feedback="hard", carry_state=False, layer_norm=False
+        ),
+        convention=TaskEncoding(sparse=True),
+        optimizer=OptimizerConfig(teacher_forcing=1.0, schedule="cosine"),
+        schedule=ScheduleConfig(steps=5_000, validate_every=250, average=100),
+    )
+
+
 RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
-    "recipe", {"ibarz2022": ibarz2022, "clrs2022": clrs2022}
+    "recipe", {"ibarz2022": ibarz2022, "clrs2022": clrs2022, "salsa2023": salsa2023}
 )
 DEFAULT_RECIPE = "ibarz2022"
 """Where settings start if nothing else is said."""
