@@ -30,13 +30,14 @@ import numpy as np
 
 from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.format_answers import Answer
+from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
 from algorist.algorithms.random import generator
 from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
-from algorist.algorithms.user_inputs import Arrays, Check, derive, read_problem
+from algorist.algorithms.user_inputs import Arrays, derive, read_problem
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown

@@ -39,9 +39,16 @@ def families(text: str) -> tuple[str, ...]:
 
 
 def sparse_set(
-    algorithm: str | Algorithm, name: str, count: int = 32, *, only_first: bool = True
+    algorithm: str | Algorithm,
+    name: str,
+    count: int = 32,
+    *,
+    seed: int = 0,
+    only_first: bool = True,
 ) -> SparseBatch:
-    """The first `count` problems of the set FAMILY_N, such as er_1600, or of the validation set.
+    """`count` problems of the set FAMILY_N, such as er_1600, or of the validation set.
+
+    The hints are those of the first moment, unless `only_first` is false.
 
         >>> sparse_set("bfs", "er_16", 2)
         SparseBatch(bfs: 2 graphs of 16 nodes, 244 pairs, 5 steps)
@@ -50,8 +57,8 @@ def sparse_set(
     family, _, size = name.removesuffix("_val").partition("_")
     if family not in FAMILIES or not size.isdigit():
         raise ValueError(f"set: got {name!r}, expected a family and a size, such as er_1600")
-    seed = [crc32(declared.name.encode()), crc32(name.encode())]
-    return sample_sparse(declared, family, int(size), count, seed, only_first=only_first)
+    seeds = [crc32(declared.name.encode()), crc32(name.encode()), seed]
+    return sample_sparse(declared, family, int(size), count, seeds, only_first=only_first)
 
 
 class SparseOnline:

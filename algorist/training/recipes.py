@@ -47,6 +47,7 @@ def salsa2023(algorithms: Sequence[str]) -> Config:
             processor="pgn_mask", hidden=64, feedback="hard", carry_state=False, layer_norm=False
         ),
         convention=TaskEncoding(sparse=True),
+        data=DataConfig(batch_size=8),
         optimizer=OptimizerConfig(teacher_forcing=1.0, schedule="cosine"),
         schedule=ScheduleConfig(steps=5_000, validate_every=250, average=100),
     )
