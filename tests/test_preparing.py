@@ -12,6 +12,7 @@ from algorist.algorithms import get
 from algorist.data import official, preparing
 from algorist.data.chunks import origin
 from algorist.data.stream import Online
+from algorist.model.learner import TaskEncoding
 from algorist.training.config import Config, DataConfig
 from algorist.training.loader import TaskStream
 

@@ -30,8 +30,8 @@ import numpy as np
 
 from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.format_answers import Answer
-from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
+from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.random import generator
 from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
@@ -89,6 +89,8 @@ class Algorithm:
     """The hint that never changes, which the paper turns into an input."""
     benchmarks: tuple[str, ...] = (CLRS30,)
     """Under which benchmarks it is listed; those of users stand with CLRS-30's."""
+    sparse: bool = False
+    """Whether it reads the edges of `A` by slots (`neighbours.py`): it runs on sparse graphs too."""
     explanation: Explanation | None = field(default=None, repr=False)
     """Pseudocode, sentences and roles for the page of `algorist view`; optional for plug-ins."""
     _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)

@@ -75,6 +75,7 @@ def _echo(flooded_before, done_before, pi_h, d, done, echo):
     requires=(unweighted, symmetric),
     train_options={"p": TRAIN_P},
     benchmarks=(SALSA,),
+    sparse=True,
 )
 def eccentricity(A, s, reach_h, pi_h, d, flooded, done, echo, eccentricity, trace):
     """Flood the graph from the source, and let the largest distance come back as an echo."""
@@ -137,6 +138,7 @@ def _die(A, in_set, alive):
     requires=(unweighted, symmetric),
     train_options={"p": SPARSE_TRAIN_P},
     benchmarks=(SALSA,),
+    sparse=True,
 )
 def maximal_independent_set(A, priority, alive, in_set_h, phase, in_set, trace):
     """Let local minima join the set and their neighbours die, until none is left (Luby, 1986).

@@ -45,7 +45,8 @@ def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
     """No negative weights."""
     least = arrays["A"].min()
     if least < 0:
-        raise _negative(*np.argwhere(arrays["A"] == least)[0], least)
+        i, j = np.argwhere(arrays["A"] == least)[0]
+        raise _negative(i, j, least)
 
 
 def _negative(i: int, j: int, weight: float) -> EdgeError:

@@ -57,6 +57,7 @@ from algorist.spec import edge, graph, node
     requires=(unweighted,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def bfs(A, s, reach_h, pi_h, pi, trace):
     """Reach all nodes at distance 1, then all at distance 2, and so on (CLRS 22.2)."""
@@ -96,6 +97,7 @@ def bfs(A, s, reach_h, pi_h, pi, trace):
     requires=(unweighted,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def dfs(A, pi_h, color, d, f, s_prev, s, u, v, s_last, time, pi, trace):
     """Follow the edges of the node found last, until all nodes are found (CLRS 22.3)."""

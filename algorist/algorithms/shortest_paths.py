@@ -74,6 +74,7 @@ def bellman_ford(A, s, pi_h, d, msk, pi, trace):
     requires=(non_negative,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def dijkstra(A, s, pi_h, d, mark, in_queue, u, pi, trace):
     """Settle the nearest reached node and relax its edges (CLRS 24.3)."""

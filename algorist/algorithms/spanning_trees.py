@@ -115,6 +115,7 @@ def mst_kruskal(A, in_mst_h, pi, u, v, root_u, root_v, mask_u, mask_v, phase, in
     requires=(symmetric,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def mst_prim(A, s, pi_h, key, mark, in_queue, u, pi, trace):
     """Grow a tree from the source by the lightest edge that leaves it (CLRS 23.2).

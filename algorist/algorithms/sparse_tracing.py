@@ -20,12 +20,16 @@ _compiled = cache(run_sparse_batch)
 
 def expect_sparse(algorithm: Algorithm) -> None:
     """Complain about an algorithm that cannot be traced on sparse graphs."""
+    if not algorithm.sparse:
+        raise ValueError(
+            f"{algorithm.name}: it does not run on sparse graphs, expected an algorithm that is "
+            "declared with sparse=True, as bfs is"
+        )
     dense = [f for f in (*algorithm.spec.hints, *algorithm.spec.outputs) if _is_of_pairs(f)]
     if algorithm.touches[:1] != ("A",) or "adj" in algorithm.touches or dense:
         raise ValueError(
-            f"{algorithm.name}: it does not run on sparse graphs, expected an algorithm whose "
-            "first feature is 'A', read by slots (algorist.algorithms.neighbours), without hints "
-            "and outputs of pairs"
+            f"{algorithm.name}: got sparse=True, expected 'A' as its first parameter, no 'adj', "
+            "and no hints or outputs of pairs"
         )
 
 
@@ -65,7 +69,9 @@ def trace_graphs(
     frames = {f.name: (in_layout, now) for f in in_layout.features}
     frames |= {f.name: (hint_layout, hint) for f in spec.hints}
     frames |= {f.name: (out_layout, out) for f in spec.outputs}
-    windows = tuple(layout.window(own, x) for x in algorithm.touches[1:] for layout, own in (frames[x],))
+    windows = tuple(
+        layout.window(own, x) for x in algorithm.touches[1:] for layout, own in (frames[x],)
+    )
     needed = 1 if only_first else 2 * n
     while True:  # a tape that turns out too short is made as long as the runs were
         if not hint_layout.fits(needed * count):

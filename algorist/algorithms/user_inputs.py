@@ -12,7 +12,7 @@ import numpy as np
 from algorist.algorithms.describe_inputs import describe_inputs
 from algorist.algorithms.edge_lists import GraphOptions
 from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
-from algorist.algorithms.graph_checks import Check, unweighted
+from algorist.algorithms.graph_checks import unweighted
 from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
 from algorist.errors import counted, nearest, shortened, unknown
 from algorist.spec import Feature, Kind, Location

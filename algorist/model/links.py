@@ -128,7 +128,9 @@ class Segments:
 class SparseLinks:
     """The edges alone: (S, E, h), sorted by their receivers."""
 
-    def __init__(self, senders: Tensor, receivers: Tensor, reverse: Tensor, graph_of: Tensor, graphs: int):
+    def __init__(
+        self, senders: Tensor, receivers: Tensor, reverse: Tensor, graph_of: Tensor, graphs: int
+    ):
         """(S, E) thrice and (S, N): the ends of each edge, the edge back, each node's graph."""
         nodes = graph_of.shape[1]
         self.by_sender, self.by_receiver = Segments(senders, nodes), Segments(receivers, nodes)

@@ -58,7 +58,7 @@ class Rollout:
     hints: Mapping[str, Tensor]  # (K, S, B, ...)
     outputs: Mapping[str, Tensor]  # (S, E, ...)
     carry: Carry
-    losses: Callable[[Window], Mapping[str, Tensor]] | None = None
+    losses: Callable[[Any], Mapping[str, Tensor]] | None = None
     """A quicker way to the losses of most features than from the predictions themselves."""
     penalties: Mapping[str, Tensor] = field(default_factory=dict)
     """(K, S, B) each: what the processor adds to the loss."""

@@ -105,7 +105,9 @@ def sparse_dense(feature: Feature, truth: Tensor, edges: int) -> Tensor:
     return truth.new_zeros(len(truth), edges, dtype=torch.float32).scatter_(1, truth.long(), 1.0)
 
 
-def sparse_feedback(feature: Feature, prediction: Tensor, links: SparseLinks, *, hard: bool) -> Tensor:
+def sparse_feedback(
+    feature: Feature, prediction: Tensor, links: SparseLinks, *, hard: bool
+) -> Tensor:
     """A prediction as the next step reads it."""
     segments = choosers(feature, links)
     if segments is None:
@@ -115,7 +117,9 @@ def sparse_feedback(feature: Feature, prediction: Tensor, links: SparseLinks, *,
     return torch.zeros_like(prediction).scatter_(1, segments.choice(prediction), 1.0)
 
 
-def sparse_answer(feature: Feature, prediction: Tensor, links: SparseLinks, senders: Tensor) -> Tensor:
+def sparse_answer(
+    feature: Feature, prediction: Tensor, links: SparseLinks, senders: Tensor
+) -> Tensor:
     """A prediction as an answer: pointers are numbers of nodes, the rest is as batches have it."""
     segments = choosers(feature, links)
     if segments is None:

@@ -128,7 +128,9 @@ class SparseScan:
         weight = self.links.by_graph.spread(weight)
         return self.links.of_receivers(weight) if feature.location == Location.EDGE else weight
 
-    def _dense(self, feature: Feature, truths: Mapping[str, Tensor], k: int | None = None) -> Tensor:
+    def _dense(
+        self, feature: Feature, truths: Mapping[str, Tensor], k: int | None = None
+    ) -> Tensor:
         truth = truths[feature.name] if k is None else truths[feature.name][k]
         return sparse_dense(feature, truth, self.window.senders.shape[1])
 
@@ -187,7 +189,9 @@ class SparseScan:
         def chosen(location: Location, values: Sequence[Tensor]) -> Tensor:
             when = at[location]
             replicas = torch.arange(len(when), device=when.device).unsqueeze(1)
-            return torch.stack(list(values))[when, replicas, torch.arange(when.shape[1], device=when.device)]
+            return torch.stack(list(values))[
+                when, replicas, torch.arange(when.shape[1], device=when.device)
+            ]
 
         def factored(location: Location, values: Sequence[Tensor | Factored]) -> Tensor | Factored:
             first = values[0]
@@ -204,4 +208,3 @@ class SparseScan:
             chosen(Location.NODE, before),
             chosen(Location.NODE, after),
         )
-

@@ -217,7 +217,10 @@ def _stacked(batch: SparseBatch, unions: Sequence[_Union]) -> SparseWindow:
             shape[0] = max(len(x) for x in values)
         stacked = np.full((*shape[:axis], len(values), *shape[axis:]), fill, values[0].dtype)
         for s, x in enumerate(values):
-            stacked[(*(slice(k) for k in x.shape[:axis]), s, slice(x.shape[axis]))] = x
+            if axis:
+                stacked[: len(x), s, : x.shape[1]] = x
+            else:
+                stacked[s, : len(x)] = x
         return torch.from_numpy(stacked)
 
     def stage(name: str, features: tuple[Feature, ...], axis: int = 0) -> dict[str, Tensor]:

@@ -83,7 +83,9 @@ def _figure(rows: Sequence[SparseScored]) -> Figure:
     panels = figure.subplots(1, len(families), sharey=True, squeeze=False)[0]
     for axes, family in zip(panels, families, strict=True):
         for i, (model, algorithm) in enumerate(names):
-            own = [r for r in rows if (r.model, r.algorithm, r.graphs) == (model, algorithm, family)]
+            own = [
+                r for r in rows if (r.model, r.algorithm, r.graphs) == (model, algorithm, family)
+            ]
             means = [100 * statistics.fmean(e.quality for e in r.evaluations) for r in own]
             label = algorithm if len({m for m, _ in names}) == 1 else f"{algorithm}, {model}"
             colour = COLOURS[i % len(COLOURS)]

@@ -63,26 +63,31 @@ class TaskStream:
 
     def __init__(self, config: Config, algorithm: str):
         self.config, self.algorithm = config, algorithm
-        self.sources = [self._source(seed) for seed in config.seeds]
-        self.spec: Spec = self.sources[0].spec
-        self.sizes = self.sources[0].sizes
+        sparse, seeds = config.convention.sparse, config.seeds
+        self.sources = [] if sparse else [self._source(seed) for seed in seeds]
+        self._sparse_sources = [self._sparse_source(seed) for seed in seeds] if sparse else []
+        first: Source | SparseOnline = (self._sparse_sources or self.sources)[0]
+        self.spec: Spec = first.spec
+        self.sizes = first.sizes
         self._permutes = any(f.kind == Kind.PERMUTATION_POINTER for f in self.spec.outputs)
         self._chunks = {
             size: [_Chunks(source, size, config.data) for source in self.sources]
             for size in (self.sizes if config.data.chunk else ())
         }
 
-    def _source(self, seed: int) -> Source | SparseOnline:
+    def _sparse_source(self, seed: int) -> SparseOnline:
         data = self.config.data
-        if self.config.convention.sparse:
-            return SparseOnline(
-                self.algorithm,
-                seed=seed,
-                sizes=data.sizes,
-                batch_size=data.batch_size,
-                family=data.graph_family,
-                random_positions=data.random_positions,
-            )
+        return SparseOnline(
+            self.algorithm,
+            seed=seed,
+            sizes=data.sizes,
+            batch_size=data.batch_size,
+            family=data.graph_family,
+            random_positions=data.random_positions,
+        )
+
+    def _source(self, seed: int) -> Source:
+        data = self.config.data
         source: Source
         if data.online:
             source = Online(
@@ -105,17 +110,21 @@ class TaskStream:
 
     def window(self, step: int) -> AnyWindow:
         """What is read at one step: a pure function of it."""
+        if self._sparse_sources:
+            return self._sparse_window(step)
         size = self.key(step).size
-        if self.config.convention.sparse:
-            folds = folds_steps(self.config.model, self.config.optimizer.teacher_forcing)
-            window = sparse_window([source.batch(step) for source in self.sources], fold=folds)
-            return window if folds else self._with_randomness(window, step)
         if self.config.data.chunk:
             turn = self._turns(size, step)
             window = continuing([own.pair(turn) for own in self._chunks[size]])
         else:
             window = whole([source.batch(step) for source in self.sources])
         return self._with_randomness(window, step)
+
+    def _sparse_window(self, step: int) -> AnyWindow:
+        folds = folds_steps(self.config.model, self.config.optimizer.teacher_forcing)
+        batches = [source.batch(step) for source in self._sparse_sources]
+        window = sparse_window(batches, fold=folds)
+        return window if folds else self._with_randomness(window, step)
 
     def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
         """The window of a step, fitted into shape and ready to be moved, on any thread."""

@@ -89,13 +89,15 @@ def pack_window(window: AnyWindow) -> AnyWindow:
     return pack_trajectories(window, lambda needed: rounded_up(needed, 3))
 
 
-def bucket_window(window: Window) -> Window:
+def bucket_window(window: AnyWindow) -> AnyWindow:
     """A window in one of few shapes, so that few graphs serve all windows.
 
     Whole trajectories are given up to an eighth more steps, and as few lanes as they fit into: 1,
     2, 3, 4, 6, ... Chunks all have the same number of steps and lanes; their ends become once,
     twice, three, four, six, ... times as many as there are lanes.
     """
+    if isinstance(window, SparseWindow):
+        return window
     lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
     if window.is_first is None:
         longer = window.padded(rounded_up(window.steps, 4), ends)

@@ -44,12 +44,17 @@ def salsa2023(algorithms: Sequence[str]) -> Config:
     return Config(
         algorithms=tuple(algorithms),
         model=ModelConfig(
-            processor="pgn_mask", hidden=64, feedback="hard", carry_state=False, layer_norm=False
+            processor="pgn_mask",
+            hidden=64,
+            layer_norm=False,
+            feedback="hard",
+            pointer_reversal=True,
+            carry_state=False,
         ),
         convention=TaskEncoding(sparse=True),
         data=DataConfig(batch_size=8),
         optimizer=OptimizerConfig(teacher_forcing=1.0, schedule="cosine"),
-        schedule=ScheduleConfig(steps=5_000, validate_every=250, average=100),
+        schedule=ScheduleConfig(steps=2_000, validate_every=200, average=100),
     )
 
 

@@ -83,7 +83,9 @@ class Trainer:
         """
         peers.check(config.data.batch_size)
         if config.convention.sparse and peers.share.of > 1:
-            raise ValueError(f"sparse: got {peers.share.of} processes, expected one for sparse nets")
+            raise ValueError(
+                f"sparse: got {peers.share.of} processes, expected one for sparse nets"
+            )
         computing = peers.placed(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.time_account = TimeAccount()

@@ -6,6 +6,7 @@ SALSA-CLRS compares these two with the PGN (Minder et al., 2023).
 from __future__ import annotations
 
 from functools import partial
+from typing import TypeAlias
 
 from torch import Tensor
 from torch.nn.functional import relu
@@ -15,7 +16,7 @@ from algorist.model.layers import LayerNorm, Linear
 from algorist.model.links import DenseLinks, Links
 from algorist.model.processors.base import ReplicatedProcessor, Sizes, StepOutput
 
-Encoded = Tensor | Factored
+Encoded: TypeAlias = Tensor | Factored
 
 
 class _Neighbourhood(ReplicatedProcessor):
@@ -76,9 +77,7 @@ class RecurrentNeighbourhood(_Neighbourhood):
         """One step along links."""
         receiver, sender = project(side_by_side(nodes, hidden), self.receiver, self.sender)
         receiver = receiver + links.of_graphs(self.graph(graph))
-        messages = relu(
-            links.of_receivers(receiver) + links.of_senders(sender) + self.edge(edges)
-        )
+        messages = relu(links.of_receivers(receiver) + links.of_senders(sender) + self.edge(edges))
         heard = links.largest(self.second(messages))
         update, reset = self.gates(side_by_side(heard, hidden)).sigmoid().chunk(2, -1)
         candidate = self.candidate(side_by_side(heard, reset * hidden)).tanh()
