@@ -13,7 +13,7 @@ from algorist.algorithms.graph_families import sample_sparse
 from algorist.batch import Batch
 from algorist.cli import main
 from algorist.data.sparse import sparse_set
-from algorist.evaluation.sparse import evaluate_sparse, score_sparse
+from algorist.evaluation.sparse import evaluate_sparse
 from algorist.model.learner import Learner, TaskEncoding, read
 from algorist.model.links import Segments
 from algorist.model.losses import feature_losses
@@ -21,6 +21,7 @@ from algorist.model.net import Net
 from algorist.model.sparse_predicting import predict_sparse
 from algorist.model.sparse_window import sparse_window
 from algorist.model.window import whole
+from algorist.sparse_scores import score_sparse
 from algorist.spec import Kind, Location
 from algorist.training.config import changed
 from algorist.training.recipes import recipe

@@ -58,6 +58,11 @@ def algorithms(benchmark: str = CLRS30) -> list[str]:
     return sorted(name for name, own in _registry.items() if benchmark in own.benchmarks)
 
 
+def names() -> list[str]:
+    """The names of all algorithms, of whichever benchmark, in alphabetical order."""
+    return sorted(_registry)
+
+
 def get(name: str) -> Algorithm:
     """The declaration of an algorithm."""
     if name not in _registry:
@@ -70,4 +75,4 @@ for _family in _FAMILIES:
         if isinstance(_value, Algorithm):
             register(_value)
 
-__all__ = ["CLRS30", "SALSA", "Algorithm", "algorithm", "algorithms", "get", "register"]
+__all__ = ["CLRS30", "SALSA", "Algorithm", "algorithm", "algorithms", "get", "names", "register"]

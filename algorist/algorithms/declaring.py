@@ -90,7 +90,7 @@ class Algorithm:
     benchmarks: tuple[str, ...] = (CLRS30,)
     """Under which benchmarks it is listed; those of users stand with CLRS-30's."""
     sparse: bool = False
-    """Whether it reads the edges of `A` by slots (`neighbours.py`): it runs on sparse graphs too."""
+    """Whether it reads `A` by slots (`neighbours.py`), so that it runs on sparse graphs too."""
     explanation: Explanation | None = field(default=None, repr=False)
     """Pseudocode, sentences and roles for the page of `algorist view`; optional for plug-ins."""
     _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import algorist
+from algorist.algorithms import names as algorithm_names
 from algorist.batch import Batch
 from algorist.commands import Command, eval_sparse
 from algorist.commands.arguments import (
@@ -305,7 +306,7 @@ def _check_kept(arguments: Namespace, models: Sequence[str], *, is_test: bool) -
 def _models(arguments: Namespace) -> tuple[list[str], list[str]]:
     """The learners, and the algorithms that are named: leading words that are none are learners."""
     words = list(arguments.algorithms)
-    known = eval_sparse.all_names()
+    known = algorithm_names()
     count = next((i for i, w in enumerate(words) if w in known), len(words))
     models, named = words[:count], words[count:]
     if not models:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algorist.algorithms import SALSA, algorithms
 from algorist.algorithms.graph_families import FAMILIES
 from algorist.errors import each_once, unknown
 from algorist.report.terminal import Terminal
@@ -86,8 +85,3 @@ def _scored(
 def _seeds(learner: Learner) -> Sequence[int]:
     replicas = learner.metadata.get("replicas", [])
     return [one["seed"] for one in replicas] or list(range(learner.net.replicas))
-
-
-def all_names() -> list[str]:
-    """The algorithms that words of the command line may name."""
-    return sorted({*algorithms(), *algorithms(SALSA)})

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from algorist.atomic import replace_text
-from algorist.evaluation.sparse import SparseEvaluation
 from algorist.report.drawing import COLOURS, drawn
 from algorist.report.numbers import percent
 from algorist.report.terminal import bare_table
+from algorist.sparse_scores import SparseEvaluation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
