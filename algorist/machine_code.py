@@ -18,12 +18,20 @@ def compile_cached(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def reachable_functions(*functions: Any) -> list[Any]:
-    """The functions, the compiled helpers that they call, and the helpers of these."""
+    """The functions, the helpers that they call, and the helpers of these.
+
+    A helper is compiled, or a function of Python's that Numba knows another form of (`overload`).
+    """
     found = list(functions)
     for one in found:  # grows on the way
-        helpers = (v.py_func for _, v in referenced_globals(one) if hasattr(v, "py_func"))
-        found += [helper for helper in dict.fromkeys(helpers) if helper not in found]
+        helpers = (getattr(v, "py_func", v) for _, v in referenced_globals(one))
+        new = [v for v in dict.fromkeys(filter(_is_function, helpers)) if v not in found]
+        found += new
     return found
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, types.FunctionType)
 
 
 def referenced_globals(function: Any) -> Iterator[tuple[str, Any]]:

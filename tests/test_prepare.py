@@ -12,6 +12,7 @@ from algorist.algorithms import get
 from algorist.data import official, prepare
 from algorist.data.chunks import origin
 from algorist.data.stream import Online
+from algorist.model.learner import TaskEncoding
 from algorist.training.config import Config, DataConfig
 from algorist.training.loader import TaskStream
 
@@ -129,8 +130,9 @@ def test_the_first_time_other_processes_compile_and_this_one_only_loads(tmp_path
 
 
 def test_fixed_data_needs_the_training_set_too():
-    assert DataConfig().splits == ("val",)
-    assert DataConfig(online=False).splits == ("val", "train")
+    assert Config(("bfs",)).splits == ("val",)
+    assert Config(("bfs",), data=DataConfig(online=False)).splits == ("val", "train")
+    assert Config(("bfs",), convention=TaskEncoding(sparse=True)).splits == ()
 
 
 def test_where_chunks_begin_is_known_without_drawing_a_problem(monkeypatch):

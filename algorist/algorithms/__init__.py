@@ -1,8 +1,9 @@
-"""The thirty algorithms of CLRS-30, and those that users add."""
+"""The thirty algorithms of CLRS-30, two more of SALSA-CLRS, and those that users add."""
 
 from __future__ import annotations
 
 from algorist.algorithms import (
+    distributed,
     divide_and_conquer,
     dynamic_programming,
     geometry,
@@ -14,8 +15,8 @@ from algorist.algorithms import (
     spanning_trees,
     strings,
 )
-from algorist.algorithms.declaring import Algorithm, algorithm
-from algorist.errors import UnregisteredError, shortened
+from algorist.algorithms.declaring import CLRS30, SALSA, Algorithm, algorithm
+from algorist.errors import UnregisteredError, shortened, unknown
 from algorist.registries import registry
 
 _FAMILIES = (
@@ -29,7 +30,10 @@ _FAMILIES = (
     spanning_trees,
     strings,
     geometry,
+    distributed,
 )
+
+_BENCHMARKS = (CLRS30, SALSA)
 
 _registry: dict[str, Algorithm] = registry("algorithm", {})
 
@@ -44,8 +48,18 @@ def register(new: Algorithm) -> Algorithm:
     return new
 
 
-def algorithms() -> list[str]:
-    """The names of all algorithms, in alphabetical order."""
+def algorithms(benchmark: str = CLRS30) -> list[str]:
+    """The names of the algorithms of a benchmark, in alphabetical order.
+
+    Those that users add stand with the thirty of CLRS-30.
+    """
+    if benchmark not in _BENCHMARKS:
+        raise ValueError(unknown("benchmark", benchmark, _BENCHMARKS))
+    return sorted(name for name, own in _registry.items() if benchmark in own.benchmarks)
+
+
+def names() -> list[str]:
+    """The names of all algorithms, of whichever benchmark, in alphabetical order."""
     return sorted(_registry)
 
 
@@ -61,4 +75,4 @@ for _family in _FAMILIES:
         if isinstance(_value, Algorithm):
             register(_value)
 
-__all__ = ["Algorithm", "algorithm", "algorithms", "get", "register"]
+__all__ = ["CLRS30", "SALSA", "Algorithm", "algorithm", "algorithms", "get", "names", "register"]

@@ -31,12 +31,13 @@ import numpy as np
 from algorist.algorithms.compiling import is_kept
 from algorist.algorithms.format_answers import Answer
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
+from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.random import generator
 from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
-from algorist.algorithms.user_inputs import Arrays, Check, derive, read_problem
+from algorist.algorithms.user_inputs import Arrays, derive, read_problem
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
@@ -46,6 +47,10 @@ from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
 
 if TYPE_CHECKING:
     from algorist.algorithms.explanations import Explanation
+
+
+CLRS30, SALSA = "clrs30", "salsa"
+"""The benchmarks that algorithms are part of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +87,10 @@ class Algorithm:
     """Sampler options that vary the training data (the paper's augmentation)."""
     static_hint: str | None = None
     """The hint that never changes, which the paper turns into an input."""
+    benchmarks: tuple[str, ...] = (CLRS30,)
+    """Under which benchmarks it is listed; those of users stand with CLRS-30's."""
+    sparse: bool = False
+    """Whether it reads `A` by slots (`neighbours.py`), so that it runs on sparse graphs too."""
     explanation: Explanation | None = field(default=None, repr=False)
     """Pseudocode, sentences and roles for the page of `algorist view`; optional for plug-ins."""
     _tape_lengths: dict[int, int] = field(default_factory=dict, init=False, repr=False)

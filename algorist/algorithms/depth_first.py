@@ -9,6 +9,7 @@ the events that concern it.
 """
 
 from algorist.algorithms.compiling import compiled
+from algorist.algorithms.neighbours import end_of, slot_after, slots, weight_of
 from algorist.algorithms.tracing import record
 from algorist.spec import node
 
@@ -52,8 +53,9 @@ def step(A, event, search):
         s_prev[u[0]] = u[0]
         u[0] = s_last[0]
     here = u[0]
-    for neighbour in range(v[0] + 1 if event == SEEN else 0, len(A)):
-        if A[here, neighbour] != 0:
+    for slot in range(slot_after(A, here, v[0]) if event == SEEN else 0, slots(A, here)):
+        if weight_of(A, here, slot) != 0:
+            neighbour = end_of(A, here, slot)
             v[0] = neighbour
             if color[neighbour] != WHITE:
                 return SEEN
@@ -61,7 +63,7 @@ def step(A, event, search):
             s_prev[neighbour] = here
             s_last[0] = neighbour
             return FOUND
-    v[0] = len(A) - 1
+    v[0] = len(color) - 1
     color[here] = BLACK
     return FINISHED
 

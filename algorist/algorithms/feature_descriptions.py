@@ -329,6 +329,25 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "endpoint": "the best next corner so far",
         "phase": "0 at the beginning, 1 during the march",
     },
+    # Distributed algorithms
+    "eccentricity": {
+        **_GRAPH_AND_SOURCE,
+        "reach_h": "the nodes that the flood has reached",
+        "pi_h": "the node it was reached from; itself if none",
+        "d": "its distance from the source, in edges",
+        "flooded": "the nodes whose neighbours have all been reached",
+        "done": "the nodes that have answered",
+        "echo": "the largest distance among those reached through it",
+        "eccentricity": "the largest distance from the source",
+    },
+    "maximal_independent_set": {
+        **_GRAPH,
+        "priority": "the random number of the node; the smallest goes first",
+        "alive": "the nodes that are neither in the set nor next to it",
+        "in_set_h": "the nodes in the set so far",
+        "phase": "0 before nodes join, 1 before others die",
+        "in_set": "the nodes of the set, no two of them neighbours",
+    },
 }
 """By algorithm and feature. Each stays within 60 characters: the page has little room for them."""
 

@@ -6,11 +6,15 @@ edge is an `EdgeError`, which is raised again with the names of the nodes and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from algorist.algorithms.user_graphs import EdgeError
+from algorist.sparse_batch import SparseGraphs
+
+Check = Callable[[Mapping[str, np.ndarray]], None]
+"""Raises a `ValueError` that names the argument, what was got and what is expected."""
 
 
 def unweighted(arrays: Mapping[str, np.ndarray]) -> None:
@@ -25,12 +29,16 @@ def symmetric(arrays: Mapping[str, np.ndarray]) -> None:
     """The same in both directions."""
     if not np.array_equal(arrays["A"], arrays["A"].T):
         i, j = np.argwhere(arrays["A"] != arrays["A"].T)[0]
-        raise EdgeError(
-            f"got {arrays['A'][i, j]:g} from {{}} to {{}} but {arrays['A'][j, i]:g} back, expected "
-            "an undirected graph (directed=False, --undirected, if each edge is listed once)",
-            i,
-            j,
-        )
+        raise _one_way(i, j, arrays["A"][i, j], arrays["A"][j, i])
+
+
+def _one_way(i: int, j: int, there: float, back: float) -> EdgeError:
+    return EdgeError(
+        f"got {there:g} from {{}} to {{}} but {back:g} back, expected "
+        "an undirected graph (directed=False, --undirected, if each edge is listed once)",
+        i,
+        j,
+    )
 
 
 def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
@@ -38,11 +46,28 @@ def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
     least = arrays["A"].min()
     if least < 0:
         i, j = np.argwhere(arrays["A"] == least)[0]
-        raise EdgeError(
-            f"got the negative weight {least:g} from {{}} to {{}}, expected no weight below 0",
-            i,
-            j,
-        )
+        raise _negative(i, j, least)
+
+
+def _negative(i: int, j: int, weight: float) -> EdgeError:
+    return EdgeError(
+        f"got the negative weight {weight:g} from {{}} to {{}}, expected no weight below 0", i, j
+    )
+
+
+def check_sparse(check: Check, graph: SparseGraphs) -> None:
+    """Check a sparse graph as `check` does a matrix."""
+    weights, back = graph.weights, graph.weights[graph.reverse]
+    if check is unweighted:
+        unweighted({"A": weights})
+    elif check is symmetric:
+        for e in np.flatnonzero(weights != back)[:1]:
+            raise _one_way(graph.rows[e], graph.columns[e], weights[e], back[e])
+    elif check is non_negative:
+        for e in np.flatnonzero(weights < 0)[:1]:
+            raise _negative(graph.rows[e], graph.columns[e], weights[e])
+    else:
+        raise ValueError(f"{getattr(check, '__name__', check)}: no check of sparse graphs")
 
 
 def acyclic(arrays: Mapping[str, np.ndarray]) -> None:

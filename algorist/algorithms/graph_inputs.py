@@ -129,6 +129,14 @@ def sparse_undirected(rng, A, p=(0.2,)):
     draw_undirected(rng, A, p)
 
 
+@sampler(settle=_checked)
+def sparse_undirected_with_priorities(rng, A, priority, p=(0.2,)):
+    """An undirected graph of few edges, and a random number for each node."""
+    draw_undirected(rng, A, p)
+    for v in range(len(priority)):
+        priority[v] = uniform(rng, 0.0, 1.0)
+
+
 @sampler(settle=_checked_undirected)
 def sparse_undirected_weighted(rng, A, p=(0.2,), low=0.0, high=1.0):
     """An undirected graph of few edges, with weights."""

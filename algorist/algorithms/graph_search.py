@@ -7,7 +7,7 @@ sorted topologically.
 import numpy as np
 
 from algorist.algorithms.compiling import clear, compiled, copy
-from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.declaring import CLRS30, SALSA, algorithm
 from algorist.algorithms.depth_first import (
     BLACK,
     DISCOVERED,
@@ -41,6 +41,7 @@ from algorist.algorithms.graph_inputs import (
     sparse_undirected,
     undirected_with_source,
 )
+from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
 from algorist.spec import edge, graph, node
@@ -55,10 +56,12 @@ from algorist.spec import edge, graph, node
     accepts=is_breadth_first_tree,
     requires=(unweighted,),
     train_options={"p": TRAIN_P},
+    benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def bfs(A, s, reach_h, pi_h, pi, trace):
     """Reach all nodes at distance 1, then all at distance 2, and so on (CLRS 22.2)."""
-    n = len(A)
+    n = len(reach_h)
     point_to_self(pi_h)
     reach_h[s[0]] = 1
     reached_before = np.empty(n, reach_h.dtype)
@@ -70,8 +73,9 @@ def bfs(A, s, reach_h, pi_h, pi, trace):
         for u in range(n):
             if not reached_before[u]:
                 continue
-            for v in range(n):
-                if A[u, v] != 0 and not reach_h[v]:
+            for slot in range(slots(A, u)):
+                v = end_of(A, u, slot)
+                if weight_of(A, u, slot) != 0 and not reach_h[v]:
                     reach_h[v] = 1
                     pi_h[v] = u
                     grown = True
@@ -92,13 +96,15 @@ def bfs(A, s, reach_h, pi_h, pi, trace):
     accepts=is_depth_first_forest,
     requires=(unweighted,),
     train_options={"p": TRAIN_P},
+    benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def dfs(A, pi_h, color, d, f, s_prev, s, u, v, s_last, time, pi, trace):
     """Follow the edges of the node found last, until all nodes are found (CLRS 22.3)."""
     search = (color, s_prev, s, u, v, s_last)
     point_to_self(pi_h)
     point_to_self(s_prev)
-    for root in range(len(A)):
+    for root in range(len(pi_h)):
         if color[root] != WHITE:
             continue
         event = start(root, search)

@@ -7,7 +7,7 @@ of Floyd-Warshall, to the path's source). A self-loop shortens no path.
 import numpy as np
 
 from algorist.algorithms.compiling import copy
-from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.declaring import CLRS30, SALSA, algorithm
 from algorist.algorithms.depth_first import sort_reachable
 from algorist.algorithms.graph_answers import are_all_shortest_paths, is_shortest_path_tree
 from algorist.algorithms.graph_checks import acyclic, no_negative_cycle, non_negative
@@ -19,6 +19,7 @@ from algorist.algorithms.graph_inputs import (
     undirected_weighted,
     undirected_weighted_with_source,
 )
+from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax
 from algorist.algorithms.tracing import record
@@ -72,10 +73,11 @@ def bellman_ford(A, s, pi_h, d, msk, pi, trace):
     scale=Scale((("A",),), degrees={"d": 1}),
     requires=(non_negative,),
     train_options={"p": TRAIN_P},
+    benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def dijkstra(A, s, pi_h, d, mark, in_queue, u, pi, trace):
     """Settle the nearest reached node and relax its edges (CLRS 24.3)."""
-    n = len(A)
     point_to_self(pi_h)
     in_queue[s[0]] = 1
     u[0] = s[0]
@@ -85,9 +87,10 @@ def dijkstra(A, s, pi_h, d, mark, in_queue, u, pi, trace):
         u[0] = nearest
         mark[nearest] = 1
         in_queue[nearest] = 0
-        for v in range(n):
-            if A[nearest, v] != 0 and not mark[v]:
-                relax(nearest, v, d[nearest] + A[nearest, v], d, pi_h, in_queue)
+        for slot in range(slots(A, nearest)):
+            v, weight = end_of(A, nearest, slot), weight_of(A, nearest, slot)
+            if weight != 0 and not mark[v]:
+                relax(nearest, v, d[nearest] + weight, d, pi_h, in_queue)
         record(trace)
         nearest = nearest_queued(d, in_queue)
     copy(pi, pi_h)

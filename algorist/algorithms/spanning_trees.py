@@ -6,7 +6,7 @@ A weight of 0 means that there is no edge. Self-loops are never part of a tree.
 import numpy as np
 
 from algorist.algorithms.compiling import clear, compiled, copy
-from algorist.algorithms.declaring import algorithm
+from algorist.algorithms.declaring import CLRS30, SALSA, algorithm
 from algorist.algorithms.graph_answers import is_minimum_spanning_forest, is_minimum_spanning_tree
 from algorist.algorithms.graph_checks import symmetric
 from algorist.algorithms.graph_inputs import (
@@ -17,6 +17,7 @@ from algorist.algorithms.graph_inputs import (
     sparse_undirected_weighted,
     undirected_weighted_with_source,
 )
+from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
@@ -113,13 +114,14 @@ def mst_kruskal(A, in_mst_h, pi, u, v, root_u, root_v, mask_u, mask_v, phase, in
     scale=Scale((("A",),), degrees={"key": 1}),
     requires=(symmetric,),
     train_options={"p": TRAIN_P},
+    benchmarks=(CLRS30, SALSA),
+    sparse=True,
 )
 def mst_prim(A, s, pi_h, key, mark, in_queue, u, pi, trace):
     """Grow a tree from the source by the lightest edge that leaves it (CLRS 23.2).
 
     Nodes that the source does not reach point to themselves, as the source does.
     """
-    n = len(A)
     point_to_self(pi_h)
     in_queue[s[0]] = 1
     u[0] = s[0]
@@ -129,9 +131,10 @@ def mst_prim(A, s, pi_h, key, mark, in_queue, u, pi, trace):
         u[0] = nearest
         mark[nearest] = 1
         in_queue[nearest] = 0
-        for v in range(n):
-            if A[nearest, v] != 0 and not mark[v]:
-                relax(nearest, v, A[nearest, v], key, pi_h, in_queue)
+        for slot in range(slots(A, nearest)):
+            v, weight = end_of(A, nearest, slot), weight_of(A, nearest, slot)
+            if weight != 0 and not mark[v]:
+                relax(nearest, v, weight, key, pi_h, in_queue)
         record(trace)
         nearest = nearest_queued(key, in_queue)
     copy(pi, pi_h)

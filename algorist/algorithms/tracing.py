@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from algorist.algorithms.compiling import clear, compiled, copy, specialised
+from algorist.algorithms.neighbours import Neighbours
 
 
 @compiled
@@ -61,6 +62,26 @@ def _run_batch(inputs, hints, outputs, windows, steps):
         copy(all_out_ints[b], out_ints)
 
 
+def _run_sparse_batch(inputs, graphs, hints, outputs, windows, steps):
+    """The same for sparse graphs, whose first feature is `A`: starts (B, n + 1), ends, weights."""
+    (in_floats, in_ints), (all_in_floats, all_in_ints) = inputs
+    starts, ends, weights = graphs
+    (floats, ints), (float_tape, int_tape) = hints
+    (out_floats, out_ints), (all_out_floats, all_out_ints) = outputs
+    for b in range(len(steps)):
+        copy(in_floats, all_in_floats[b])
+        copy(in_ints, all_in_ints[b])
+        clear(floats)
+        clear(ints)
+        clear(out_floats)
+        clear(out_ints)
+        steps[b] = 0
+        trace = (floats, ints, float_tape[:, b], int_tape[:, b], steps[b : b + 1])
+        function(Neighbours(starts[b], ends, weights), *windows, trace)  # noqa: F821
+        copy(all_out_floats[b], out_floats)
+        copy(all_out_ints[b], out_ints)
+
+
 def draw_batch(draw: Callable) -> Any:
     """The compiled loop that draws a batch with `draw(rng, features..., options...)`."""
     return specialised(_draw_batch, draw)
@@ -69,3 +90,8 @@ def draw_batch(draw: Callable) -> Any:
 def run_batch(run: Callable) -> Any:
     """The compiled loop that traces a batch with `run(features..., trace)`."""
     return specialised(_run_batch, run)
+
+
+def run_sparse_batch(run: Callable) -> Any:
+    """The compiled loop that traces a batch of sparse graphs with `run(A, features..., trace)`."""
+    return specialised(_run_sparse_batch, run)

@@ -40,7 +40,14 @@ class UserGraph:
     options: GraphOptions
 
     def to_matrix(self) -> np.ndarray:
-        """The weights, or 1 for each edge, (n, n); 0 where there is no edge.
+        """The weights, or 1 for each edge, (n, n); 0 where there is no edge."""
+        ends, weights = self.to_entries()
+        matrix = np.zeros((self.n, self.n))
+        matrix[tuple(ends.T)] = weights
+        return matrix
+
+    def to_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The edges from, to (M, 2), each once, undirected ones in both directions; their weights.
 
         What a matrix cannot hold is refused: an edge of weight 0, and two edges from one node to
         another that differ. Of a multigraph's parallel edges the lightest counts.
@@ -55,27 +62,30 @@ class UserGraph:
                 "expected other weights: 0 means that there is no edge",
             )
         u, v = edges.ends[present].T
-        lengths = np.full((self.n, self.n), np.inf)
-        pairs = [(u, v)] if self.directed else [(u, v), (v, u)]
-        for one, other in pairs:
-            np.minimum.at(lengths, (one, other), weights[present])
+        there = u * self.n + v
+        codes = there if self.directed else np.concatenate((there, v * self.n + u))
+        found, places = np.unique(codes, return_inverse=True)
+        lightest = np.full(len(found), np.inf)
+        np.minimum.at(lightest, places, np.resize(weights[present], len(codes)))
         if not edges.parallel:
-            self._refuse_differing(lengths, weights)
-        return np.where(np.isfinite(lengths), lengths, 0.0)
+            kept = np.full(len(weights), np.inf)
+            kept[present] = lightest[places[: len(there)]]
+            self._refuse_differing(kept, weights)
+        return np.stack((found // self.n, found % self.n), 1), lightest
 
     def _edge_weights(self) -> np.ndarray:
         used = self.options.weighted and self.edges.weights is not None
         return self.edges.weights if used else np.ones(len(self.edges.ends))  # type: ignore
 
-    def _refuse_differing(self, lengths: np.ndarray, weights: np.ndarray) -> None:
-        """Refuse edges of which only the lightest has come into the matrix."""
+    def _refuse_differing(self, kept: np.ndarray, weights: np.ndarray) -> None:
+        """Refuse edges that weigh something else than what was kept for their ends."""
         u, v = self.edges.ends.T
-        differ = np.flatnonzero(np.isfinite(weights) & (weights != lengths[u, v]))
+        differ = np.flatnonzero(np.isfinite(weights) & (weights != kept))
         if not len(differ):
             return
         edge = int(differ[0])
         same = np.flatnonzero((u == u[edge]) & (v == v[edge]) & np.isfinite(weights))
-        weight, other = weights[edge], lengths[u[edge], v[edge]]
+        weight, other = weights[edge], kept[edge]
         if (weights[same] == weight).all():
             self.edges.refuse(
                 edge,
@@ -95,11 +105,17 @@ class UserGraph:
         found = np.flatnonzero(((u == one) & (v == other)) | ((u == other) & (v == one)))
         return self.edges.place(int(found[0])) if len(found) else self.options.place
 
-    def describe(self, matrix: np.ndarray) -> str:
-        """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
-        undirected = np.array_equal(matrix, matrix.T)
-        loops = int(np.count_nonzero(matrix.diagonal()))
-        count = int(np.count_nonzero(matrix)) - loops
+    def describe(self, ends: np.ndarray, weights: np.ndarray) -> str:
+        """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'.
+
+        The edges are as `to_entries` has them.
+        """
+        turned = np.lexsort(ends.T)  # by the second end, then by the first
+        undirected = np.array_equal(ends[turned][:, ::-1], ends) and np.array_equal(
+            weights[turned], weights
+        )
+        loops = int(np.count_nonzero(ends[:, 0] == ends[:, 1]))
+        count = len(ends) - loops
         kind = "undirected" if undirected else "directed"
         edges = counted(count // 2 if undirected else count, f"{kind} edge")
         parts = [counted(self.n, "node"), edges]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sized
+from collections.abc import Hashable, Mapping, Sized
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from algorist.algorithms.declaring import Algorithm
 
 Arrays = dict[str, np.ndarray]
-Check = Callable[[Mapping[str, np.ndarray]], None]
-"""Raises a `ValueError` that names the argument, what was got and what is expected."""
 DERIVED = ("pos", "adj")
 """Inputs that follow from others, and may be left out."""
 
@@ -71,12 +69,12 @@ def read_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
     """
     names: tuple[Hashable, ...] | None = find_letters(given)
     given = algorithm.adapt(dict(given)) if algorithm.adapt else dict(given)
-    graph = _take_graph(algorithm, given)
-    _check_names(algorithm, given)
+    graph = take_graph(algorithm, given)
+    check_names(algorithm, given)
     if graph is not None:
         names = graph.names
         _check_size(algorithm, "A", graph.n)
-        given = {**given, "A": graph.to_matrix(), **_find_nodes(algorithm, given, names)}
+        given = {**given, "A": graph.to_matrix(), **find_nodes(algorithm, given, names)}
     n = _node_count(algorithm, given)
     spec = algorithm.spec
     arrays = {f.name: _to_array(f, given[f.name], n) for f in spec.inputs if f.name in given}
@@ -94,14 +92,14 @@ def read_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
         except EdgeError as error:
             place = graph.place_of(*error.ends) if graph else "A"
             raise ValueError(error.with_names(names, place)) from None
-    read = graph.describe(arrays["A"]) if graph else describe_inputs(algorithm.spec, arrays)
+    read = graph.describe(*graph.to_entries()) if graph else describe_inputs(spec, arrays)
     return Problem(arrays, names, read)
 
 
 _GRAPH_OPTIONS = ("weight", "directed", "edge_weight")
 
 
-def _take_graph(algorithm: Algorithm, given: dict[str, Any]) -> UserGraph | None:
+def take_graph(algorithm: Algorithm, given: dict[str, Any]) -> UserGraph | None:
     """The graph among what was given, without what is said about it."""
     if "A" not in algorithm.spec:
         return None
@@ -133,12 +131,12 @@ def draws_directed(algorithm: Algorithm) -> bool:
 
 def count_nodes(algorithm: Algorithm, given: Mapping[str, Any]) -> int:
     """How many nodes a problem has at least: cheap, also where its matrix would be large."""
-    graph = _take_graph(algorithm, dict(given))
+    graph = take_graph(algorithm, dict(given))
     sizes = [len(x) for name, x in given.items() if name != "A" and isinstance(x, Sized)]
     return max([graph.n if graph else 1, *sizes])
 
 
-def _check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+def check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
     """Refuse inputs that the algorithm does not have, and to leave out one that it needs."""
     known = [feature.name for feature in algorithm.spec.inputs]
     for name in given:
@@ -172,7 +170,7 @@ class OptionText(str):
         return made
 
 
-def _find_nodes(
+def find_nodes(
     algorithm: Algorithm, given: Mapping[str, Any], names: tuple[Hashable, ...] | None
 ) -> dict[str, int]:
     """The indices of nodes that were given by name; 0 and '0' are the same where one is there."""

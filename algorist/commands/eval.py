@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import algorist
+from algorist.algorithms import names as algorithm_names
 from algorist.batch import Batch
-from algorist.commands import Command
+from algorist.commands import Command, eval_sparse
 from algorist.commands.arguments import (
     add_computing,
     add_model,
@@ -18,6 +19,7 @@ from algorist.commands.arguments import (
     expect_place_of_file,
     expect_place_of_folder,
     loaded_for,
+    names,
     options,
     whole_numbers,
 )
@@ -71,6 +73,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     fresh.add_argument("--seed", type=int, help="seed of the draws (default: 0)")
     add_options(parser)
     fresh.add_argument(
+        "--graphs",
+        type=names,
+        metavar="A,B",
+        help="with --n: sparse graphs of these families, er, ws or delaunay, scored as SALSA-CLRS "
+        "does: the share of right nodes, and of graphs with no wrong one",
+    )
+    fresh.add_argument(
         "--development",
         action="store_true",
         help="the development sets, which are for comparing ideas: n = "
@@ -110,6 +119,9 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.report.scores import measured
 
     models, named = _models(arguments)
+    if arguments.graphs is not None:
+        _run_sparse(models, named, arguments, terminal)
+        return
     sets, is_test = _sets(arguments)
     _check_shown(arguments, models, sets)
     _check_kept(arguments, models, is_test=is_test)
@@ -131,6 +143,16 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     if arguments.plot:
         plot_sizes(scores, Path(arguments.plot))
         Terminal(stderr=arguments.json).print(f"written to {arguments.plot}")
+
+
+def _run_sparse(
+    models: Sequence[str], named: Sequence[str], arguments: Namespace, terminal: Terminal
+) -> None:
+    eval_sparse.check(arguments)
+    expect_place_of_folder("--results", arguments.results)
+    _check_plot(arguments, len(arguments.n))
+    learners = {model: loaded_for(named, model, arguments) for model in models}
+    eval_sparse.run(arguments, learners, terminal)
 
 
 def _check_learners(arguments: Namespace, learners: Mapping[str, Mapping[str, Learner]]) -> None:
@@ -250,12 +272,16 @@ def _show_one(
 def _check_shown(arguments: Namespace, models: Sequence[str], sets: Sequence[Problems]) -> None:
     if arguments.forced and not arguments.hints:
         raise ValueError("--forced: it is about hints, expected --hints too")
+    _check_plot(arguments, len(sets))
+
+
+def _check_plot(arguments: Namespace, sizes: int) -> None:
     if arguments.plot is None:
         return
     expect_place_of_file("--plot", arguments.plot)
     if Path(arguments.plot).suffix not in _PICTURES:
         raise ValueError(f"--plot: got {arguments.plot}, expected a file.png or a file.svg")
-    if len(sets) < 2:
+    if sizes < 2:
         raise ValueError("--plot: scores are drawn over sizes, expected several, as in --n 8,16,32")
 
 
@@ -280,7 +306,8 @@ def _check_kept(arguments: Namespace, models: Sequence[str], *, is_test: bool) -
 def _models(arguments: Namespace) -> tuple[list[str], list[str]]:
     """The learners, and the algorithms that are named: leading words that are none are learners."""
     words = list(arguments.algorithms)
-    count = next((i for i, w in enumerate(words) if w in algorist.algorithms()), len(words))
+    known = algorithm_names()
+    count = next((i for i, w in enumerate(words) if w in known), len(words))
     models, named = words[:count], words[count:]
     if not models:
         return [DEFAULT if arguments.model is None else arguments.model], named

@@ -264,6 +264,9 @@ _WAYS = {
     frozenset({"d", "w"}): _pairs("tasks", "d", "w", "4,70 2,60 4,50 1,30"),
     frozenset({"p", "q"}): Way(("p", "q"), _probabilities, "--p 0.2,0.3 --q 0.1,0.2,0.2"),
     frozenset({"A"}): Way(("graph", "directed", "weight"), _graph, "--graph roads.csv"),
+    frozenset({"A", "priority"}): Way(
+        ("graph", "directed", "weight"), _graph, "--graph roads.csv --model sparse"
+    ),
     frozenset({"A", "s"}): Way(
         ("graph", "directed", "source", "weight"), _graph, "--graph roads.csv --source A"
     ),

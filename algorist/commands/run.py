@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import algorist
+from algorist.algorithms import Algorithm
 from algorist.atomic import replace_text
-from algorist.commands import Command, forms, inputs
+from algorist.commands import Command, forms, inputs, run_sparse
 from algorist.commands.arguments import (
     add_computing,
     add_model,
@@ -17,6 +20,9 @@ from algorist.commands.arguments import (
 )
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal
+
+if TYPE_CHECKING:
+    from algorist.model.learner import Learner
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,6 +51,9 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     expect_place_of_file("--out", arguments.out)
     problem = inputs.problem(algorithm, arguments)
     learners = loaded_for([algorithm.name], arguments.model, arguments)
+    if learners[algorithm.name].convention.sparse:
+        _run_sparse(learners[algorithm.name], algorithm, problem, arguments, terminal)
+        return
     progress = SolvingProgress(Terminal(stderr=True))
     try:
         solution = solve(
@@ -60,16 +69,38 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     is_drawn = arguments.random is not None
     described = plain(solution, steps=arguments.steps)
     drawn_inputs = {"inputs": as_json(problem)} if is_drawn else {}
-    text = json.dumps({**described, **drawn_inputs}, indent=2)
+    if not _printed_json({**described, **drawn_inputs}, arguments):
+        drawn = forms.lines(algorithm, problem) if is_drawn else []
+        show_solution(terminal, algorithm, solution, steps=arguments.steps, problem=drawn)
+        _say_where(arguments, terminal)
+
+
+def _run_sparse(
+    learner: Learner,
+    algorithm: Algorithm,
+    problem: Mapping[str, Any],
+    arguments: Namespace,
+    terminal: Terminal,
+) -> None:
+    solution = run_sparse.solve(learner, algorithm, problem, arguments)
+    if not _printed_json(run_sparse.plain(solution), arguments):
+        run_sparse.show(terminal, algorithm, solution)
+        _say_where(arguments, terminal)
+
+
+def _printed_json(described: Mapping[str, Any], arguments: Namespace) -> bool:
+    """Write and print JSON where that is asked for; whether it was printed."""
+    text = json.dumps(described, indent=2)
     if arguments.out:
         replace_text(Path(arguments.out), f"{text}\n")
     if arguments.json:
         print(text)
-    else:
-        drawn = forms.lines(algorithm, problem) if is_drawn else []
-        show_solution(terminal, algorithm, solution, steps=arguments.steps, problem=drawn)
-        if arguments.out:
-            terminal.print(f"written to {arguments.out}")
+    return bool(arguments.json)
+
+
+def _say_where(arguments: Namespace, terminal: Terminal) -> None:
+    if arguments.out:
+        terminal.print(f"written to {arguments.out}")
 
 
 command = Command(
@@ -81,6 +112,7 @@ algorist run kmp_matcher --text abcabca --pattern abca
 algorist run graham_scan --points points.csv --steps
 algorist run activity_selector 1,4 3,5 0,6 5,7
 algorist run quicksort 5 2 9 1 --model specialists
+algorist run bfs --graph edges.csv --source A --model sparse
 algorist run bfs --random 20 --seed 1 --model runs/bfs --json""",
     add_arguments=add_arguments,
     run=run,

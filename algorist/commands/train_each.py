@@ -68,7 +68,7 @@ def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
 
     ended = {name: _best(name, own.best, terminal) for name, own in done.items()}
     left = [name for name in each.algorithms if name not in done]
-    preparation = prepare_in_background(left, each.config.data.splits)
+    preparation = prepare_in_background(left, each.config.splits)
     ending = run_in_threads(each.algorithms, ended, preparation, work, arguments, terminal)
     count = len(done) + len(ending.summary.done)
     terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")

@@ -3,6 +3,7 @@
 - `official`: what the benchmark's samplers return, and its fixed splits
 - `stream`: sources of training batches with random access, and threads that compute ahead
 - `development`: sets for comparing ideas, so that the test is left for the end
+- `sparse`: problems on sparse graphs, of SALSA-CLRS's kind
 - `transforms`: random positions, static hints as inputs, permutation outputs
 - `chunks`: trajectories cut to batches of a fixed number of steps
 - `text`: questions and answers for language models (CLRS-Text)
@@ -11,7 +12,7 @@
 - `prepare`: other processes that compile and draw what will be needed
 """
 
-from algorist.data import cache, chunks, dm_clrs, official, pyg, stream, transforms
+from algorist.data import cache, chunks, dm_clrs, official, pyg, sparse, stream, transforms
 from algorist.data.clrs_text import text
 from algorist.data.development_sets import DEVELOPMENT_SIZES, development
 from algorist.data.stream import Stream
@@ -25,6 +26,7 @@ __all__ = [
     "dm_clrs",
     "official",
     "pyg",
+    "sparse",
     "stream",
     "text",
     "transforms",

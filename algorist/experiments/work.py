@@ -125,9 +125,7 @@ def prepare_data(left: Iterable[Job]) -> AbstractContextManager[Any]:
     """Prepares what the algorithms of some jobs need for training and for tests."""
     configs = [job.part.config for job in left]
     tasks = sorted({task for config in configs for task in config.algorithms})
-    return prepare_in_background(
-        tasks, sorted({"test", *(s for c in configs for s in c.data.splits)})
-    )
+    return prepare_in_background(tasks, sorted({"test", *(s for c in configs for s in c.splits)}))
 
 
 def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:

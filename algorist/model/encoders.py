@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from algorist.model import kinds
-from algorist.model.derived import COMPARISONS, DerivedFeatures
+from algorist.model.derived import COMPARISONS, DerivedFeatures, Group
 from algorist.model.factored import Encoding, Factored, dense
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
@@ -106,6 +107,15 @@ class _Reader(NamedTuple):
     is_reversed: bool
 
 
+def dense_shapes(lanes: tuple[int, ...], n: int) -> dict[Location, tuple[int, ...]]:
+    """The shapes of nodes, edges and graph where all pairs are laid out; lanes are (S, B)."""
+    return {location: (*lanes, *location.shape(n)) for location in Location}
+
+
+def _reverse_pairs(edges: Tensor) -> Tensor:
+    return edges.transpose(2, 3)
+
+
 class Encoders:
     """The encoders of one algorithm, ready for a scan."""
 
@@ -113,14 +123,16 @@ class Encoders:
         self,
         encoders: nn.ModuleDict,
         features: Sequence[Feature],
-        derived: DerivedFeatures,
-        shape: tuple[int, ...],
+        shapes: Mapping[Location, tuple[int, ...]],
         h: int,
+        reverse: Callable[[Tensor], Tensor] = _reverse_pairs,
+        *,
+        derived: Mapping[str, Group] = MappingProxyType({}),
     ):
-        """`shape` is (S, B, n)."""
+        """`shapes` are those of nodes, edges and graphs, `reverse` turns edges around."""
         self._readers: dict[Location, list[_Reader]] = {location: [] for location in Location}
         locations = {f.name: row(f).form.encode_location for f in features}
-        locations |= {name: group.location for name, group in derived.groups.items()}
+        locations |= {name: group.location for name, group in derived.items()}
         for suffix in ("", REVERSED):
             for name, location in locations.items():
                 if name + suffix in encoders:
@@ -129,13 +141,8 @@ class Encoders:
         self._selecting = {
             f.name: encoders[f.name + SELECTED] for f in features if f.name + SELECTED in encoders
         }
-        S, B, n = shape
-        self._shapes = {
-            Location.NODE: (S, B, n),
-            Location.EDGE: (S, B, n, n),
-            Location.GRAPH: (S, B),
-        }
-        self._nothing = next(encoders.parameters()).new_zeros(S, h)
+        self._shapes, self._reverse = shapes, reverse
+        self._nothing = next(encoders.parameters()).new_zeros(shapes[Location.NODE][0], h)
         self._encodings = {
             location: self._encoding([reader.encoder for reader in readers])
             for location, readers in self._readers.items()
@@ -151,10 +158,12 @@ class Encoders:
             return Encoding(self._nothing[:, None][:, :0], self._nothing)
         return Encoding(torch.cat(weights, 1), torch.stack(biases).sum(0))
 
-    def __call__(self, raw: Dense, values: Dense) -> tuple[Tensor | Factored, ...]:
-        """Nodes (S, B, n, h), edges (S, B, n, n, h) and graph (S, B, h).
+    def __call__(
+        self, raw: Dense, values: Dense = MappingProxyType({})
+    ) -> tuple[Tensor | Factored, ...]:
+        """Nodes (S, B, n, h), edges (S, B, n, n, h) and graph (S, B, h), from raw numbers.
 
-        From the raw numbers of each feature, and from dense values.
+        Pointers of edges that are read whole are taken from the dense `values`.
         """
         nodes, edges, graph = (self._encoded(location, raw) for location in Location)
         for name, encoder in self._selecting.items():
@@ -164,7 +173,7 @@ class Encoders:
     def _encoded(self, location: Location, raw: Dense) -> Tensor | Factored:
         encoding, readers = self._encodings[location], self._readers[location]
         numbers = [
-            raw[r.feature].transpose(2, 3) if r.is_reversed else raw[r.feature] for r in readers
+            self._reverse(raw[r.feature]) if r.is_reversed else raw[r.feature] for r in readers
         ]
         if encoding is None:
             parts = [r.encoder(x) for r, x in zip(readers, numbers, strict=True)]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from algorist.batch import Batch
     from algorist.model.predicted import Prediction
     from algorist.model.solution import Solution
+    from algorist.model.sparse_solving import SparseSolution
 
 __all__ = ["Learner", "TaskEncoding", "load_weights", "plain_specs", "read"]
 
@@ -142,6 +143,15 @@ class Learner:
         from algorist.model.solving import solve
 
         return solve(self, algorithm, inputs, compare=compare)
+
+    def run_sparse(self, algorithm: str, /, **inputs: Any) -> SparseSolution:
+        """Solve a problem on a large graph, as `run` takes it, with memory that grows with edges.
+
+        The processor must run on sparse graphs: pgn, pgn_mask, gpgn, gpgn_mask, gin or recgnn.
+        """
+        from algorist.model.sparse_solving import solve_sparse
+
+        return solve_sparse(self, algorithm, inputs)
 
     def run_many(
         self, algorithm: str, problems: Sequence[Mapping[str, Any]], *, compare: bool = False

@@ -32,6 +32,8 @@ from algorist.model.per_seed import PerSeed
 from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
 from algorist.model.scan import Carry, Rollout, Scan
+from algorist.model.sparse_scan import SparseScan, sparse_processor
+from algorist.model.sparse_window import SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
 from algorist.spec import Feature, Kind, Spec
@@ -86,6 +88,8 @@ class Net(nn.Module):
         c = self.config
         sizes = Sizes(replicas, c.hidden, c.triplet_features, c.heads, c.layer_norm)
         self.processor = make_processor(c.processor, sizes)
+        if self.encoding.sparse:
+            sparse_processor(self)
         self.own_decoders = _known_decoders(own_decoders)
         self.encoders, self.decoders = Named(), Named()
         edge_states = self.bound_processor().has_edge_states(c.hidden)
@@ -204,12 +208,19 @@ class Net(nn.Module):
         return predicted(self, batch, algorithm)
 
     def rollout(
-        self, algorithm: str, window: Window, carry: Carry | None = None, *, keep_hints: bool = True
+        self,
+        algorithm: str,
+        window: Window | SparseWindow,
+        carry: Carry | None = None,
+        *,
+        keep_hints: bool = True,
     ) -> Rollout:
         """Predict the hints of every moment of a window, and the outputs at every end.
 
         Without `keep_hints` the hints are fed back but not returned.
         """
+        if isinstance(window, SparseWindow):
+            return SparseScan(self, algorithm, window).run(carry, keep_hints=keep_hints)
         operations = "plain" if self.kernels == "plain" else "auto"
         with on(self.device), using(operations, precision=self.precision):
             scan = self._scan_type(algorithm, window.nodes)(self, algorithm, window)

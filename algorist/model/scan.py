@@ -12,7 +12,7 @@ from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoders import Decoders, States
 from algorist.model.derived import DerivedFeatures, changed_hints
-from algorist.model.encoders import Encoders, adjacency, dense_values, raw_numbers
+from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import row
 from algorist.model.nests import Nest, leaves, map_nest
@@ -65,7 +65,7 @@ class Rollout:
     hints: Mapping[str, Tensor]  # (K, S, B, ...)
     outputs: Mapping[str, Tensor]  # (S, E, ...)
     carry: Carry
-    losses: Callable[[Window], Mapping[str, Tensor]] | None = None
+    losses: Callable[[Any], Mapping[str, Tensor]] | None = None
     """A quicker way to the losses of most features than from the predictions themselves."""
     penalties: Mapping[str, Tensor] = field(default_factory=dict)
     """(K, S, B) each: what the processor adds to the loss."""
@@ -80,10 +80,10 @@ class Scan:
         decoded, encoded = net.decoded(spec), net.encoded(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
-        shape = (*self.lanes, self.n)
+        shapes = dense_shapes(self.lanes, self.n)
         self.derived = DerivedFeatures(encoded, net.config)
         encoders, h = net.encoders[algorithm], net.config.hidden
-        self.encode = Encoders(encoders, encoded, self.derived, shape, h)
+        self.encode = Encoders(encoders, encoded, shapes, h, derived=self.derived.groups)
         self.process = net.bound_processor()
         decoders, hints = net.decoders[algorithm], [f for f in decoded if f.stage == Stage.HINT]
         self.decode_hints = Decoders(hints, decoders, self.derived)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from algorist.algorithms import get
+from algorist.algorithms.sparse_tracing import expect_sparse
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
 from algorist.model.window import Window, whole
@@ -26,8 +27,14 @@ class TaskEncoding:
     output_step: bool = False
     """Decode outputs in a step of their own, which reads the last hints."""
 
+    sparse: bool = False
+    """Lay out the edges of graphs alone, instead of all pairs of nodes: pointers choose among
+    neighbours."""
+
     def spec(self, algorithm: str) -> Spec:
         """An algorithm's spec as the net sees it."""
+        if self.sparse:
+            expect_sparse(get(algorithm))
         return transformed_spec(self.transforms(algorithm), get(algorithm).spec)
 
     def batch(self, algorithm: str, batch: Batch) -> Batch:

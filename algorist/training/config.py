@@ -14,6 +14,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass,
 from typing import Any
 
 from algorist.algorithms import get
+from algorist.data.sparse import families
 from algorist.data.stream import BATCH_SIZE, SIZES
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
@@ -50,6 +51,9 @@ class DataConfig:
     transitions: int = 0
     """Single steps that are drawn from the trajectories of a batch to train on, rare ones more
     often; 0 trains on all steps in order."""
+    graph_family: str = "er"
+    """The graphs that a sparse net is trained on: er, ws, delaunay, or several in turns, as in
+    er+ws."""
 
     def __post_init__(self) -> None:
         _at_least("batch_size", self.batch_size, 1)
@@ -57,13 +61,9 @@ class DataConfig:
         _at_least("transitions", self.transitions, 0)
         if self.transitions and self.chunk:
             raise ValueError("transitions: got some beside chunks, expected one of the two")
+        families(self.graph_family)
         for size in self.sizes:
             _at_least("sizes", size, 1)
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The benchmark's fixed sets that a run needs."""
-        return ("val",) if self.online else ("val", "train")
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,29 @@ class Config:
                 )
             if not self.convention.output_step:
                 raise ValueError("transitions: expected output_step, where outputs are decoded")
+        if self.convention.sparse:
+            self._check_sparse()
         for seed in self.seeds:
             if not 0 <= seed < 2**32:
                 raise ValueError(f"seeds: got {seed}, expected 0 to 2**32 - 1")
+
+    def _check_sparse(self) -> None:
+        for name, value, expected in (
+            ("chunk", self.data.chunk, 0),
+            ("online", self.data.online, True),
+            ("use_lstm", self.model.use_lstm, False),
+        ):
+            if value != expected:
+                raise ValueError(f"{name}: got {value}, but sparse nets know only {expected}")
+        if self.schedule.validate_by == "hints":
+            raise ValueError("validate_by: got hints, but sparse nets know only outputs and loss")
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The benchmark's fixed sets that a run needs."""
+        if self.convention.sparse:
+            return ()
+        return ("val",) if self.data.online else ("val", "train")
 
     @property
     def scored_by_error(self) -> bool:

@@ -18,17 +18,19 @@ from torch import Tensor
 
 from algorist.batch import Batch
 from algorist.data.chunks import Chunk, Chunker, Cursor, origin
+from algorist.data.sparse import SparseOnline
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
 from algorist.data.transforms import RandomPositions, Transform, Transformed
+from algorist.model.sparse_window import folds_steps, sparse_window
 from algorist.model.transitions import draw_transitions
 from algorist.model.window import Window, continuing
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
-from algorist.training.packing import Layout, Shape
+from algorist.training.packing import AnyWindow, Layout, Shape
 from algorist.training.parallel import ALL, Share
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
-Fit = Callable[[Window], Window]
+Fit = Callable[[AnyWindow], AnyWindow]
 """How windows are put into shape (`packing.py`)."""
 
 
@@ -53,7 +55,7 @@ class PackedBatch(NamedTuple):
         """What a captured step serves: a key, and windows of one shape."""
         return self.key, self.layout.shape
 
-    def window(self, device: torch.device | str = "cpu") -> Window:
+    def window(self, device: torch.device | str = "cpu") -> AnyWindow:
         """The window, cut out of its bytes on a device."""
         return self.layout.window(self.content.to(device, non_blocking=True))
 
@@ -63,14 +65,28 @@ class TaskStream:
 
     def __init__(self, config: Config, algorithm: str):
         self.config, self.algorithm = config, algorithm
-        self.sources = [self._source(seed) for seed in config.seeds]
-        self.spec: Spec = self.sources[0].spec
-        self.sizes = self.sources[0].sizes
+        sparse, seeds = config.convention.sparse, config.seeds
+        self.sources = [] if sparse else [self._source(seed) for seed in seeds]
+        self._sparse_sources = [self._sparse_source(seed) for seed in seeds] if sparse else []
+        first: Source | SparseOnline = (self._sparse_sources or self.sources)[0]
+        self.spec: Spec = first.spec
+        self.sizes = first.sizes
         self._permutes = any(f.kind == Kind.PERMUTATION_POINTER for f in self.spec.outputs)
         self._chunks = {
             size: [_Chunks(source, size, config.data) for source in self.sources]
             for size in (self.sizes if config.data.chunk else ())
         }
+
+    def _sparse_source(self, seed: int) -> SparseOnline:
+        data = self.config.data
+        return SparseOnline(
+            self.algorithm,
+            seed=seed,
+            sizes=data.sizes,
+            batch_size=data.batch_size,
+            family=data.graph_family,
+            random_positions=data.random_positions,
+        )
 
     def _source(self, seed: int) -> Source:
         data = self.config.data
@@ -94,8 +110,10 @@ class TaskStream:
         """Whose carries and cursors a step goes on from."""
         return StreamKey(self.algorithm, self.sizes[step % len(self.sizes)])
 
-    def window(self, step: int) -> Window:
+    def window(self, step: int) -> AnyWindow:
         """What is read at one step: a pure function of it."""
+        if self._sparse_sources:
+            return self._sparse_window(step)
         size = self.key(step).size
         if self.config.data.chunk:
             turn = self._turns(size, step)
@@ -112,6 +130,12 @@ class TaskStream:
         keys = self._keys(step, Purpose.TRANSITIONS)
         return draw_transitions(batches, count, [np.random.RandomState(own) for own in keys])
 
+    def _sparse_window(self, step: int) -> AnyWindow:
+        folds = folds_steps(self.config.model, self.config.optimizer.teacher_forcing)
+        batches = [source.batch(step) for source in self._sparse_sources]
+        window = sparse_window(batches, fold=folds)
+        return window if folds else self._with_randomness(window, step)
+
     def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
         """The window of a step, fitted into shape and ready to be moved, on any thread."""
         window = fit(share.taken(self.spec, self.window(step)))
@@ -125,7 +149,7 @@ class TaskStream:
         turn = self._turns(size, step)
         return [own.cursor(turn + 1) for own in self._chunks.get(size, ())]
 
-    def _with_randomness(self, window: Window, step: int) -> Window:
+    def _with_randomness(self, window: AnyWindow, step: int) -> AnyWindow:
         """Add what training draws: which samples are forced, and noise for permutations."""
         forcing = self.config.optimizer.teacher_forcing
         if forcing:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from algorist.algorithms import algorithms
+from algorist.algorithms import names
 from algorist.errors import UnregisteredError
 from algorist.model.learner import Learner, load_weights, read
 from algorist.plugins import shell
@@ -84,7 +84,7 @@ def _saved_in(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in there:
         name = path.name.removesuffix(SAVED)
-        if name not in algorithms() or not (is_run(path) or path.suffix == SAVED):
+        if name not in names() or not (is_run(path) or path.suffix == SAVED):
             continue
         if name in found:
             raise ValueError(f"{folder}: got {found[name]} and {path}, expected one for {name}")

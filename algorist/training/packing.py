@@ -11,10 +11,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from algorist.model.sparse_window import SparseWindow
 from algorist.model.window import Window, pack_trajectories
 
 _ALIGNMENT = 256
 """Bytes: tensors begin where an allocation of their own might."""
+
+
+AnyWindow = Window | SparseWindow
 
 
 class Shape(NamedTuple):
@@ -25,7 +29,7 @@ class Shape(NamedTuple):
     ends: int
 
 
-def shape_of(window: Window) -> Shape:
+def shape_of(window: AnyWindow) -> Shape:
     """How long and wide a window is, and how many ends it has room for."""
     return Shape(window.steps, window.follows.shape[-1], window.end_weights.shape[1])
 
@@ -33,13 +37,13 @@ def shape_of(window: Window) -> Shape:
 class Layout:
     """Where the tensors of windows of one shape stand in a run of bytes."""
 
-    def __init__(self, window: Window):
+    def __init__(self, window: AnyWindow):
         sizes = [_aligned(tensor.nbytes) for tensor in _tensors(window)]
         *self._starts, self.size = accumulate(sizes, initial=0)
         self._shapes = window.map(lambda tensor: tensor.to("meta"))
         self.shape = shape_of(window)
 
-    def window(self, content: Tensor) -> Window:
+    def window(self, content: Tensor) -> AnyWindow:
         """The window whose tensors are slices of the given bytes."""
         starts = iter(self._starts)
 
@@ -49,20 +53,20 @@ class Layout:
 
         return self._shapes.map(slice_like)
 
-    def pack(self, window: Window) -> Tensor:
+    def pack(self, window: AnyWindow) -> Tensor:
         """A copy of a window in one run of bytes."""
         content = torch.empty(self.size, dtype=torch.uint8)
         self.write(window, content)
         return content
 
-    def write(self, window: Window, content: Tensor) -> None:
+    def write(self, window: AnyWindow, content: Tensor) -> None:
         """Put a window into the given bytes."""
         places = _tensors(self.window(content))
         for place, tensor in zip(places, _tensors(window), strict=True):
             place.copy_(tensor)
 
 
-def _tensors(window: Window) -> list[Tensor]:
+def _tensors(window: AnyWindow) -> list[Tensor]:
     """All tensors of a window, in the order of its `map`."""
     tensors: list[Tensor] = []
 
@@ -78,20 +82,24 @@ def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-def pack_window(window: Window) -> Window:
+def pack_window(window: AnyWindow) -> AnyWindow:
     """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
+    if isinstance(window, SparseWindow):
+        return window
     if window.is_first is not None or window.steps == 1:  # there is no room to spare
         return window
     return pack_trajectories(window, lambda needed: rounded_up(needed, 3))
 
 
-def bucket_window(window: Window) -> Window:
+def bucket_window(window: AnyWindow) -> AnyWindow:
     """A window in one of few shapes, so that few graphs serve all windows.
 
     Whole trajectories are given up to an eighth more steps, and as few lanes as they fit into: 1,
     2, 3, 4, 6, ... Chunks all have the same number of steps and lanes; their ends become once,
     twice, three, four, six, ... times as many as there are lanes.
     """
+    if isinstance(window, SparseWindow):
+        return window
     lanes, ends = window.follows.shape[-1], window.end_weights.shape[1]
     if window.steps == 1:
         return window

@@ -63,8 +63,33 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
     )
 
 
+def salsa2023(algorithms: Sequence[str]) -> Config:
+    """Sparse graphs of SALSA-CLRS (Minder et al., 2023): a PGN that reads true, rounded hints."""
+    return Config(
+        algorithms=tuple(algorithms),
+        model=ModelConfig(
+            processor="pgn_mask",
+            hidden=64,
+            layer_norm=False,
+            feedback="hard",
+            pointer_reversal=True,
+            carry_state=False,
+        ),
+        convention=TaskEncoding(sparse=True),
+        data=DataConfig(batch_size=8),
+        optimizer=OptimizerConfig(teacher_forcing=1.0, schedule="cosine"),
+        schedule=ScheduleConfig(steps=2_000, validate_every=200, average=100),
+    )
+
+
 RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
-    "recipe", {"ibarz2022": ibarz2022, "clrs2022": clrs2022, "algorist2026": algorist2026}
+    "recipe",
+    {
+        "ibarz2022": ibarz2022,
+        "clrs2022": clrs2022,
+        "algorist2026": algorist2026,
+        "salsa2023": salsa2023,
+    },
 )
 DEFAULT_RECIPE = "ibarz2022"
 """Where settings start if nothing else is said."""

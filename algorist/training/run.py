@@ -385,7 +385,7 @@ def _prepared(
     alone = len(config.algorithms) == 1 and computing.worker_count == 1  # made where it is used
     if context or alone or not peers.is_first:
         return nullcontext()
-    return prepare_in_background(config.algorithms, config.data.splits)
+    return prepare_in_background(config.algorithms, config.splits)
 
 
 def pack(folder: Path | str, target: Path | str) -> list[Path]:

@@ -82,6 +82,10 @@ class Trainer:
         With peers, this is one of several processes that train the same net.
         """
         peers.check(config.data.batch_size)
+        if config.convention.sparse and peers.share.of > 1:
+            raise ValueError(
+                f"sparse: got {peers.share.of} processes, expected one for sparse nets"
+            )
         computing = peers.placed(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.time_account = TimeAccount()
@@ -93,7 +97,8 @@ class Trainer:
             self._take_over_processor(config.optimizer.processor_from)
         if config.optimizer.freeze_processor:
             self.net.processor.requires_grad_(requires_grad=False)
-        self._graphs = self._own_graphs() if computing.graphs and computing.on_gpu else None
+        captures = computing.graphs and computing.on_gpu and not config.convention.sparse
+        self._graphs = self._own_graphs() if captures else None
         self.engine = (
             CapturedEngine(
                 self.net,
@@ -107,7 +112,8 @@ class Trainer:
         )
         self.task_streams = {name: TaskStream(config, name) for name in config.algorithms}
         for name, task_stream in self.task_streams.items():
-            self.net.check(name, max(task_stream.sizes))
+            if not config.convention.sparse:
+                self.net.check(name, max(task_stream.sizes))
         self.step = 0
         self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self._summed_steps = 0

@@ -11,11 +11,16 @@ from torch import Tensor
 
 from algorist.batch import Batch
 from algorist.data import official
+from algorist.data.sparse import VALIDATION, VALIDATION_COUNT, sparse_set
 from algorist.evaluation.evaluate import Evaluator, evaluate
+from algorist.evaluation.sparse import sparse_quality
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
 from algorist.model.predicting import split
+from algorist.model.sparse_predicting import evaluating
+from algorist.model.sparse_window import sparse_window
+from algorist.sparse_batch import SparseBatch
 
 PerSeed = list[float]
 
@@ -37,6 +42,11 @@ class Validation:
         self._evaluators: dict[str, Evaluator] = {}
         self._measures: dict[str, Callable[[], PerSeed]] = {}
         for name in algorithms:
+            if learner.convention.sparse:
+                measured = sparse_quality if measure == OUTPUTS else _negative_sparse_losses
+                problems = sparse_set(name, VALIDATION, VALIDATION_COUNT, only_first=False)
+                self._measures[name] = partial(measured, learner, name, problems)
+                continue
             batch = official.split(name, "val")
             if measure == OUTPUTS:
                 self._evaluators[name] = Evaluator(learner, name, batch, graphs=graphs)
@@ -64,6 +74,16 @@ class Validation:
         torch._foreach_copy_(*self._weights[place])
 
 
+@torch.no_grad()
+def _negative_sparse_losses(learner: Learner, algorithm: str, batch: SparseBatch) -> PerSeed:
+    """Minus the loss of outputs and hints together."""
+    net = learner.net
+    window = sparse_window([batch] * net.replicas).to(net.device)
+    with evaluating(net):
+        parts = feature_losses(net.spec(algorithm), net.rollout(algorithm, window), window)
+    return (-torch.stack(list(parts.values())).sum(0)).tolist()
+
+
 def _hint_scores(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
     """The mean score of all hints, errors counted as negative."""
     evaluations = evaluate(learner, algorithm, batch, hints=True)
@@ -75,14 +95,10 @@ def _negative_losses(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
     """Minus the loss of outputs and hints together."""
     net = learner.net
     total = torch.zeros(net.replicas, dtype=torch.float64, device=net.device)
-    was_training = net.training
-    net.eval()
-    try:
+    with evaluating(net):
         for few in split(learner, batch):
             seen = learner.convention.batch(algorithm, few)
             window = learner.convention.window([seen] * net.replicas).to(net.device)
             parts = feature_losses(net.spec(algorithm), net.rollout(algorithm, window), window)
             total += torch.stack(list(parts.values())).sum(0) * len(few) / len(batch)
-    finally:
-        net.train(was_training)
     return [-value for value in total.tolist()]

@@ -13,6 +13,7 @@ from algorist.model.processors.attention import Attention
 from algorist.model.processors.base import Processor, ReplicatedProcessor, Sizes, StepOutput
 from algorist.model.processors.memory_network import Memory
 from algorist.model.processors.message_passing import MessagePassing
+from algorist.model.processors.neighbourhood import GraphIsomorphism, RecurrentNeighbourhood
 from algorist.registries import registry
 
 __all__ = [
@@ -34,6 +35,8 @@ _BUILDERS: dict[str, Callable[[Sizes], Processor]] = {
     "gat_full": partial(Attention, senders="all"),
     "gatv2": partial(Attention, dynamic=True),
     "gatv2_full": partial(Attention, dynamic=True, senders="all"),
+    "gin": GraphIsomorphism,
+    "recgnn": RecurrentNeighbourhood,
     "memnet_full": Memory,
     "memnet_masked": partial(Memory, senders="neighbours"),
 }

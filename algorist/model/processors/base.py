@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from algorist.model.factored import Factored
+from algorist.model.links import Links
 
 Nest = Any
 """Tensors in nested tuples, lists and dictionaries; None for no tensor at all."""
@@ -111,6 +112,22 @@ class ReplicatedProcessor(Processor):
     """Whether its steps have states of edges."""
     triplet_features = 0
     """The channels of its triplets."""
+
+    @property
+    def runs_on_sparse(self) -> bool:
+        """Whether it passes messages along edges alone, so that it can do without other pairs."""
+        return type(self).forward_links is not ReplicatedProcessor.forward_links
+
+    def forward_links(
+        self,
+        nodes: Tensor | Factored,
+        edges: Tensor | Factored,
+        graph: Tensor | Factored,
+        links: Links,
+        hidden: Tensor,
+    ) -> StepOutput:
+        """One step along links; on sparse problems (S, N, h), (S, E, h), (S, G, h), (S, N, h)."""
+        raise NotImplementedError
 
     def forward(
         self,

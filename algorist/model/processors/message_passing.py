@@ -11,6 +11,7 @@ from torch.nn.functional import relu
 from algorist.kernels import ops
 from algorist.model.factored import Factored, factored_edges, project, side_by_side
 from algorist.model.layers import LayerNorm, Linear
+from algorist.model.links import Links
 from algorist.model.processors.base import EdgeStates, ReplicatedProcessor, Sizes, StepOutput
 
 
@@ -64,22 +65,48 @@ class MessagePassing(ReplicatedProcessor):
     ) -> StepOutput:
         """Messages between all pairs of nodes, their maxima, and new states made of these."""
         z = side_by_side(nodes, hidden)
-        of_z = (
-            self.receiver,
-            self.sender,
-            self.self_projection,
-            *([self.gate_state] if self.gated else []),
-        )
-        receiver, sender, own, *gate = project(z, *of_z)
+        receiver, sender, *own = project(z, *self._layers_of_nodes)
         mask = self._message_mask(adjacency, hidden)
         messages = self._largest(receiver, sender, edges, self.graph(graph), mask)
+        new = self._new_states(messages, hidden, *own)
+        return StepOutput(new, edges=self._triplets(z, edges, graph))
+
+    @property
+    def runs_on_sparse(self) -> bool:
+        """Whether it passes messages along edges alone, so that it can do without other pairs."""
+        return self.senders == "neighbours" and not self.has_edge_states
+
+    def forward_links(
+        self,
+        nodes: Tensor | Factored,
+        edges: Tensor | Factored,
+        graph: Tensor | Factored,
+        links: Links,
+        hidden: Tensor,
+    ) -> StepOutput:
+        """The same step where only edges are laid out."""
+        receiver, sender, *own = project(side_by_side(nodes, hidden), *self._layers_of_nodes)
+        receiver = receiver + links.of_graphs(self.graph(graph))
+        pairs = relu(links.of_receivers(receiver) + links.of_senders(sender) + self.edge(edges))
+        messages = links.largest(self.second(relu(self.first(pairs))))
+        return StepOutput(self._new_states(messages, hidden, *own))
+
+    @property
+    def _layers_of_nodes(self) -> tuple[Linear, ...]:
+        layers = (self.receiver, self.sender, self.self_projection)
+        return (*layers, self.gate_state) if self.gated else layers
+
+    def _new_states(
+        self, messages: Tensor, hidden: Tensor, own: Tensor, gate: Tensor | None = None
+    ) -> Tensor:
+        """The new states, from the largest messages and projections of the nodes themselves."""
         new = relu(own + self.update(messages))
         if self.norm is not None:
             new = self.norm(new)
-        if self.gated:
-            opened = self.gate(relu(gate[0] + self.gate_message(messages))).sigmoid()
+        if gate is not None:
+            opened = self.gate(relu(gate + self.gate_message(messages))).sigmoid()
             new = hidden + opened * (new - hidden)
-        return StepOutput(new, edges=self._triplets(z, edges, graph))
+        return new
 
     def _largest(
         self,

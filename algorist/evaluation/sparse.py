@@ -1,0 +1,18 @@
+"""How good learners are on sparse graphs."""
+
+from __future__ import annotations
+
+from algorist.model.learner import Learner
+from algorist.model.sparse_predicting import predict_sparse
+from algorist.sparse_batch import SparseBatch
+from algorist.sparse_scores import SparseEvaluation, score_sparse
+
+
+def evaluate_sparse(learner: Learner, algorithm: str, batch: SparseBatch) -> list[SparseEvaluation]:
+    """How good each replica's answers are."""
+    return [score_sparse(own, batch) for own in predict_sparse(learner, algorithm, batch)]
+
+
+def sparse_quality(learner: Learner, algorithm: str, batch: SparseBatch) -> list[float]:
+    """The quality of each replica, for validation."""
+    return [own.quality for own in evaluate_sparse(learner, algorithm, batch)]
