@@ -23,7 +23,7 @@ def test_small_nets_reach_the_scores_that_they_reached(
         algorithm,
         seeds=(0, 1, 2),
         steps=steps,
-        optimiser={"learning_rate": learning_rate},
+        optimizer={"learning_rate": learning_rate},
         schedule={"validate_every": steps // 4, "average": average},
         sizes=(4, 5, 6, 7),
         batch_size=batch_size,
