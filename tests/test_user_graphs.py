@@ -336,6 +336,8 @@ REFUSED = [
     ("roads", {}, "got 'roads', expected a graph"),
     (7, {}, "got 7, expected a graph"),
     ([(1, "a", 2), ("1", "b", 2)], {}, "two nodes that read the same, 1 and '1'"),
+    ({"a": [("b", 2)], "b": []}, {}, "got the neighbour ('b', 2) of 'a', which can be a node of"),
+    ({"a": [["b", 2]]}, {}, "expected {'a': {'b': 2}} for weights, or the names alone"),
     ({"a": {"b": 1}, "b": ["a"]}, {}, "got no 'weight' for the edge from 'b' to 'a'"),
     (np.array([[0, np.nan], [1, 0.5]]), {}, "A: got nan from 0 to 1, expected finite numbers"),
     (np.zeros((3, 4)) + 0.5, {}, "got shape (3, 4), expected a square matrix"),
@@ -427,6 +429,26 @@ def test_small_matrices_that_can_be_nothing_else_are_matrices():
     for A in ([[0, 1], [1, 0]], [[0, 3, 1], [3, 0, 1], [1, 1, 0]], [[0, 0.5], [0.5, 0]], [[0]]):
         problem = read_problem(algorist.get("floyd_warshall"), {"A": A})
         assert problem.arrays["A"].tolist() == A
+
+
+def test_three_lines_of_three_numbers_are_a_matrix_edges_or_refused():
+    rows = "0,1,2\n1,2,3\n2,0,1"
+    with pytest.raises(
+        ValueError, match=r"roads\.csv: got three lines of three numbers, which can"
+    ):
+        in_file(rows)
+    edges = read_problem(algorist.get("floyd_warshall"), {"A": in_file(f"from,to,weight\n{rows}")})
+    assert edges.description == "3 nodes, 3 undirected edges, weights from 'weight'"
+    for text in ("0,1,0\n1,0,1\n0,1,0", "0,2,5\n2,0,3\n5,3,0", "0,0.5,1\n0.5,0,1\n1,1,0"):
+        matrix = read_problem(algorist.get("floyd_warshall"), {"A": in_file(text)})
+        expected = [[float(x) for x in line.split(",")] for line in text.splitlines()]
+        assert matrix.arrays["A"].tolist() == expected
+
+
+def test_neighbours_that_are_pairs_can_be_nodes_of_a_grid():
+    grid = {(0, 0): [(0, 1)], (0, 1): [(0, 0), (1, 1)], (1, 1): []}
+    problem = read_problem(algorist.get("floyd_warshall"), {"A": grid})
+    assert problem.names == ((0, 0), (0, 1), (1, 1))
 
 
 def test_which_reading_is_meant_can_be_said():

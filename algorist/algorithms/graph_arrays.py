@@ -172,7 +172,7 @@ def read_list(rows: list[Any], options: GraphOptions) -> EdgeList:
         return read_rows(rows, options)
     if any(not isinstance(cell, int | float) for cell in cells):
         return read_matrix(rows, options)  # which says what is no number
-    if _can_be_edges(cells, len(rows)):
+    if can_be_edges(cells, len(rows)):
         raise ValueError(
             f"{options.place}: got {shortened(rows)}, which can be the rows of a matrix or "
             f"{len(rows)} edges, expected {{'matrix': [...]}} or {{'edges': [...]}} to say which"
@@ -180,7 +180,7 @@ def read_list(rows: list[Any], options: GraphOptions) -> EdgeList:
     return read_matrix(rows, options)
 
 
-def _can_be_edges(cells: Sequence[Any], n: int) -> bool:
+def can_be_edges(cells: Sequence[Any], n: int) -> bool:
     """Whether the rows of a square matrix of numbers could be edges that make another graph.
 
     Matrices of 0 and 1, and those without self-loops, whose last row would be an edge of weight 0,

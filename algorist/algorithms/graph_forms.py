@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,20 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
     )
 
 
+def _expect_no_weight(
+    node: Any, other: Any, graph: Mapping[Any, Any], options: GraphOptions
+) -> None:
+    """Refuse ("b", 2) among the neighbours of "a": a node called so, or "b" with weight 2?"""
+    is_pair = isinstance(other, tuple | list) and len(other) == 2 and isinstance(other[1], Real)
+    if is_pair and not isinstance(node, tuple) and (isinstance(other, list) or other not in graph):
+        weighted = f"{{{node!r}: {{{other[0]!r}: {other[1]}}}}}"
+        raise ValueError(
+            f"{options.place}: got the neighbour {other!r} of {node!r}, which can be a node of "
+            f"that name or {other[0]!r} with a weight, expected {weighted} for weights, or the "
+            "names alone"
+        )
+
+
 def _read_neighbours(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeList:
     """{node: [neighbour, ...]} or {node: {neighbour: weight}}: each entry is an edge from, to."""
     if not graph:
@@ -187,6 +202,7 @@ def _read_neighbours(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeLis
                 "neighbours: a list, or a mapping to weights"
             )
         for other in neighbours:
+            _expect_no_weight(node, other, graph, options)
             if not isinstance(other, Hashable):
                 raise ValueError(
                     f"{options.place}: got {shortened(neighbours)} for the node {node!r}, "

@@ -14,6 +14,7 @@ from typing import Any
 
 from algorist.algorithms.edge_lists import FileGraph, parse_weight
 from algorist.algorithms.edge_tables import EdgeTable, are_end_names
+from algorist.algorithms.graph_arrays import can_be_edges
 from algorist.errors import counted, shortened
 
 LARGEST = 64 * 2**20
@@ -193,6 +194,8 @@ def graph(path: str, text: str) -> FileGraph:
         del rows[0]
     if not any(len(cells) > 1 for _, cells in rows):
         raise ValueError(f"{path}: got no edges, expected lines of from,to or from,to,weight")
+    if columns is None and _is_small_matrix(path, [cells for _, cells in rows]):
+        return FileGraph(path, {"matrix": _numbers(path, rows)})
     places = [f"{path}, line {line}" for line, _ in rows]
     return FileGraph(path, EdgeTable([cells for _, cells in rows], places, columns))
 
@@ -200,7 +203,7 @@ def graph(path: str, text: str) -> FileGraph:
 def _labelled_matrix(path: str, rows: Sequence[Row]) -> Any:
     """A matrix, with or without the names of its nodes in the first line and column.
 
-    Lines of two or three values are edges.
+    Lines of two values are edges, and those of three too, but for small matrices (below).
     """
     cells = [row for _, row in rows]
     widths = {len(row) for row in cells}
@@ -211,8 +214,24 @@ def _labelled_matrix(path: str, rows: Sequence[Row]) -> Any:
         body = [[_weight(path, line, x) for x in row[1:]] for line, row in rows[1:]]
         return {"matrix": body, "nodes": names}
     if all(map(_are_numbers, cells)):
-        return {"matrix": [[_weight(path, line, x) for x in row] for line, row in rows]}
+        return {"matrix": _numbers(path, rows)}
     return None
+
+
+def _numbers(path: str, rows: Sequence[Row]) -> list[list[float]]:
+    return [[_weight(path, line, cell) for cell in cells] for line, cells in rows]
+
+
+def _is_small_matrix(path: str, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether three lines of three numbers are a matrix; refuses them if they can be edges too."""
+    if [len(cells) for cells in rows] != [3, 3, 3] or not all(map(_are_numbers, rows)):
+        return False
+    if can_be_edges([float(cell) for cells in rows for cell in cells], 3):
+        raise ValueError(
+            f"{path}: got three lines of three numbers, which can be a matrix or three edges, "
+            'expected the line from,to,weight above them, or {"matrix": [...]} as JSON'
+        )
+    return True
 
 
 def _weight(path: str, line: int, text: str) -> float:
