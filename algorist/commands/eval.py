@@ -385,6 +385,7 @@ algorist eval dijkstra bfs --samples 8 --html scores.html
 algorist eval runs/bfs --split val --hints --forced --over-time
 algorist eval runs/bfs --n 8,16,32,64 --plot sizes.png
 algorist eval runs/bfs --n 32 --count 64 --seed 7 --option p=0.2
+algorist eval sparse --n 16,80,160,800,1600 --graphs er,ws,delaunay --count 8
 algorist eval model.safetensors dijkstra --json""",
     add_arguments=add_arguments,
     run=run,

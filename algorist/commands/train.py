@@ -110,6 +110,7 @@ algorist train bfs --out runs/small --steps 1000 --hidden 64 --seeds 0,1,2
 algorist train --family sorting --out runs/sorting --chunk 8
 algorist train --family sorting --each --out runs/specialists --at-once 3
 algorist train dfs --out runs/plain --without gating,triplets --no-layer-norm
+algorist train bfs --recipe salsa2023 --out runs/sparse --seeds 0,1,2
 algorist train dijkstra --out runs/transfer --processor-from runs/bfs --freeze-processor
 algorist train --all --out runs/generalist --seeds 0,1,2 --device cuda --stop-after 9m
 torchrun --nproc-per-node 2 -m algorist train bfs --out runs/wide --hidden 512 --batch-size 256""",
