@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from algorist.commands.arguments import add_tasks, computing, tasks, whole_numbers
-from algorist.commands.bench_rows import Table, one_by_one
+from algorist.commands.bench_rows import BenchTable, one_by_one
 from algorist.data import official
 from algorist.errors import positive
 from algorist.report.terminal import Terminal
@@ -66,7 +66,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         for config in _configs(arguments)
     ]
     details = partial(show_kernels, terminal) if arguments.profile else None
-    table = Table(STEP_HEADINGS, step_cells, details=details)
+    table = BenchTable(STEP_HEADINGS, step_cells, details=details)
     return one_by_one(measures, table, arguments, terminal)
 
 
