@@ -55,14 +55,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm, size and number of replicas."""
     from algorist.report.costs import STEP_HEADINGS, show_kernels, step_cells
-    from algorist.training.clocks import Pace
+    from algorist.training.clocks import TimingConfig
     from algorist.training.measuring import step_cost
 
-    how, pace = computing(arguments), Pace(arguments.rounds, arguments.seconds)
+    how, timing = computing(arguments), TimingConfig(arguments.rounds, arguments.seconds)
     if arguments.profile and not how.on_gpu:
         raise ValueError(f"--profile: got {how.device} as the device, expected a GPU")
     measures = [
-        (config.algorithms[0], partial(step_cost, config, how, pace, profile=arguments.profile))
+        (config.algorithms[0], partial(step_cost, config, how, timing, profile=arguments.profile))
         for config in _configs(arguments)
     ]
     details = partial(show_kernels, terminal) if arguments.profile else None
