@@ -3,7 +3,7 @@
 import random
 
 from algorist.experiments.plan import ALGORITHMS, EXPERIMENTS, Plan
-from algorist.experiments.results import SHIPPED, Results, Row, sample_count
+from algorist.experiments.results import SHIPPED, ResultRow, Results, sample_count
 from algorist.report.published import published
 
 
@@ -26,7 +26,7 @@ def row(**changes):
         "date": "2026-01-01",
         "seconds": 1.5,
     }
-    return Row(**{**values, **changes})
+    return ResultRow(**{**values, **changes})
 
 
 def write_results(folder, *, seeds=3, experiments=tuple(EXPERIMENTS), algorithms=None):

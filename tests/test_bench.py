@@ -11,7 +11,7 @@ from small import needs_gpu
 from algorist.cli import main
 from algorist.model.computing import Computing
 from algorist.training import clocks, measuring
-from algorist.training.clocks import Pace
+from algorist.training.clocks import TimingConfig
 from algorist.training.engine import Engine
 from algorist.training.trainer import Trainer
 from algorist.training.validation import Validation
@@ -100,7 +100,7 @@ def test_a_round_lasts_about_as_long_as_asked_for(clock, seconds, times):
     def step():
         clock.now += 0.25
 
-    rounds = clocks.rounds(step, torch.device("cpu"), Pace(rounds=3, seconds=seconds))
+    rounds = clocks.rounds(step, torch.device("cpu"), TimingConfig(rounds=3, seconds=seconds))
     assert rounds == [0.25] * 3
     assert clock.now == 0.25 * (2 + 3 * times)
 

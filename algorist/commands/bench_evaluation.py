@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import algorist
 from algorist.commands.arguments import MODEL, computing, known, loaded, names
-from algorist.commands.bench_rows import Table, one_by_one, sums
+from algorist.commands.bench_rows import BenchTable, one_by_one, sums
 from algorist.data import official
 from algorist.errors import positive
 from algorist.report.terminal import Terminal
@@ -57,7 +57,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         for name in known(arguments.algorithms or (), learner.algorithms)
     ]
     totals = partial(sums, ("data_s", "score_s"))
-    table = Table(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, totals)
+    table = BenchTable(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, totals)
     return one_by_one(measures, table, arguments, terminal)
 
 

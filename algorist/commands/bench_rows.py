@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table:
+class BenchTable:
     """How costs are shown."""
 
     headings: Sequence[str]
@@ -51,7 +51,11 @@ def _in_turn(measures: Sequence[Measure]) -> Named:
 
 
 def measured(
-    named: Sequence[str], outcomes: Named, table: Table, arguments: Namespace, terminal: Terminal
+    named: Sequence[str],
+    outcomes: Named,
+    table: BenchTable,
+    arguments: Namespace,
+    terminal: Terminal,
 ) -> int:
     """Print a row for all that is measured, as soon as it is known; returns the exit code.
 
@@ -87,7 +91,7 @@ def measured(
 
 
 def one_by_one(
-    measures: Sequence[Measure], table: Table, arguments: Namespace, terminal: Terminal
+    measures: Sequence[Measure], table: BenchTable, arguments: Namespace, terminal: Terminal
 ) -> int:
     """Measure one thing after the other and print their rows; returns the exit code."""
     names = [name for name, _ in measures]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from algorist.commands.arguments import add_tasks, computing, tasks, whole_numbers
-from algorist.commands.bench_rows import Table, one_by_one
+from algorist.commands.bench_rows import BenchTable, one_by_one
 from algorist.data import official
 from algorist.errors import positive
 from algorist.report.terminal import Terminal
@@ -55,18 +55,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm, size and number of replicas."""
     from algorist.report.costs import STEP_HEADINGS, show_kernels, step_cells
-    from algorist.training.clocks import Pace
+    from algorist.training.clocks import TimingConfig
     from algorist.training.measuring import step_cost
 
-    how, pace = computing(arguments), Pace(arguments.rounds, arguments.seconds)
+    how, timing = computing(arguments), TimingConfig(arguments.rounds, arguments.seconds)
     if arguments.profile and not how.on_gpu:
         raise ValueError(f"--profile: got {how.device} as the device, expected a GPU")
     measures = [
-        (config.algorithms[0], partial(step_cost, config, how, pace, profile=arguments.profile))
+        (config.algorithms[0], partial(step_cost, config, how, timing, profile=arguments.profile))
         for config in _configs(arguments)
     ]
     details = partial(show_kernels, terminal) if arguments.profile else None
-    table = Table(STEP_HEADINGS, step_cells, details=details)
+    table = BenchTable(STEP_HEADINGS, step_cells, details=details)
     return one_by_one(measures, table, arguments, terminal)
 
 

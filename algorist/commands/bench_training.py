@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from algorist.commands.arguments import add_at_once, add_tasks, computing
-from algorist.commands.bench_rows import Named, Table, measured, sums
+from algorist.commands.bench_rows import BenchTable, Named, measured, sums
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         together = {"at_once": count, "projected_minutes": minutes_together(costs, count)}
         return sums(("ready_s", "late_s", "cycle_ms"), costs) | together
 
-    table = Table(TRAINING_HEADINGS, training_cells, partial(training_sums, count), totals)
+    table = BenchTable(TRAINING_HEADINGS, training_cells, partial(training_sums, count), totals)
     names = [_title(config.algorithms) for config in configs]
     with JobPool(count, how) as pool:
         outcomes = _trained(names, configs, pool, arguments)

@@ -121,7 +121,7 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     terminal.print(f"{done}, see {left.results.file}" if ending.summary.done else done)
     if ending.summary.can_go_on:
         terminal.print("to go on: the same command again")
-    return ending.tell()
+    return ending.report()
 
 
 def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:

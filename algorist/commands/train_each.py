@@ -76,16 +76,16 @@ def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
         terminal.print(f"to go on: {shell('resume', each.folder)}")
     else:
         terminal.print(f"to test them: {shell('eval', each.folder)}")
-    return ending.tell()
+    return ending.report()
 
 
-class Ending(NamedTuple):
+class RunsEnding(NamedTuple):
     """How several runs have ended."""
 
     summary: Summary
     interrupt: Interrupt
 
-    def tell(self) -> int:
+    def report(self) -> int:
         """Say what has failed; returns the exit code."""
         failed = self.summary.failed
         not_begun = [name for name, reply in failed.items() if reply.message == NOT_TAKEN_UP]
@@ -108,7 +108,7 @@ def run_in_threads(
     work: Work,
     arguments: Namespace,
     terminal: Terminal,
-) -> Ending:
+) -> RunsEnding:
     """Do the work of all runs but those that have ended, some at once, until told to stop."""
     how = computing(arguments)
     left = [name for name in names if name not in ended]
@@ -136,7 +136,7 @@ def run_in_threads(
                 progress.end(name, "failed")
 
         tasks = {name: Task(in_thread=partial(in_thread, name)) for name in left}
-        return Ending(run_all(executor, tasks, interrupt.is_due, on_end), interrupt)
+        return RunsEnding(run_all(executor, tasks, interrupt.is_due, on_end), interrupt)
 
 
 def _best(name: str, best: Sequence[float], terminal: Terminal) -> str:

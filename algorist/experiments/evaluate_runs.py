@@ -12,7 +12,7 @@ from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Name
-from algorist.experiments.results import Results, Row
+from algorist.experiments.results import ResultRow, Results
 from algorist.experiments.work import Job
 from algorist.model.computing import device_name
 from algorist.model.graphs import CAPTURES
@@ -30,13 +30,13 @@ def rows_of(
     samples: int,
     evaluations: Iterable[Evaluation],
     seconds: float = math.nan,
-) -> Iterator[Row]:
+) -> Iterator[ResultRow]:
     """A result for each replica of a learner, which was trained for so long, if that is known."""
     metadata = learner.metadata
     recipe = recipe_of(Config.from_json(metadata["config"]))
     for replica, evaluation in zip(metadata["replicas"], evaluations, strict=True):
         validation = replica["validation"]
-        yield Row(
+        yield ResultRow(
             *name,
             algorithm,
             replica["seed"],

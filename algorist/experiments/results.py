@@ -26,7 +26,7 @@ SHIPPED = "shipped"
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """What one net scored in one algorithm's test."""
 
     experiment: str
@@ -64,8 +64,8 @@ class Row:
         return is_whole_test(self.algorithm, self.samples)
 
 
-_TYPES = typing.get_type_hints(Row)
-_COLUMNS = [field.name for field in fields(Row)]
+_TYPES = typing.get_type_hints(ResultRow)
+_COLUMNS = [field.name for field in fields(ResultRow)]
 
 
 class Results:
@@ -75,7 +75,7 @@ class Results:
         self.file = file_of(folder, experiment)
         self._rows, self._lock = self._read(), Lock()
 
-    def _read(self) -> dict[Key, Row]:
+    def _read(self) -> dict[Key, ResultRow]:
         """What is in the file: other processes may have added to it."""
         return {row.key: row for row in read(self.file)}
 
@@ -86,11 +86,11 @@ class Results:
             yield
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ResultRow]:
         """All rows, sorted."""
         return [self._rows[key] for key in sorted(self._rows)]
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[ResultRow]) -> None:
         """Put rows into the file, each in the place of an older one of the same net."""
         rows = list(rows)
         for row in rows:
@@ -99,7 +99,7 @@ class Results:
             self._rows = self._read() | {row.key: row for row in rows}
             write(self.file, self.rows)
 
-    def remove(self, rows: Iterable[Row]) -> None:
+    def remove(self, rows: Iterable[ResultRow]) -> None:
         """Take rows out of the file."""
         with self._changing():
             gone = {row.key for row in rows}
@@ -118,7 +118,7 @@ class Results:
         tasks = part.config.algorithms
         return [s for s in seeds if not all(self.has(part, task, s, samples) for task in tasks)]
 
-    def of_other_recipes(self, parts: Iterable[Part]) -> list[Row]:
+    def of_other_recipes(self, parts: Iterable[Part]) -> list[ResultRow]:
         """The rows of parts that were trained in another way."""
         recipes = {part.name.part: part.recipe for part in parts}
         return [row for row in self.rows if recipes.get(row.part, row.recipe) != row.recipe]
@@ -135,9 +135,9 @@ class Results:
             )
 
 
-def by_net(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+def by_net(rows: Iterable[ResultRow]) -> dict[tuple[str, str], list[ResultRow]]:
     """The rows of all seeds together, by part and algorithm."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
         found.setdefault((row.part, row.algorithm), []).append(row)
     return found
@@ -164,7 +164,7 @@ def is_whole_test(algorithm: str, samples: int) -> bool:
     return samples >= sample_count(algorithm, None)
 
 
-def read(file: Path) -> list[Row]:
+def read(file: Path) -> list[ResultRow]:
     """The rows of a file; none, if there is no file."""
     if not file.exists():
         return []
@@ -175,7 +175,7 @@ def read(file: Path) -> list[Row]:
             raise ValueError(
                 f"got the columns {', '.join(columns)}, expected {', '.join(_COLUMNS)}"
             )
-        rows: dict[Key, Row] = {}
+        rows: dict[Key, ResultRow] = {}
         for cells in filter(None, reader):
             row = _row(cells)
             _check(row, file.stem, rows)
@@ -196,13 +196,15 @@ def _text(file: Path) -> str:
         ) from None
 
 
-def _row(cells: list[str]) -> Row:
+def _row(cells: list[str]) -> ResultRow:
     if len(cells) != len(_COLUMNS):
         raise ValueError(f"got {counted(len(cells), 'value')}, expected {len(_COLUMNS)}")
-    return Row(**{name: _value(name, cell) for name, cell in zip(_COLUMNS, cells, strict=True)})
+    return ResultRow(
+        **{name: _value(name, cell) for name, cell in zip(_COLUMNS, cells, strict=True)}
+    )
 
 
-def _check(row: Row, experiment: str, before: Iterable[Key]) -> None:
+def _check(row: ResultRow, experiment: str, before: Iterable[Key]) -> None:
     """Complain about a row that no net can have, that of another experiment, and a second one."""
     if row.experiment != experiment:
         raise ValueError(f"got a row of {shortened(row.experiment)}, expected {experiment}")
@@ -227,7 +229,7 @@ def _value(name: str, cell: str) -> Any:
         raise ValueError(f"got {shortened(cell)} for {name}, expected {expected}") from None
 
 
-def write(file: Path, rows: Iterable[Row]) -> None:
+def write(file: Path, rows: Iterable[ResultRow]) -> None:
     """Write a file so that its readers see all of it or the one before."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.plan import Name, Part
-from algorist.experiments.results import Results, Row
+from algorist.experiments.results import ResultRow, Results
 from algorist.experiments.work import Job
 from algorist.model.computing import Computing
 from algorist.training.config import Config
@@ -90,9 +90,9 @@ class Reply:
         """The reply that `to_json` wrote."""
         return cls(**json.loads(text))
 
-    def results(self) -> list[Row]:
+    def results(self) -> list[ResultRow]:
         """The rows of a run that is done."""
-        return [Row(**row) for row in self.rows]
+        return [ResultRow(**row) for row in self.rows]
 
 
 def do(request: RunRequest, should_stop: Callable[[], bool] = lambda: False) -> Reply:

@@ -8,7 +8,7 @@ from pathlib import Path
 from algorist.evaluation.evaluate import Evaluation
 from algorist.experiments.evaluate_runs import rows_of
 from algorist.experiments.plan import Name
-from algorist.experiments.results import SHIPPED, Results, Row, sample_count
+from algorist.experiments.results import SHIPPED, ResultRow, Results, sample_count
 from algorist.model.learner import Learner
 
 
@@ -29,7 +29,7 @@ def keep_scores(
     return results.file
 
 
-def _net(row: Row) -> tuple[int, int, float]:
+def _net(row: ResultRow) -> tuple[int, int, float]:
     """Which of the nets that had its name a row is of."""
     return row.seed, row.best_step, row.validation
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, Name, Plan, baseline_part
-from algorist.experiments.results import SHIPPED, Row, file_of, is_results, read
+from algorist.experiments.results import SHIPPED, ResultRow, file_of, is_results, read
 from algorist.report.means import (
     Scores,
     Value,
@@ -104,11 +104,11 @@ class Reproduced:
             place = Name(row.experiment, row.part), row.algorithm
             self._scores.setdefault(place, {})[row.seed] = row.score
 
-    def _is_full(self, row: Row) -> bool:
+    def _is_full(self, row: ResultRow) -> bool:
         """Whether a result is of the paper's settings, and of the whole test."""
         return self._is_of_recipe(row) and row.is_of_whole_test
 
-    def _is_of_recipe(self, row: Row) -> bool:
+    def _is_of_recipe(self, row: ResultRow) -> bool:
         part = self.plan.parts.get(Name(row.experiment, row.part))
         if part is None or row.algorithm not in part.config.algorithms:
             return False
@@ -198,7 +198,7 @@ class Reproduced:
             return f"{OTHER_SETTINGS}: {shown}"
         return f"left out, since they are not of the paper's settings: {shown}"
 
-    def _described(self, row: Row) -> str:
+    def _described(self, row: ResultRow) -> str:
         """What is different about a result."""
         facts = [row.experiment, f"{row.steps} steps", f"{row.samples} samples tested"]
         if row.experiment != SHIPPED and not self._is_of_recipe(row):

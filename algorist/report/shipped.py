@@ -12,7 +12,7 @@ from typing import Any
 import rich.table
 
 from algorist.experiments.plan import ALGORITHMS
-from algorist.experiments.results import SHIPPED, Row
+from algorist.experiments.results import SHIPPED, ResultRow
 from algorist.model.learner import Learner
 from algorist.report.means import Value, mean_of_all
 from algorist.report.reproduced import Net, Reproduced, missing, papers
@@ -81,7 +81,7 @@ def shipped_scores(results: Reproduced) -> Table:
     )
 
 
-def _caption(generalist: Sequence[Row], specialists: Sequence[Row]) -> str:
+def _caption(generalist: Sequence[ResultRow], specialists: Sequence[ResultRow]) -> str:
     scores = "Scores on the official tests (n = 64), in per cent, after rounding to half precision"
     if not generalist:
         return f"{scores}."

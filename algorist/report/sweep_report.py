@@ -12,7 +12,7 @@ from algorist.algorithms import get
 from algorist.errors import UnregisteredError, counted
 from algorist.experiments.failures import Failures
 from algorist.experiments.grid import SWEEP, settings_of
-from algorist.experiments.results import Row, by_net, file_of, read
+from algorist.experiments.results import ResultRow, by_net, file_of, read
 from algorist.report.collection import Collection
 from algorist.report.means import Scores, Value, over_algorithms, over_seeds
 from algorist.report.pictures import ERROR_BARS, Picture, draw_means
@@ -27,7 +27,7 @@ class _Net(NamedTuple):
 
     settings: Mapping[str, str]
     algorithm: str
-    rows: Sequence[Row]
+    rows: Sequence[ResultRow]
 
     @property
     def scores(self) -> Scores:
@@ -51,7 +51,7 @@ def sweep_collection(folder: Path) -> Collection:
         raise error.needed_by(folder) from error
 
 
-def _collection(folder: Path, rows: Sequence[Row]) -> Collection:
+def _collection(folder: Path, rows: Sequence[ResultRow]) -> Collection:
     nets = list(_nets(rows))
     varied = _varied(nets)
     means = _means(nets, varied)
@@ -63,7 +63,7 @@ def _collection(folder: Path, rows: Sequence[Row]) -> Collection:
     return Collection(f"The sweep {folder.name}", about, tables, pictures, remark=_samples(rows))
 
 
-def _nets(rows: Sequence[Row]) -> Iterator[_Net]:
+def _nets(rows: Sequence[ResultRow]) -> Iterator[_Net]:
     for (part, algorithm), own in by_net(rows).items():
         settings = settings_of(part)
         if settings["task"] == algorithm:  # a net for it alone
@@ -149,11 +149,11 @@ def _picture(values: Mapping[str, Value]) -> Picture:
     )
 
 
-def _seeds(rows: Sequence[Row]) -> str:
+def _seeds(rows: Sequence[ResultRow]) -> str:
     return counted(len({row.seed for row in rows}), "seed")
 
 
-def _samples(rows: Sequence[Row]) -> str:
+def _samples(rows: Sequence[ResultRow]) -> str:
     """What must be said of tests that are not whole."""
     parts = sum(not row.is_of_whole_test for row in rows)
     return f"{parts} of {len(rows)} results are of the first samples of a test" if parts else ""

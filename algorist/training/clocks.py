@@ -16,7 +16,7 @@ Work = Callable[[], Any]
 
 
 @dataclass(frozen=True)
-class Pace:
+class TimingConfig:
     """How long to measure."""
 
     rounds: int = 5
@@ -49,12 +49,12 @@ def seconds(work: Work, device: torch.device) -> float:
     return time.perf_counter() - start
 
 
-def rounds(step: Work, device: torch.device, pace: Pace) -> list[float]:
+def rounds(step: Work, device: torch.device, timing: TimingConfig) -> list[float]:
     """The mean seconds of a step in each round."""
     step()
-    times = max(1, int(pace.seconds / seconds(step, device)))
+    times = max(1, int(timing.seconds / seconds(step, device)))
     several = _seconds_on_gpu if device.type == "cuda" else _seconds_on_cpu
-    return [several(step, times, device) for _ in range(pace.rounds)]
+    return [several(step, times, device) for _ in range(timing.rounds)]
 
 
 def _seconds_on_gpu(step: Work, times: int, device: torch.device) -> float:

@@ -20,7 +20,7 @@ from algorist.model.computing import Computing
 from algorist.model.graphs import CAPTURES
 from algorist.model.learner import Learner
 from algorist.training import clocks
-from algorist.training.clocks import Pace, Work
+from algorist.training.clocks import TimingConfig, Work
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import PackedBatch, StreamKey, TaskStream
@@ -73,7 +73,7 @@ class StepCost:
 
 
 def step_cost(
-    config: Config, computing: Computing, pace: Pace, *, profile: bool = False
+    config: Config, computing: Computing, timing: TimingConfig, *, profile: bool = False
 ) -> StepCost:
     """Measure the training step of a configuration's only algorithm."""
     (algorithm,) = config.algorithms
@@ -89,7 +89,7 @@ def step_cost(
     trainer = _fresh(config, computing)
     step = _step(trainer, packed_batch)
     again = clocks.seconds(step, device)
-    rounds = clocks.rounds(step, device, pace)
+    rounds = clocks.rounds(step, device, timing)
     seconds, replicas = statistics.median(rounds), len(config.seeds)
     per_step = 1000 * seconds / algorithm_steps
     return StepCost(

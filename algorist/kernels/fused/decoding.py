@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algorist.kernels.fused.buffers import GradBuffers, Logits, StepBuffers
 from algorist.kernels.fused.gradients import Gradients, affine
-from algorist.kernels.fused.pairs import PairDecoder, PointerDecoder, Shared, decoders_of_pairs
+from algorist.kernels.fused.pairs import FusedPointerDecoder, PairDecoder, Shared, decoders_of_pairs
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.streams import SideStream
@@ -32,7 +32,7 @@ class Decoding:
             self.of_pairs = decoders_of_pairs(maps, shared)
         # What edges contribute to pointers does not depend on the new states: it is prepared.
         self.prepared = [
-            part for part in self.of_pairs.values() if isinstance(part, PointerDecoder)
+            part for part in self.of_pairs.values() if isinstance(part, FusedPointerDecoder)
         ]
         self.parts: dict[str, PairDecoder | Pool] = {**self.of_pairs}
         if maps.graph:

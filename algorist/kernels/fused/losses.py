@@ -52,7 +52,7 @@ class Predicted(NamedTuple):
     """The number of classes."""
 
 
-class Table(NamedTuple):
+class LossTable(NamedTuple):
     """What the kernel looks up: made once for an algorithm and a number of nodes."""
 
     rows: Tensor
@@ -65,11 +65,13 @@ class Table(NamedTuple):
 
 def loss_table(
     features: Sequence[Predicted], device: torch.device | str, *, complete: bool = True
-) -> Table:
+) -> LossTable:
     """The table of some features."""
     rows = [(f.code.value, f.column, f.width, f.truth) for f in features]
     widest = max((f.width for f in features), default=1)
-    return Table(torch.tensor(rows, dtype=torch.int32, device=device).view(-1, 4), widest, complete)
+    return LossTable(
+        torch.tensor(rows, dtype=torch.int32, device=device).view(-1, 4), widest, complete
+    )
 
 
 @triton.jit
@@ -227,7 +229,7 @@ def _mean(sums, losses, parts, CHUNK: tl.constexpr):
     tl.store(losses + which, _sum(sums, parts, CHUNK) / counted)
 
 
-def mean_losses(table: Table, logits: Logits, targets: Targets, weights: Tensor) -> Tensor:
+def mean_losses(table: LossTable, logits: Logits, targets: Targets, weights: Tensor) -> Tensor:
     """The loss of each feature of a window, (features, S): the mean over all that counts.
 
     Targets are of K steps and B lanes; `weights` (K, S, B) says how much each of them counts.
@@ -238,7 +240,7 @@ def mean_losses(table: Table, logits: Logits, targets: Targets, weights: Tensor)
 class _MeanLosses(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, table: Table, targets: Targets, weights: Tensor, *logits: Tensor | None
+        ctx: Any, table: LossTable, targets: Targets, weights: Tensor, *logits: Tensor | None
     ) -> Tensor:
         ctx.run = _Run(table, targets, weights, Logits(*logits))
         return ctx.run.losses()
@@ -251,7 +253,7 @@ class _MeanLosses(torch.autograd.Function):
 class _Run:
     """Both passes over a window."""
 
-    def __init__(self, table: Table, targets: Targets, weights: Tensor, logits: Logits):
+    def __init__(self, table: LossTable, targets: Targets, weights: Tensor, logits: Logits):
         self.table, self.targets, self.weights, self.logits = table, targets, weights, logits
         K, S, B = weights.shape
         self.steps = triton.cdiv(K, max(1, _PARTS // B))

@@ -116,7 +116,7 @@ class PairDecoder(ABC):
         return edge, triplet if states else None
 
 
-class PointerDecoder(PairDecoder):
+class FusedPointerDecoder(PairDecoder):
     """Pointers of nodes."""
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
@@ -177,7 +177,7 @@ class PointerDecoder(PairDecoder):
         return Pointing(edge, triplet, score=score.mT, bias=bias[..., 0])
 
 
-class EdgeDecoder(PairDecoder):
+class FusedEdgeDecoder(PairDecoder):
     """Values of edges."""
 
     def __init__(self, maps: EdgeValues, shared: Shared, column: int, *, first: bool):
@@ -204,7 +204,7 @@ class EdgeDecoder(PairDecoder):
         return EdgeValues(*self._of_sums(wanted, self.grads, each=False))
 
 
-class EdgePointerDecoder(PairDecoder):
+class FusedEdgePointerDecoder(PairDecoder):
     """Pointers of edges."""
 
     def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
@@ -262,12 +262,12 @@ def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, PairDecoder
     found: dict[str, PairDecoder] = {}
     column, h = maps.rest, shared.step_buffers.before.shape[-1]
     if maps.points:
-        found["points"] = PointerDecoder(maps.points, shared, column, first=True)
+        found["points"] = FusedPointerDecoder(maps.points, shared, column, first=True)
         column += 2 * h * maps.points.edge.shape[1]
     if maps.edges:
-        found["edges"] = EdgeDecoder(maps.edges, shared, maps.node_values, first=not found)
+        found["edges"] = FusedEdgeDecoder(maps.edges, shared, maps.node_values, first=not found)
     if maps.edge_pointer_logits:
-        found["edge_pointer_logits"] = EdgePointerDecoder(
+        found["edge_pointer_logits"] = FusedEdgePointerDecoder(
             maps.edge_pointer_logits, shared, column, first=not found
         )
     return found
