@@ -67,7 +67,7 @@ class SparseGraphs:
         found = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
         if (codes[found] != wanted).any():
             raise ValueError("a pointer leads to a node that is no neighbour")
-        return found
+        return np.asarray(found)
 
     def matrix(self, graph: int = 0) -> np.ndarray:
         """The weights of one graph as a matrix, (n, n)."""

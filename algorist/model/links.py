@@ -100,7 +100,8 @@ class Segments:
     def largest(self, values: Tensor) -> Tensor:
         """(S, M, h) to (S, Q, h)."""
         rows = values.flatten(0, 1)
-        found: Tensor = _SegmentMax.apply(rows, self._index, len(values) * self.count)
+        count = len(values) * self.count
+        found: Tensor = _SegmentMax.apply(rows, self._index, count)  # type: ignore[no-untyped-call]
         return found.view(len(values), self.count, -1)
 
     def total(self, values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algorist.model.kinds import row
 from algorist.model.scan import Rollout
-from algorist.model.sparse_window import SparseWindow
+from algorist.model.sparse_window import AnyWindow
 from algorist.model.window import Window, expanded
 from algorist.spec import Feature, Spec
 
@@ -16,9 +16,7 @@ ALMOST_NOTHING = 1e-12
 """What divisors are at least."""
 
 
-def feature_losses(
-    spec: Spec, rollout: Rollout, window: Window | SparseWindow
-) -> dict[str, Tensor]:
+def feature_losses(spec: Spec, rollout: Rollout, window: AnyWindow) -> dict[str, Tensor]:
     """The loss of each predicted feature, one number per replica.
 
     A hint's is the mean over all moments but the first of each trajectory, an output's the mean
@@ -69,11 +67,11 @@ class _Truth(NamedTuple):
         return entries.sum([axis for axis in range(entries.ndim) if axis != self.replica_axis])
 
 
-def _of_output(feature: Feature, window: Window | SparseWindow) -> _Truth:
+def _of_output(feature: Feature, window: AnyWindow) -> _Truth:
     return _Truth(feature, window.outputs[feature.name], window.end_weights, replica_axis=0)
 
 
-def _of_hint(feature: Feature, window: Window | SparseWindow) -> _Truth:
+def _of_hint(feature: Feature, window: AnyWindow) -> _Truth:
     return _Truth(feature, window.hints[feature.name][1:], window.follows, replica_axis=1)
 
 

@@ -33,7 +33,7 @@ from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
 from algorist.model.scan import Carry, Rollout, Scan
 from algorist.model.sparse_scan import SparseScan, sparse_processor
-from algorist.model.sparse_window import SparseWindow
+from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
 from algorist.spec import Feature, Kind, Spec
@@ -210,7 +210,7 @@ class Net(nn.Module):
     def rollout(
         self,
         algorithm: str,
-        window: Window | SparseWindow,
+        window: AnyWindow,
         carry: Carry | None = None,
         *,
         keep_hints: bool = True,

@@ -188,7 +188,8 @@ def _fitted(places: np.ndarray) -> np.ndarray:
     """(2, n) places, stretched over the picture."""
     low, high = places.min(1, keepdims=True), places.max(1, keepdims=True)
     size = np.array([[_WIDTH], [_HEIGHT]]) - 2 * _MARGIN
-    return _MARGIN + (places - low) / np.where(high > low, high - low, 1) * size
+    fitted: np.ndarray = _MARGIN + (places - low) / np.where(high > low, high - low, 1) * size
+    return fitted
 
 
 def _line(x: np.ndarray, y: np.ndarray, colour: str, more: str = "") -> str:

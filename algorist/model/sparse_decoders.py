@@ -6,8 +6,8 @@ Predictions are (S, N, ...) for nodes, (S, E, ...) for edges and for the choices
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -63,7 +63,7 @@ class SparseDecoders:
 
 
 def _of_nodes(d: NodeDecoder, nodes: Joint, states: SparseStates, links: SparseLinks) -> Tensor:
-    return d(nodes, None, states.graph)
+    return d.forward(nodes, None, states.graph)
 
 
 def _of_edges(d: EdgeDecoder, nodes: Joint, states: SparseStates, links: SparseLinks) -> Tensor:
@@ -85,7 +85,7 @@ def _of_graphs(d: GraphDecoder, nodes: Joint, states: SparseStates, links: Spars
     return value if d.classes else value.squeeze(-1)
 
 
-_DECODED = {
+_DECODED: dict[type[nn.Module], Callable[[Any, Joint, SparseStates, SparseLinks], Tensor]] = {
     NodeDecoder: _of_nodes,
     EdgeDecoder: _of_edges,
     PointerDecoder: _of_choices,

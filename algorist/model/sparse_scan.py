@@ -113,13 +113,14 @@ class SparseScan:
         truths: Sequence[Tensor] | Tensor,
         weights: Sequence[Tensor] | Tensor,
     ) -> Tensor:
-        lost = counted = 0.0
+        lost = torch.zeros(self.net.replicas, device=self.net.device)
+        counted = torch.zeros_like(lost)
         for prediction, truth, weight in zip(predictions, truths, weights, strict=True):
             loss = sparse_loss(feature, prediction, truth, self.links)
             count = sparse_counts(feature, truth) * self.of_entries(feature, weight)
             lost = lost + (loss * count).sum(1)
             counted = counted + count.sum(1)
-        return lost / torch.as_tensor(counted).clamp(min=ALMOST_NOTHING)
+        return lost / counted.clamp(min=ALMOST_NOTHING)
 
     def of_entries(self, feature: Feature, weight: Tensor) -> Tensor:
         """The weight of each graph, (S, G), for each entry of a feature's loss."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from algorist.model.model_config import ModelConfig
+from algorist.model.window import Window
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Feature, Kind, Location
 
@@ -53,8 +54,8 @@ class SparseWindow:
         """The number of steps, K."""
         return len(self.follows)
 
-    def with_forced(self, forced: np.ndarray, *, always: bool = False) -> SparseWindow:
-        """This window with teacher forcing where (K, S, G) says so; `always` is as for others."""
+    def with_forced(self, forced: np.ndarray) -> SparseWindow:
+        """This window with teacher forcing where (K, S, G) `forced` says so."""
         return replace(self, forced=torch.from_numpy(forced))
 
     def piece(self, start: int, stop: int) -> SparseWindow:
@@ -83,6 +84,9 @@ class SparseWindow:
             return value
 
         return replace(self, **{f.name: applied(getattr(self, f.name)) for f in fields(self)})
+
+
+AnyWindow: TypeAlias = Window | SparseWindow
 
 
 def folds_steps(model: ModelConfig, teacher_forcing: float) -> bool:
@@ -142,7 +146,7 @@ def _union(batch: SparseBatch) -> _Union:
 
 def _stored(feature: Feature, batch: SparseBatch, stage: str) -> np.ndarray:
     """A feature as windows have it: edges by receiver, pointers as numbers of edges."""
-    value = getattr(batch, stage)[feature.name]
+    value: np.ndarray = getattr(batch, stage)[feature.name]
     if feature.location == Location.EDGE:
         value = value[batch.graphs.reverse]
     if feature.kind == Kind.POINTER:

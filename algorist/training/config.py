@@ -200,13 +200,20 @@ class Config:
                 raise ValueError(f"seeds: got {seed}, expected 0 to 2**32 - 1")
 
     def _check_sparse(self) -> None:
-        for name, value, expected in (
-            ("chunk", self.data.chunk, 0),
-            ("online", self.data.online, True),
-            ("use_lstm", self.model.use_lstm, False),
-        ):
-            if value != expected:
-                raise ValueError(f"{name}: got {value}, but sparse nets know only {expected}")
+        refused = {
+            self.data: ("chunk", "online", "transitions"),
+            self.model: ("use_lstm", "comparisons", "dereference", "hint_changes", "edge_pointers"),
+            self.convention: ("gated_scalars", "output_step"),
+            self.optimizer: ("loss_terms",),
+        }
+        for section, names in refused.items():
+            usual = type(section)()
+            for name in names:
+                if getattr(section, name) != getattr(usual, name):
+                    raise ValueError(
+                        f"{name}: got {getattr(section, name)}, but sparse nets know only "
+                        f"{getattr(usual, name)}"
+                    )
         if self.schedule.validate_by == "hints":
             raise ValueError("validate_by: got hints, but sparse nets know only outputs and loss")
 

@@ -20,6 +20,7 @@ from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.losses import feature_losses
 from algorist.model.net import Net
 from algorist.model.scan import Carry
+from algorist.model.sparse_window import AnyWindow
 from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.loader import PackedBatch, StreamKey
@@ -107,7 +108,7 @@ class Engine:
     def _on_gpu(self) -> bool:
         return self.net.device.type == "cuda"
 
-    def _learn(self, place: StreamKey, window: Window) -> None:
+    def _learn(self, place: StreamKey, window: AnyWindow) -> None:
         """The learning step: gradients, losses, an update, and what the next chunk starts from."""
         losses, carry = self._differentiate(place, window)
         self._losses[place.algorithm].sums += self._peers.total(losses)
@@ -121,7 +122,7 @@ class Engine:
         self._peers.add_up_gradients(self.optimizer.parameters.values())
         self.optimizer.step()
 
-    def _differentiate(self, place: StreamKey, window: Window) -> tuple[Tensor, Carry]:
+    def _differentiate(self, place: StreamKey, window: AnyWindow) -> tuple[Tensor, Carry]:
         """Add to the gradients; returns all parts of the loss, (F, S), and the new carry."""
         algorithm, net, kept = place.algorithm, self.net, self._losses[place.algorithm]
         net.train()
@@ -129,6 +130,7 @@ class Engine:
         spec = net.specs[algorithm]
         parts = feature_losses(spec, rollout, window)
         if self._terms is not None:
+            assert isinstance(window, Window), "sparse nets have no further loss terms"
             parts = self._terms.weighted(algorithm, spec, parts, rollout, window)
         if len(parts) > len(self._features[algorithm]) or self.has_further_losses:
             self._weigh_further(kept, parts, self._features[algorithm])
@@ -264,7 +266,7 @@ class CapturedEngine(Engine):
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)
 
-    def _load(self, place: StreamKey, window: Window) -> None:
+    def _load(self, place: StreamKey, window: AnyWindow) -> None:
         """Have all kernels of a step loaded and all made that a capture finds there."""
         self._set_gradients({})
         known = list(self._losses[place.algorithm].names)
@@ -290,7 +292,7 @@ class CapturedEngine(Engine):
         self._graphs.reset()
 
     @torch.no_grad()
-    def _empty_carry(self, place: StreamKey, window: Window) -> Carry:
+    def _empty_carry(self, place: StreamKey, window: AnyWindow) -> Carry:
         """Zeros: the first window begins all of its lanes, so it does not read them."""
         return self.net.rollout(place.algorithm, window).carry.detach().map(torch.zeros_like)
 

@@ -21,12 +21,12 @@ from algorist.data.chunks import Chunk, Chunker, Cursor, origin
 from algorist.data.sparse import SparseOnline
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
 from algorist.data.transforms import RandomPositions, Transform, Transformed
-from algorist.model.sparse_window import folds_steps, sparse_window
+from algorist.model.sparse_window import AnyWindow, SparseWindow, folds_steps, sparse_window
 from algorist.model.transitions import draw_transitions
 from algorist.model.window import Window, continuing
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
-from algorist.training.packing import AnyWindow, Layout, Shape
+from algorist.training.packing import Layout, Shape
 from algorist.training.parallel import ALL, Share
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
@@ -156,7 +156,7 @@ class TaskStream:
             steps, _, lanes = window.follows.shape
             drawn = self._drawn(step, Purpose.FORCING, lambda rng: rng.uniform(size=(steps, lanes)))
             window = window.with_forced(np.stack(drawn, 1) < forcing)
-        if self._permutes:
+        if self._permutes and not isinstance(window, SparseWindow):
             ends, n = window.end_weights.shape[1], window.nodes
             drawn = self._drawn(step, Purpose.NOISE, lambda rng: rng.gumbel(size=(ends, n, n)))
             window = window.with_noise(np.stack(drawn).astype(np.float32))

@@ -11,14 +11,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from algorist.model.sparse_window import SparseWindow
-from algorist.model.window import Window, pack_trajectories
+from algorist.model.sparse_window import AnyWindow, SparseWindow
+from algorist.model.window import pack_trajectories
 
 _ALIGNMENT = 256
 """Bytes: tensors begin where an allocation of their own might."""
-
-
-AnyWindow = Window | SparseWindow
 
 
 class Shape(NamedTuple):

@@ -19,8 +19,8 @@ from torch import Tensor, distributed, nn
 
 from algorist.model.computing import Computing
 from algorist.model.losses import ALMOST_NOTHING, amounts
+from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.values import Values
-from algorist.model.window import Window
 from algorist.spec import Spec
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -43,12 +43,12 @@ class Share:
         start, stop = self.lanes(count)
         return (stop - start) / count
 
-    def taken(self, spec: Spec, window: Window) -> Window:
+    def taken(self, spec: Spec, window: AnyWindow) -> AnyWindow:
         """The share of a window, which knows how much of each feature's loss it is.
 
         Losses are means over what counts, and lanes differ in that: they have masks, and lengths.
         """
-        if self.of == 1:
+        if self.of == 1 or isinstance(window, SparseWindow):  # which is trained by one process
             return window
         share = window.lanes(*self.lanes(window.follows.shape[-1]))
         own, all_of_it = amounts(spec, share), amounts(spec, window)

@@ -43,9 +43,9 @@ class Validation:
         self._measures: dict[str, Callable[[], PerSeed]] = {}
         for name in algorithms:
             if learner.convention.sparse:
-                measured = sparse_quality if measure == OUTPUTS else _negative_sparse_losses
+                quality = sparse_quality if measure == OUTPUTS else _negative_sparse_losses
                 problems = sparse_set(name, VALIDATION, VALIDATION_COUNT, only_first=False)
-                self._measures[name] = partial(measured, learner, name, problems)
+                self._measures[name] = partial(quality, learner, name, problems)
                 continue
             batch = official.split(name, "val")
             if measure == OUTPUTS:
