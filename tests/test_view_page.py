@@ -113,6 +113,8 @@ def ready(page):
 
 def choose(page, name, n=6, seed=3):
     """Draw a problem and wait for its trace."""
+    if not page.is_visible("#problem"):  # as on a phone
+        page.click(".fold")
     page.fill("#n", str(n))
     page.fill("#seed", str(seed))
     with page.expect_response("**/api/solve"):

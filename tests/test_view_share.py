@@ -274,7 +274,7 @@ def test_the_stage_never_shows_another_algorithm_than_the_selector(opened, addre
 
 def test_sizes_are_capped_by_steps_and_the_page_says_so(opened, address):
     page = opened(f"{address}#bubble_sort")
-    assert "n up to 64, and at most 1,000 steps" in page.inner_text(".limit >> nth=0")
+    assert "At most 64 nodes and 1,000 steps" in page.inner_text(".limit >> nth=0")
     page.fill("#n", "64")
     page.click("text=Draw")
     page.wait_for_selector("#n[aria-invalid=true]")

@@ -174,7 +174,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "string": "0 for the letters of the first string, 1 for the second's",
         "b_h": "where c comes from: 0 ↖ match, 1 ↑ above, 2 ← left",
         "c": "the longest common subsequence's length up to i and j",
-        "b": "where c comes from in the end: 0 ↖ match, 1 ↑ above, 2 ← left",
+        "b": "where the final c comes from: 0 ↖ match, 1 ↑ above, 2 ← left",
     },
     "optimal_bst": {
         **_PLACE,
