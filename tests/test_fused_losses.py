@@ -212,7 +212,7 @@ def test_a_replica_where_nothing_counts_loses_nothing():
     assert (grads.points[:, :, 0] != 0).all()
 
 
-def test_slopes_are_scaled_by_replica():
+def test_grads_are_scaled_by_replica():
     made = problem(K=1, S=2, B=1, n=4)
     scale = torch.tensor([2.0, -0.5], device=DEVICE)  # of each replica
     (losses, grads), (same, scaled) = made.fused(), made.fused(scale)
