@@ -25,6 +25,8 @@ ORDER = [
     "spec",
     "notebooks",
     "batch",
+    "sparse_batch",
+    "sparse_scores",
     "weights",
     "plugin_errors",
     "algorithms",
