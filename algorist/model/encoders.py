@@ -150,12 +150,12 @@ class Encoders:
 
     def _encoding(self, encoders: Sequence[nn.Module]) -> Encoding | None:
         """All encoders of a location as one; None where one is not linear."""
-        if not all(map(is_plain, encoders)):
+        plain = [e for e in encoders if isinstance(e, Linear) and is_plain(e)]
+        if len(plain) < len(encoders):
             return None
-        weights = [encoder.weight for encoder in encoders]
-        biases = [encoder.bias for encoder in encoders]
-        if not encoders:
+        if not plain:
             return Encoding(self._nothing[:, None][:, :0], self._nothing)
+        weights, biases = ([getattr(e, name) for e in plain] for name in ("weight", "bias"))
         return Encoding(torch.cat(weights, 1), torch.stack(biases).sum(0))
 
     def __call__(

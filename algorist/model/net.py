@@ -224,7 +224,8 @@ class Net(nn.Module):
         operations = "plain" if self.kernels == "plain" else "auto"
         with on(self.device), using(operations, precision=self.precision):
             scan = self._scan_type(algorithm, window.nodes)(self, algorithm, window)
-            return scan.run(carry, keep_hints=keep_hints)
+            rollout: Rollout = scan.run(carry, keep_hints=keep_hints)
+        return rollout
 
     def check(self, algorithm: str, n: int) -> None:
         """Complain about kernels that do not take windows of `n` nodes, before there is one."""

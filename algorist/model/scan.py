@@ -203,12 +203,13 @@ class Scan:
             return carry.hidden
         return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
-    def _state(self, k: int, carry: Carry | None) -> tuple[Nest, Nest]:
+    def _state(self, k: int, carry: Carry | None) -> Nest:
         """The states of the processor and of the LSTM: the first ones where trajectories begin."""
         first = self.window.is_first
         if carry is not None and first is None:
             return carry.state
-        new = self.net.initial_state(*self.lanes, self.n)
+        replicas, lanes = self.lanes
+        new = self.net.initial_state(replicas, lanes, self.n)
         if carry is None or first is None:
             return new
         return map_nest(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
@@ -112,19 +112,19 @@ def recipe(name: str, algorithms: Sequence[str]) -> Config:
         return function(algorithms)
 
 
-def _model(**changes: object) -> Callable[[Config], Config]:
+def _model(**changes: Any) -> Callable[[Config], Config]:
     return lambda config: replace(config, model=replace(config.model, **changes))
 
 
-def _convention(**changes: object) -> Callable[[Config], Config]:
+def _convention(**changes: Any) -> Callable[[Config], Config]:
     return lambda config: replace(config, convention=replace(config.convention, **changes))
 
 
-def _data(**changes: object) -> Callable[[Config], Config]:
+def _data(**changes: Any) -> Callable[[Config], Config]:
     return lambda config: replace(config, data=replace(config.data, **changes))
 
 
-def _optimizer(**changes: object) -> Callable[[Config], Config]:
+def _optimizer(**changes: Any) -> Callable[[Config], Config]:
     return lambda config: replace(config, optimizer=replace(config.optimizer, **changes))
 
 
@@ -157,7 +157,7 @@ def _without_transitions(config: Config) -> Config:
     return _optimizer(teacher_forcing=1.0)(_data(transitions=0)(config))
 
 
-def _schedule(**changes: object) -> Callable[[Config], Config]:
+def _schedule(**changes: Any) -> Callable[[Config], Config]:
     return lambda config: replace(config, schedule=replace(config.schedule, **changes))
 
 
