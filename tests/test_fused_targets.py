@@ -19,6 +19,7 @@ SIZES = [1, 4, 17] + ([16, 23, 64, 80] if ON_GPU else [])
 FEATURES = [
     Feature(f"{location}_{kind}_{classes}", Stage.HINT, location, kind, classes)
     for location, kind in TABLE
+    if kind != Kind.GATED_SCALAR  # which the fused scan does not know
     for classes in ((2, 5) if kind == Kind.CATEGORICAL else (0,))
 ]
 

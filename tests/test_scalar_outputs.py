@@ -51,7 +51,7 @@ def test_sweeps_tell_errors_too(tmp_path, capsys):
     errors = [float(error) for error in re.findall(r"done, test (\S+)\n", told)]
     assert len(errors) == 2
     assert min(errors) > 0
-    assert re.search(r"generalist/euclid +euclid +2 +\S+ \S+ \S+\n", told)
+    assert re.search(r"ibarz2022/euclid +euclid +2 +\S+ \S+ \S+\n", told)
     assert main(["report", str(tmp_path / "sweep"), "--out", str(tmp_path / "report")]) == 0
     with (tmp_path / "report" / "tables" / "nets.csv").open() as file:
         (line,) = csv.DictReader(file)

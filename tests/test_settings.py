@@ -40,8 +40,13 @@ CHOICES = {
     "optimizer": "adamw",
     "schedule": "warmup+cosine",
     "validate_by": "loss",
+    "graph_family": "er+ws",
 }
-NEEDED = {"weight_decay": ["--optimizer", "sgd"], "momentum": ["--optimizer", "sgd"]}
+NEEDED = {
+    "weight_decay": ["--optimizer", "sgd"],
+    "momentum": ["--optimizer", "sgd"],
+    "transitions": ["--no-carry-state", "--output-step"],
+}
 """What else must be said, so that a setting makes sense."""
 
 
@@ -53,6 +58,8 @@ def test_every_setting_is_an_option(setting):
     value, text = other_value(setting.kind, setting.of(start))
     if setting.name in CHOICES:
         value = text = CHOICES[setting.name]
+    if setting.name == "dropout":
+        value, text = 0.5, "0.5"
     flag = setting.name.replace("_", "-")
     words = [f"--{flag}", text] if text else [f"--{flag}" if value else f"--no-{flag}"]
     needed = NEEDED.get(setting.name, [])
@@ -75,7 +82,8 @@ def test_the_help_of_an_option_is_the_text_under_its_field(capsys):
         for text in texts.values():
             assert text.rstrip(".").lower() in shown
     assert (
-        "(default: triplet_gmpnn; ibarz2022 for many tasks: triplet_mpnn; clrs2022: mpnn)" in shown
+        "(default: triplet_gmpnn; ibarz2022 for many tasks: triplet_mpnn; clrs2022: mpnn; "
+        "algorist2026: triplet_mpnn; salsa2023: pgn_mask)" in shown
     )
 
 
@@ -145,7 +153,7 @@ def test_seed_and_seeds_are_one_option():
         ("train bfs --out {out} --stop-after -1m", "expected one argument"),
         ("train bfs --out {out} --stop-after 0s", "got '0s', expected a time"),
         ("train bfs --out {out} --stop-after nanh", "got 'nanh', expected a time"),
-        ("eval {out} --graphs", "unrecognized arguments: --graphs"),
+        ("eval {out} --pictures", "unrecognized arguments: --pictures"),
         (
             "train bfs --out {out} --processor-from nowhere",
             "no file, run or shipped learner 'nowhere'",

@@ -240,7 +240,7 @@ def lines(algorithm: Algorithm, problem: Inputs) -> list[str]:
     """The same, a line for each field that is filled in; of many entries the first."""
     texts = written(algorithm, problem)
     return [
-        f"{field.label.partition(':')[0]}: {_joined(texts[field.name].splitlines())}"
+        f"{re.split(r': | [(]', field.label)[0]}: {_joined(texts[field.name].splitlines())}"
         for field in fields(algorithm)
         if texts[field.name]
     ]

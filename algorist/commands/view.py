@@ -22,7 +22,7 @@ from algorist.commands.arguments import (
 )
 from algorist.errors import counted
 from algorist.report.terminal import Terminal
-from algorist.weights import SAVED
+from algorist.weights import SAVED, SPARSE
 from algorist.weights import models as shipped_models
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def _others(arguments: Namespace) -> Iterator[NetChoice]:
     from algorist.training.loading import members
     from algorist.viewer.nets import NetChoice
 
-    for model in [*arguments.also, *shipped_models()]:
+    shipped = [model for model in shipped_models() if model != SPARSE]
+    for model in [*arguments.also, *shipped]:
         if model == arguments.model:
             continue
         several = members(model)

@@ -51,7 +51,7 @@ def sparse_set(
     The hints are those of the first moment, unless `only_first` is false.
 
         >>> sparse_set("bfs", "er_16", 2)
-        SparseBatch(bfs: 2 graphs of 16 nodes, 244 pairs, 5 steps)
+        SparseBatch(bfs: 2 graphs of 16 nodes, 206 pairs, 4 steps)
     """
     declared = official.declared(algorithm)
     family, _, size = name.removesuffix("_val").partition("_")

@@ -144,7 +144,7 @@ class Stream(Iterable[Batch]):
         >>> [batch.n for _, batch in zip(range(3), stream)]
         [4, 7, 4]
         >>> stream[17]
-        Batch(bfs: 2 samples, 7 nodes, 4 steps)
+        Batch(bfs: 2 samples, 7 nodes, 3 steps)
 
     The batch of a step is a pure function of the seed and the step: in which order they are asked
     for does not matter. With the workers of a `DataLoader(stream, batch_size=None)` the batches

@@ -236,6 +236,9 @@ class DerivedFeatures:
     @cached_property
     def groups(self) -> dict[str, Group]:
         """All groups for a problem of two nodes: their widths are those of all others."""
+        config = self._config
+        if not (config.comparisons or config.dereference or self.reads_changes):
+            return {}
         bits = torch.zeros(1, len(self._hints) + 1) if self.reads_changes else None
         return self(self.blank(2), bits)
 

@@ -8,6 +8,8 @@ FOLDER = Path(__file__).parent
 DEFAULT = "generalist"
 """The learner that commands use unless they are given another."""
 
+SPARSE = "sparse"
+"""The folder of learners for sparse graphs, which the page does not draw."""
 SAVED = ".safetensors"
 """How files of learners end."""
 
