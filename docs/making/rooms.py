@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -60,15 +61,16 @@ def folders() -> list[str]:
     return sorted(init.parent.name for init in PACKAGE.glob("*/__init__.py"))
 
 
-def edges() -> set[tuple[str, str]]:
+@cache
+def edges() -> frozenset[tuple[str, str]]:
     """Which folder imports which other one directly."""
     known = set(folders())
-    return {
+    return frozenset(
         (room(file), other)
         for file in PACKAGE.rglob("*.py")
         for other in imported(file)
         if room(file) != other and {room(file), other} <= known
-    }
+    )
 
 
 def levels() -> list[list[str]]:
