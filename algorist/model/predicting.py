@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from algorist.batch import Batch, side_by_side
 from algorist.model.answers import (
@@ -93,14 +93,14 @@ def predict(
 
 
 @contextmanager
-def _in_use(net: Net) -> Iterator[None]:
-    """The net is not being trained meanwhile."""
-    was_training = net.training
-    net.eval()
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """In evaluation mode for the time being."""
+    was_training = module.training
+    module.eval()
     try:
         yield
     finally:
-        net.train(was_training)
+        module.train(was_training)
 
 
 class Part:
@@ -158,7 +158,7 @@ class Part:
         watched: list[Mapping[str, Tensor]] = []
         sure: list[Mapping[str, Tensor]] = []
         carry = None
-        with _in_use(net):
+        with evaluating(net):
             for number, piece in enumerate(self._pieces, 1):
                 rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
                 carry = rollout.carry

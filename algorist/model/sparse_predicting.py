@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from algorist.model.learner import Learner
+from algorist.model.predicting import evaluating
 from algorist.model.scan import Carry
 from algorist.model.sparse_decoders import sparse_answer
 from algorist.model.sparse_scan import SparseScan
@@ -23,17 +23,6 @@ _PIECE = 16
 """Steps that are computed at once."""
 _MOST_PAIRS = 1 << 18
 """Pairs of nodes that are computed at once, if not those of a single graph, for all replicas."""
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """In evaluation mode for the time being."""
-    was_training = module.training
-    module.eval()
-    try:
-        yield
-    finally:
-        module.train(was_training)
 
 
 @torch.no_grad()

@@ -17,8 +17,7 @@ from algorist.evaluation.sparse import sparse_quality
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
-from algorist.model.predicting import split
-from algorist.model.sparse_predicting import evaluating
+from algorist.model.predicting import evaluating, split
 from algorist.model.sparse_window import sparse_window
 from algorist.sparse_batch import SparseBatch
 

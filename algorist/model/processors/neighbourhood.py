@@ -23,7 +23,6 @@ class _Neighbourhood(ReplicatedProcessor):
     """What both share: they are written in terms of links, and pointers lead along edges."""
 
     needs_adjacency = rules_out_non_edges = True
-    triplet_features = 0
 
     def forward(
         self,
