@@ -92,9 +92,11 @@ class Net(nn.Module):
             sparse_processor(self)
         self.own_decoders = _known_decoders(own_decoders)
         self.encoders, self.decoders = Named(), Named()
+        self.derived: dict[str, DerivedFeatures] = {}
+        """What the encoders of each algorithm read beside its features."""
         edge_states = self.bound_processor().has_edge_states(c.hidden)
         for name, spec in self.specs.items():
-            derived = DerivedFeatures(self.encoded(spec), c)
+            derived = self.derived[name] = DerivedFeatures(self.encoded(spec), c)
             self.encoders[name] = Named(make_encoders(self.encoded(spec), derived, replicas, c))
             self.decoders[name] = Named(
                 {f.name: self._made_decoder(f, edge_states, derived) for f in self.decoded(spec)}

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoders import Decoders, States
-from algorist.model.derived import DerivedFeatures, changed_hints
+from algorist.model.derived import changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import row
@@ -81,7 +81,7 @@ class Scan:
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
         shapes = dense_shapes(self.lanes, self.n)
-        self.derived = DerivedFeatures(encoded, net.config)
+        self.derived = net.derived[algorithm]
         encoders, h = net.encoders[algorithm], net.config.hidden
         self.encode = Encoders(encoders, encoded, shapes, h, derived=self.derived.groups)
         self.process = net.bound_processor()

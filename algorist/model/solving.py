@@ -18,7 +18,6 @@ from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
 from algorist.errors import shortened
 from algorist.machine import memory
-from algorist.model.derived import DerivedFeatures
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
 from algorist.model.predicting import PIECE, WATCHED_PIECE, Pace, Predictions, predict
@@ -145,7 +144,7 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     spec = net.spec(algorithm)
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
     of_pairs = [f for f in net.encoded(spec) if row(f).form.encode_location == Location.EDGE]
-    derived = DerivedFeatures(net.encoded(spec), net.config).groups.values()
+    derived = net.derived[algorithm].groups.values()
     kept = sum(map(raw_width, of_pairs)) + net.bound_processor().kept_per_edge(net.config.hidden)
     kept += sum(x.numbers.shape[-1] for x in derived if x.location == Location.EDGE)
     step = _COPIES * net.config.hidden + (2 * n if edge_pointers else 0)

@@ -29,11 +29,10 @@ def draw_transitions(
     A batch and a generator per replica. Lanes are first the steps, which predict hints, then the
     last moments, which predict outputs.
     """
-    lanes = [_draw(batch, count, rng) for batch, rng in zip(batches, generators, strict=True)]
+    drawn = [_drawn(batch, count, rng) for batch, rng in zip(batches, generators, strict=True)]
+    inputs, hints, changed = zip(*drawn, strict=True)
     spec, size = batches[0].spec, len(batches[0])
     S, B = len(batches), count + size
-    both = zip(batches, lanes, strict=True)
-    inputs, hints, changed = zip(*(_read(batch, *own) for batch, own in both), strict=True)
     ends = torch.arange(count, B).expand(S, size)
     return Window(
         inputs=Values.of(spec.inputs, inputs, (S, B)),
@@ -46,13 +45,28 @@ def draw_transitions(
     )
 
 
-def _draw(batch: Batch, count: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(
+    batch: Batch, count: int, rng: np.random.RandomState
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
+    """The inputs (B, ...) and hints (2, B, ...) of all lanes, and which have just changed."""
+    changes = _changes(batch.hints)
+    at, whose = _choose(batch, changes, count, rng)
+    following = np.minimum(at + 1, batch.steps - 1)
+    inputs = {name: x[whose] for name, x in batch.inputs.items()}
+    hints = {name: np.stack((x[at, whose], x[following, whose])) for name, x in batch.hints.items()}
+    bits = [changed[at, whose] for changed in changes]
+    return inputs, hints, np.stack((*bits, at == 0), -1).astype(np.float32)
+
+
+def _choose(
+    batch: Batch, changes: Sequence[np.ndarray], count: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
     """The moment and the trajectory of each lane."""
     moments = np.arange(batch.steps)[:, None]
     at, whose = np.nonzero(moments + 1 < batch.lengths)
     if not len(at):  # no trajectory has a step: their only moments are repeated, and count nothing
         at, whose = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    weights = _weights(batch, at, whose)
+    weights = _weights(changes, at, whose)
     rare = int(count * BALANCED)
     picks = np.concatenate(
         (rng.choice(len(at), rare, p=weights), rng.randint(len(at), size=count - rare))
@@ -64,11 +78,11 @@ def _draw(batch: Batch, count: int, rng: np.random.RandomState) -> tuple[np.ndar
     )
 
 
-def _weights(batch: Batch, at: np.ndarray, whose: np.ndarray) -> np.ndarray:
+def _weights(changes: Sequence[np.ndarray], at: np.ndarray, whose: np.ndarray) -> np.ndarray:
     """(P,): how probable each step is, by how many others change the same hints."""
     kinds = np.zeros(len(at), np.int64)
-    for bit, hint in enumerate(_changes(batch.hints)):
-        kinds |= hint[np.minimum(at + 1, len(hint) - 1), whose].astype(np.int64) << bit
+    for bit, changed in enumerate(changes):
+        kinds |= changed[np.minimum(at + 1, len(changed) - 1), whose].astype(np.int64) << bit
     _, kind, counts = np.unique(kinds, return_inverse=True, return_counts=True)
     weights: np.ndarray = counts[kind] ** -0.5
     return np.asarray(weights / weights.sum())
@@ -83,14 +97,3 @@ def _changes(hints: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         changed[1:] = (flat[1:] != flat[:-1]).any(-1)
         found.append(changed)
     return found
-
-
-def _read(
-    batch: Batch, at: np.ndarray, whose: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
-    """The inputs (B, ...) and hints (2, B, ...) of all lanes, and which have just changed."""
-    following = np.minimum(at + 1, batch.steps - 1)
-    inputs = {name: x[whose] for name, x in batch.inputs.items()}
-    hints = {name: np.stack((x[at, whose], x[following, whose])) for name, x in batch.hints.items()}
-    bits = [changed[at, whose] for changed in _changes(batch.hints)]
-    return inputs, hints, np.stack((*bits, at == 0), -1).astype(np.float32)
