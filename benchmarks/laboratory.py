@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import algorist
 from algorist.data import official
+from algorist.data.stream import SIZES
 from algorist.evaluation.evaluate import evaluate
 from algorist.model.learner import Learner
 from algorist.spec import Kind
@@ -73,7 +74,7 @@ def configure(arguments: argparse.Namespace) -> Config:
         **_SMALL,
         "steps": arguments.steps,
         "sizes": arguments.sizes,
-        "validate_every": arguments.steps,
+        "validate_every": 10**9,  # the last weights are measured
     }
     if config.data.transitions:
         settings["transitions"] = 96
@@ -100,9 +101,9 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--all", action="store_true", help="all thirty algorithms")
     parser.add_argument("--recipe", default="algorist2026", choices=list(RECIPES))
     parser.add_argument("--steps", type=int, default=1000, help="updates per algorithm")
-    parser.add_argument("--sizes", default=(4, 6, 8, 11), type=_numbers, help="of training")
+    parser.add_argument("--sizes", default=SIZES, type=_numbers, help="of training")
     parser.add_argument(
-        "--measure", default=(11, 22, 44), type=_numbers, help="sizes to measure at"
+        "--measure", default=(16, 32, 64), type=_numbers, help="sizes to measure at"
     )
     parser.add_argument("--count", type=int, default=8, help="problems to measure with")
     parser.add_argument("--seed", type=int, default=0)
@@ -111,6 +112,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--without", action="append", default=[], choices=list(IMPROVEMENTS), help="switch it off"
     )
     parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE")
+    parser.add_argument("--save", metavar="FILE", help="keep the trained net")
     arguments = parser.parse_args(argv)
     if arguments.all:
         arguments.algorithms = list(algorist.algorithms())
@@ -126,6 +128,8 @@ def main(argv: Sequence[str] | None = None) -> dict[int, Accuracy]:
     for _ in trainer.run():
         pass
     learner = trainer.evaluated_model
+    if arguments.save:
+        learner.save(arguments.save)
     print(f"{learner.net}, trained for {time.perf_counter() - start:.0f} s\n{_HEADER}", flush=True)
     means = {}
     for n in arguments.measure:

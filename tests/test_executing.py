@@ -13,6 +13,8 @@ from torch.nn.functional import one_hot
 import algorist
 from algorist.data import official
 from algorist.model.derived import DerivedFeatures, Selection, changed_hints, rank
+from algorist.model.encoders import dense_values
+from algorist.model.exact_sums import Choice, with_constants
 from algorist.model.kinds import row
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.losses import feature_losses
@@ -123,30 +125,97 @@ def test_known_scalars_follow_the_choices_of_the_next_step():
         derived.known(values, {**values, "pi_h": one_hot(torch.tensor([[to] * 4]), 4).float()})
         for to in (0, 1)
     )
-    assert not torch.equal(same[Location.NODE], other[Location.NODE])
+    assert not torch.equal(same.at(Location.NODE), other.at(Location.NODE))
     for location in LOCATIONS:
-        assert same[location].shape[-1] == derived.known_width(location)
+        assert same.at(location).shape[-1] == derived.known_width(location)
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
 def test_closed_gates_keep_scalars_exactly(location):
     ops = row(Feature("d", Stage.HINT, location, Kind.GATED_SCALAR)).ops
     shape = location.shape(3)
-    old, new = torch.full(shape, 0.3), torch.full(shape, 9.0)
-    shut, wide = (torch.stack((torch.full(shape, g), new, old), -1) for g in (-1.0, 1.0))
+    old, new, no_loss = torch.full(shape, 0.3), torch.full(shape, 9.0), torch.zeros(shape)
+    shut, wide = (torch.stack((torch.full(shape, g), new, old, no_loss), -1) for g in (-1.0, 1.0))
     assert torch.equal(ops.feedback(shut, True), old)
     assert torch.equal(ops.final(wide), new)
-    assert ops.loss(shut, old).mean() < ops.loss(wide, old).mean()
-    assert ops.loss(wide, new).mean() < ops.loss(shut, new).mean()
 
 
-def test_a_gated_scalar_counts_alike_whether_one_entry_changes_or_all():
+def test_a_learnt_value_counts_alike_whether_one_entry_changes_or_all():
     ops = row(Feature("d", Stage.HINT, Location.NODE, Kind.GATED_SCALAR)).ops
-    old, sure = torch.zeros(2, 4), torch.tensor([[50.0, -50, -50, -50], [50, 50, 50, 50]])
-    truth = torch.tensor([[1.0, 0, 0, 0], [1, 1, 1, 1]])
-    loss = ops.loss(torch.stack((sure, torch.full((2, 4), 0.5), old), -1), truth).mean(1)
+    old, truth = torch.zeros(2, 4), torch.tensor([[1.0, 0, 0, 0], [1, 1, 1, 1]])
+    prediction = torch.stack((old, torch.full((2, 4), 0.5), old, old), -1)
+    loss = ops.loss(prediction, truth).mean(1)
     torch.testing.assert_close(loss[0], loss[1])
     assert loss[0] > 0
+
+
+def is_gated(feature):
+    return feature.kind == Kind.GATED_SCALAR
+
+
+def choice(gate, first, second, known=(0.3, 0.5)):
+    """A choice of one entry, in whose favour a logit of 20 is: terms are known, 0, .01, 1, 1/4."""
+    terms = with_constants(torch.tensor(known).view(1, 1, -1), 4)
+    count = terms.shape[-1]
+    options, addends = torch.zeros(1, 1, count + 1), torch.zeros(1, 1, 2 * count)
+    options[..., first], addends[..., second] = 20.0, 20.0
+    return Choice(torch.full((1, 1), gate), options, addends, terms)
+
+
+def test_the_likeliest_terms_make_the_new_value():
+    predicted = torch.full((1, 1), 7.0)
+    assert choice(1.0, 0, 1).decide(predicted).item() == pytest.approx(0.8)
+    assert choice(1.0, 0, 3).decide(predicted).item() == pytest.approx(0.31)
+    assert choice(1.0, 1, 6).decide(predicted).item() == pytest.approx(0.2)
+    assert choice(1.0, 6, 3).decide(predicted).item() == 7.0
+
+
+def test_every_pair_of_terms_that_makes_the_truth_is_right():
+    old, truth = torch.full((1, 1), 0.3), torch.full((1, 1), 0.8)
+    for first, second in ((0, 1), (1, 0)):
+        loss, is_no_sum = choice(20.0, first, second).loss(old, truth)
+        assert loss.item() < 1e-3
+        assert is_no_sum.item() == 0
+    assert choice(20.0, 0, 2).loss(old, truth)[0].item() > 10
+    assert choice(-20.0, 0, 1).loss(old, truth)[0].item() > 10
+
+
+def test_what_no_sum_makes_is_predicted():
+    old, truth = torch.full((1, 1), 0.3), torch.full((1, 1), 0.777)
+    loss, is_no_sum = choice(20.0, 6, 0).loss(old, truth)
+    assert loss.item() < 1e-3
+    assert is_no_sum.item() == 1
+
+
+def test_to_keep_a_number_and_to_copy_the_same_one_are_both_right():
+    old = torch.full((1, 1), 0.3)
+    assert choice(-20.0, 1, 1).loss(old, old)[0].item() < 1e-3
+    assert choice(20.0, 0, 2).loss(old, old)[0].item() < 1e-3
+    assert choice(20.0, 1, 2).loss(old, old)[0].item() > 10
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in algorist.algorithms() if any(map(is_gated, ENCODING.spec(name).hints))],
+)
+def test_all_changes_of_scalars_are_sums_of_two_known_numbers(name):
+    batch = seen(name, n=8, count=2)
+    spec, n = batch.spec, batch.n
+    derived = DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
+    arrays = {f.name: batch.inputs[f.name] for f in spec.inputs}
+    inputs = dense_values(spec.inputs, {k: torch.from_numpy(x) for k, x in arrays.items()}, n)
+    truths = {f.name: torch.from_numpy(batch.hints[f.name]) for f in spec.hints}
+    hints = dense_values(spec.hints, truths, n)
+    for t in range(batch.steps - 1):
+        values = inputs | {name: x[t] for name, x in hints.items()}
+        following = {name: x[t + 1] for name, x in hints.items()}
+        known = derived.known(values, following)
+        for f in filter(is_gated, spec.hints):
+            terms = with_constants(known.at(f.location), n)
+            changed = (following[f.name] - values[f.name]).abs() > 1e-7
+            first, true = terms[changed], following[f.name][changed][:, None, None]
+            sums = first.unsqueeze(-1) + torch.cat((first, -first), -1).unsqueeze(-2)
+            assert ((sums - true).abs() < 2e-6).flatten(1).any(1).all()
 
 
 @pytest.mark.parametrize("name", ["dijkstra", "floyd_warshall", "heapsort", "kmp_matcher"])

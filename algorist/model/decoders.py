@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from algorist.kernels import ops
 from algorist.model.derived import DerivedFeatures
+from algorist.model.exact_sums import CONSTANTS, Choice, with_constants
 from algorist.model.factored import Factored, Joint, dense, factored_edges, side_by_side
 from algorist.model.kinds import DecoderType, Ending, row
 from algorist.model.layers import Linear
@@ -233,7 +234,8 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
 class GatedDecoder(BuiltInDecoder):
     """Scalars that are kept unless a gate opens, at one location.
 
-    A new value is a learnt combination of known scalars, with weights that the states decide.
+    A new value is an exact sum of two known scalars or constants (`exact_sums.py`), or where no sum
+    will do a number like any other.
     """
 
     def __init__(self, replicas: int, sizes: DecoderSizes, location: Location, known: int):
@@ -247,13 +249,18 @@ class GatedDecoder(BuiltInDecoder):
             self.source, self.target = (linear(sizes.nodes, width) for _ in range(2))
             self.edge = linear(sizes.edges, width)
         self.value = linear(width, 2)
-        self.combine = linear(width, known, spread=0.01)
+        terms = known + CONSTANTS
+        self.first, self.second = linear(width, terms + 1), linear(width, 2 * terms)
+
+    @property
+    def _value_layers(self) -> list[Linear]:
+        return [self.value, self.first, self.second]
 
     @property
     def node_layers(self) -> list[Linear]:
         """Those that read nodes as they are."""
         if self.location == Location.NODE:
-            return [self.value, self.combine]
+            return self._value_layers
         return [self.source, self.target] if self.reads_edges else []
 
     @property
@@ -262,11 +269,18 @@ class GatedDecoder(BuiltInDecoder):
         return [self.edge] if self.reads_edges else []
 
     def forward(
-        self, nodes: Joint, edges: Joint, graph: Tensor | Factored, known: Tensor, old: Tensor
+        self,
+        nodes: Joint,
+        edges: Joint,
+        graph: Tensor | Factored,
+        known: Tensor,
+        old: Tensor,
+        truth: Tensor | None = None,
     ) -> Tensor:
-        """(..., 3): the logit of a change, the new value and the old one.
+        """(..., 4): the logit of a change, the new value, the old one, and the loss of its terms.
 
-        `known` (..., F) are scalars to combine, `old` (...) is the value that the net has read.
+        `known` (..., F) are scalars to add, `old` (...) is the value that the net has read. In
+        training the `truth` is given, and the new value is it wherever a sum can make it.
         """
         inner: Any = nodes
         if self.reads_edges:
@@ -274,8 +288,15 @@ class GatedDecoder(BuiltInDecoder):
             inner = (ends + self.edge(edges)).relu()
         elif self.location == Location.GRAPH:
             inner = torch.cat((dense(nodes).amax(2), dense(graph)), -1)
-        gate, new = self.value(inner).unbind(-1)
-        return torch.stack((gate, new + (self.combine(inner) * known).sum(-1), old), -1)
+        value, first, second = (layer(inner) for layer in self._value_layers)
+        gate, new = value.unbind(-1)
+        choice = Choice(gate, first, second, with_constants(known, nodes.shape[2]))
+        if truth is None:
+            loss, new = torch.zeros_like(new), choice.decide(new)
+        else:
+            loss, is_no_sum = choice.loss(old, truth)
+            new = torch.where(is_no_sum > 0, new, truth)
+        return torch.stack((gate, new, old, loss), -1)
 
 
 BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
@@ -290,7 +311,7 @@ BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
 def make_decoder(
     feature: Feature, sizes: DecoderSizes, replicas: int, config: ModelConfig, known: int
 ) -> BuiltInDecoder:
-    """A new decoder for a feature; gated scalars are combined from so many `known` ones."""
+    """A new decoder for a feature; gated scalars are sums of so many `known` ones."""
     form = row(feature).form
     if feature.kind == Kind.GATED_SCALAR:
         return GatedDecoder(replicas, sizes, feature.location, known)
@@ -339,7 +360,7 @@ class Decoders:
     ) -> dict[str, Tensor]:
         """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs.
 
-        Gated scalars are combined by the true `choices` of the next step, or by those predicted.
+        Gated scalars are added up by the true `choices` of the next step, or by those predicted.
         """
         nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
         edges = None
@@ -359,9 +380,9 @@ class Decoders:
             chosen = self._chosen(found) if choices is None else choices
             known = self._derived.known(states.values, chosen)
         for f in gated:
-            old = states.values[f.name]
+            old, truth = states.values[f.name], None if choices is None else choices[f.name]
             decoder = self._decoders[f.name]
-            found[f.name] = decoder(nodes, edges, states.graph, known[f.location], old)
+            found[f.name] = decoder(nodes, edges, states.graph, known.at(f.location), old, truth)
         return {f.name: found[f.name] for f in self.features}
 
     def _chosen(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from algorist.model import kinds
-from algorist.model.derived import COMPARISONS, DerivedFeatures, Group
+from algorist.model.derived import COMPARISONS, EQUAL, DerivedFeatures, Group
 from algorist.model.factored import Encoding, Factored, dense
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
@@ -52,7 +52,7 @@ def make_encoders(
             if not suffix or row(f).form.encode_location == Location.EDGE:
                 made[f.name + suffix] = make_encoder(f, replicas, config.hidden, xavier=xavier)
         for name, group in derived.groups.items():
-            if not suffix or (group.location == Location.EDGE and name != COMPARISONS):
+            if not suffix or (group.location == Location.EDGE and name not in (COMPARISONS, EQUAL)):
                 width = group.numbers.shape[-1]
                 made[name + suffix] = linear(width, config.hidden, spread=group.spread)
     for f in features if config.edge_pointers else ():
@@ -68,9 +68,13 @@ def dense_values(
     return {f.name: row(f).ops.dense(truths[f.name], n) for f in features}
 
 
-def raw_numbers(features: Sequence[Feature], values: Dense) -> dict[str, Tensor]:
-    """The numbers that encoders read, channels last."""
-    return {f.name: kinds.raw_numbers(f, values[f.name]) for f in features}
+def raw_numbers(
+    features: Sequence[Feature], values: Dense, *, squash: bool = False
+) -> dict[str, Tensor]:
+    """The numbers that encoders read, channels last; with `squash`, scalars grow slowly above 1."""
+    raw = {f.name: kinds.raw_numbers(f, values[f.name]) for f in features}
+    scalars = [f.name for f in features if squash and f.kind == Kind.SCALAR]
+    return raw | {name: kinds.squash(raw[name]) for name in scalars}
 
 
 def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:

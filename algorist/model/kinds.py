@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from algorist.model.exact_sums import CHANGE
 from algorist.spec import MASKED, Feature, Kind, Location
 
 TEMPERATURE = 0.1
@@ -26,8 +27,6 @@ SINKHORN_STEPS = 10
 """Iterations inside the decoder."""
 FINAL_SINKHORN_STEPS = 50
 """Iterations where a prediction is read."""
-CHANGE = 1e-7
-"""A gated scalar that changes by less is kept."""
 VALUE_WEIGHT = 0.2
 """How much the error of a gated scalar's new value counts beside the cross entropy of its gate. At
 full weight these errors take most of a clipped gradient, and choices are learnt more slowly."""
@@ -84,7 +83,7 @@ def _feed_permutation(prediction: Tensor, hard: bool) -> Tensor:
 
 
 def _feed_gated(prediction: Tensor, hard: bool) -> Tensor:
-    gate, new, old = prediction.unbind(-1)
+    gate, new, old, _ = prediction.unbind(-1)
     return torch.where(gate > 0, new, old) if hard else old + gate.sigmoid() * (new - old)
 
 
@@ -136,15 +135,14 @@ def _gated_error(axes: int) -> Callable[[Tensor, Tensor], Tensor]:
     """
 
     def loss(prediction: Tensor, truth: Tensor) -> Tensor:
-        gate, new, old = prediction.unbind(-1)
+        _, new, old, choice = prediction.unbind(-1)
         changes = ((truth - old).abs() > CHANGE).float()
         error = F.smooth_l1_loss(new, truth, reduction="none", beta=HUBER)
         if axes:
             over = tuple(range(-axes, 0))
             changes_per_entry = changes.mean(over, keepdim=True)
             error = error / changes_per_entry.clamp(min=CHANGE)
-        opened = F.binary_cross_entropy_with_logits(gate, changes, reduction="none")
-        return opened + VALUE_WEIGHT * changes * error
+        return choice + VALUE_WEIGHT * changes * error
 
     return loss
 
@@ -203,7 +201,8 @@ _GATED = {
     location: KindOps(_as_number, _feed_gated, _final_gated, _gated_error(axes), _all, None)
     for location, axes in ((Location.NODE, 1), (Location.EDGE, 2), (Location.GRAPH, 0))
 }
-"""A prediction is (..., 3): the logit of a change, the new value and the old one."""
+"""A prediction is (..., 4): the logit of a change, the new value, the old one, and in training the
+loss of the terms that the new value is made of."""
 _MASK = KindOps(
     _as_number, _feed_mask, _final_mask, _binary_cross_entropy, _unmasked, _sure_of_mask
 )

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoders import Decoders, States
-from algorist.model.derived import changed_hints
+from algorist.model.derived import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import row
@@ -89,7 +89,8 @@ class Scan:
         self.decode_hints = Decoders(hints, decoders, self.derived)
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
         self.inputs = dense_values(spec.inputs, window.inputs, self.n)
-        self.raw_inputs = raw_numbers(spec.inputs, self.inputs)
+        exact = net.config.comparisons  # what larger numbers mean is told by comparisons
+        self.raw_inputs = raw_numbers(spec.inputs, self.inputs, squash=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
         self.true_hints = dense_values(self.read_hints, window.hints, self.n)
 
@@ -118,6 +119,8 @@ class Scan:
         """Read moment k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
+        if self.derived.reads_changes:
+            values = self.derived.with_visited(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
         raw |= raw_numbers(self.read_hints, hints)
         derived = self.derived(values, self._changed(k, carry, hints))
@@ -184,10 +187,20 @@ class Scan:
         return torch.where(self.window.is_first[k].unsqueeze(-1), first, changed)
 
     def _read(self, states: States) -> dict[str, Tensor]:
-        """The hints of a step, where the next one is told which have changed."""
+        """The hints of a step and before, where the next one is told what has changed."""
         if not self.derived.reads_changes:
             return {}
-        return {f.name: states.values[f.name] for f in self.read_hints}
+        names = (*(f.name for f in self.read_hints), VISITED)
+        return {name: states.values[name] for name in names}
+
+    def _visited(self, k: int, carry: Carry | None) -> Tensor | None:
+        """(S, B, n, m): the nodes that one-hot hints have selected before this step."""
+        if carry is None:
+            return self.window.visited
+        before = carry.read[VISITED]
+        if self.window.is_first is None:
+            return before
+        return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
 
     def _kept(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What outputs are decoded from, beside the states: pointers of edges, as indices."""

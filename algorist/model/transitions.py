@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from algorist.batch import Batch
+from algorist.model.derived import selects_nodes
 from algorist.model.values import Values
 from algorist.model.window import Window
 
@@ -30,7 +31,7 @@ def draw_transitions(
     last moments, which predict outputs.
     """
     drawn = [_drawn(batch, count, rng) for batch, rng in zip(batches, generators, strict=True)]
-    inputs, hints, changed = zip(*drawn, strict=True)
+    inputs, hints, changed, visited = zip(*drawn, strict=True)
     spec, size = batches[0].spec, len(batches[0])
     S, B = len(batches), count + size
     ends = torch.arange(count, B).expand(S, size)
@@ -42,20 +43,31 @@ def draw_transitions(
         ends=(torch.zeros_like(ends), ends.contiguous()),
         end_weights=torch.ones(S, size),
         changed=torch.from_numpy(np.stack(changed)),
+        visited=torch.from_numpy(np.stack(visited)),
     )
 
 
 def _drawn(
     batch: Batch, count: int, rng: np.random.RandomState
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
-    """The inputs (B, ...) and hints (2, B, ...) of all lanes, and which have just changed."""
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """The inputs (B, ...) and hints (2, B, ...) of all lanes, which hints have just changed, and
+    which nodes they have selected so far."""
     changes = _changes(batch.hints)
     at, whose = _choose(batch, changes, count, rng)
     following = np.minimum(at + 1, batch.steps - 1)
     inputs = {name: x[whose] for name, x in batch.inputs.items()}
     hints = {name: np.stack((x[at, whose], x[following, whose])) for name, x in batch.hints.items()}
     bits = [changed[at, whose] for changed in changes]
-    return inputs, hints, np.stack((*bits, at == 0), -1).astype(np.float32)
+    changed = np.stack((*bits, at == 0), -1).astype(np.float32)
+    return inputs, hints, changed, _visited(batch)[at, whose]
+
+
+def _visited(batch: Batch) -> np.ndarray:
+    """(T, B, n, m): the nodes that each one-hot hint has selected up to a moment."""
+    masks = [batch.hints[f.name] for f in batch.spec.hints if selects_nodes(f)]
+    shape = (batch.steps, len(batch), batch.n, 0)
+    columns = [np.maximum.accumulate(mask)[..., None] for mask in masks]
+    return np.concatenate((np.zeros(shape), *columns), -1).astype(np.float32)
 
 
 def _choose(

@@ -53,6 +53,9 @@ class Window:
     changed: Tensor | None = None
     """(S, B, F + 1) where lanes begin inside a trajectory: 1 for each hint that the step before
     changed; the last is 1 where there was no step before."""
+    visited: Tensor | None = None
+    """(S, B, n, m) where lanes begin inside a trajectory: 1 for each node that each one-hot hint
+    has selected so far."""
     shares: Values | None = None
     """(S,) of each feature: how much of its loss this window is, where it is only some lanes of
     another. None: all of it."""
@@ -107,6 +110,7 @@ class Window:
             forced=None if self.forced is None else of_steps(self.forced),
             noise=None if self.noise is None else of_ends(self.noise),
             changed=None if self.changed is None else of_batches(self.changed),
+            visited=None if self.visited is None else of_batches(self.visited),
         )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Window:

@@ -1,0 +1,116 @@
+"""Sums of two known numbers: how gated scalars get new values that are exact.
+
+Algorithms make new scalars of old ones by a few operations: a clock ticks, a distance is another
+one plus a weight, a value is copied. So the new value is the sum of two terms. The first is one of
+the known numbers, the second another one, added or subtracted. Both are choices like pointers:
+trained by cross entropy, decided by the largest logit. Which terms are right is not known, only
+what their sum is. So the loss is minus the logarithm of the probability of all pairs that make the
+true value. All scalar hints of the thirty algorithms are such sums. For others there is a last
+choice, a number that the decoder predicts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+CONSTANTS = 4
+"""How many constants are known: 0, a hundredth (by which clocks tick), 1, and 1 / n."""
+TOLERANCE = 1e-6
+"""How far a sum may be from the truth, relative to it where that is above 1."""
+CHANGE = 1e-7
+"""A scalar that changes by less is kept."""
+_ENTRIES = 128
+"""How many changed entries of a batch the terms of a scalar are learnt from."""
+_LEAST = 1e-20
+"""What probabilities are at least."""
+
+
+def with_constants(known: Tensor, n: int) -> Tensor:
+    """(..., F + CONSTANTS): known numbers of problems of n nodes, and the constants."""
+    column = (*known.shape[:-1], 1)
+    return torch.cat((known, *(known.new_full(column, c) for c in (0.0, 0.01, 1.0, 1 / n))), -1)
+
+
+class Choice(NamedTuple):
+    """The logits of a new value: whether it is made anew, and of which terms."""
+
+    gate: Tensor  # (S, B, ...)
+    first: Tensor  # (S, B, ..., G + 1): the terms, and last the predicted number
+    second: Tensor  # (S, B, ..., 2 G): the terms added, then subtracted
+    terms: Tensor  # (S, B, ..., G)
+
+    def decide(self, predicted: Tensor) -> Tensor:
+        """The value (S, B, ...) of the likeliest terms, or the predicted one."""
+        options = torch.cat((self.terms, predicted.unsqueeze(-1)), -1)
+        chosen = self.first.argmax(-1, keepdim=True)
+        addend = self._addends().gather(-1, self.second.argmax(-1, keepdim=True))
+        is_sum = chosen < self.terms.shape[-1]
+        return (options.gather(-1, chosen) + torch.where(is_sum, addend, 0.0)).squeeze(-1)
+
+    def loss(self, old: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of each entry (S, B, ...), and 1 where no sum makes the truth.
+
+        An entry that does not change is right if the gate is closed, and also if it is open and
+        the term is the same number. The terms are learnt from some of the entries that change.
+        """
+        flat = Choice(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
+        old, true = old.flatten(1), truth.flatten(1)
+        changed = ((true - old).abs() > CHANGE).float()  # (S, entries)
+        kept = 1 - flat.gate.sigmoid() * (1 - flat._same(old))
+        loss = torch.where(changed > 0, -logsigmoid(flat.gate), -(kept + _LEAST).log())
+        at, weight = _some(changed)
+        likelihood, exists = flat._at(at)._likelihood(true.gather(1, at))
+        count = weight.sum(1, keepdim=True).clamp(min=1)
+        of_terms = (-(likelihood + _LEAST).log() * weight).sum(1, keepdim=True) / count
+        missed = weight * (~exists).float()
+        others = changed * (missed.sum(1, keepdim=True) > count / 2).float()
+        no_sum = others.scatter(1, at, missed)
+        return (loss + of_terms).view_as(truth), no_sum.view_as(truth)
+
+    def _addends(self) -> Tensor:
+        return torch.cat((self.terms, -self.terms), -1)
+
+    def _at(self, entries: Tensor) -> Choice:
+        """Some entries (S, m) of all."""
+        return Choice(
+            self.gate.gather(1, entries),
+            *(
+                x.gather(1, entries.unsqueeze(-1).expand(*entries.shape, x.shape[-1]))
+                for x in self[1:]
+            ),
+        )
+
+    def _same(self, value: Tensor) -> Tensor:
+        """How probable a single term is that equals a value."""
+        equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
+        first = self.first.softmax(-1)[..., :-1]
+        zero = self.terms.shape[-1] - CONSTANTS
+        return torch.where(equal, first, 0.0).sum(-1) * self.second.softmax(-1)[..., zero]
+
+    def _likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
+        """How probable the right terms are, and whether there are any.
+
+        Where no two terms make the true value, the right choice is the predicted number.
+        """
+        true = truth[..., None, None]
+        sums = self.terms.unsqueeze(-1) + self._addends().unsqueeze(-2)
+        matches = (sums - true).abs() < TOLERANCE * true.abs().clamp(min=1)  # (S, m, G, 2 G)
+        first, predicted = self.first.softmax(-1).tensor_split((-1,), -1)
+        second = torch.where(matches, self.second.softmax(-1).unsqueeze(-2), 0.0).sum(-1)
+        exists = matches.flatten(-2).any(-1)
+        return torch.where(exists, (first * second).sum(-1), predicted.squeeze(-1)), exists
+
+
+def _some(changed: Tensor) -> tuple[Tensor, Tensor]:
+    """Some entries of (S, entries), those that change first, and 1 for each that does.
+
+    Which of these are chosen is always the same: nothing is drawn.
+    """
+    entries = changed.shape[1]
+    order = torch.arange(entries, device=changed.device) * 0.618034 % 1
+    found, at = (changed + 0.5 * order).topk(min(_ENTRIES, entries), -1)
+    return at, (found >= 1).float()
