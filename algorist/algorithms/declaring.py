@@ -34,10 +34,10 @@ from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
 from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.random import generator
 from algorist.algorithms.ranking import Ranking
-from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
+from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, derive, truncated
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
-from algorist.algorithms.user_inputs import Arrays, derive, read_problem
+from algorist.algorithms.user_inputs import Arrays, read_problem
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown

@@ -11,8 +11,9 @@ import numpy as np
 
 from algorist.algorithms.describe_inputs import describe_inputs
 from algorist.algorithms.edge_lists import GraphOptions
-from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
+from algorist.algorithms.frames import MAX_NODES, Layout
 from algorist.algorithms.graph_checks import unweighted
+from algorist.algorithms.sampling import DERIVED, adjacency, positions
 from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
 from algorist.errors import counted, nearest, shortened, unknown
 from algorist.spec import Feature, Kind, Location
@@ -21,32 +22,6 @@ if TYPE_CHECKING:
     from algorist.algorithms.declaring import Algorithm
 
 Arrays = dict[str, np.ndarray]
-DERIVED = ("pos", "adj")
-"""Inputs that follow from others, and may be left out."""
-
-
-def derive(layout: Layout, buffers: Buffers) -> None:
-    """Fill in the inputs that follow from others: positions, and which nodes are adjacent."""
-    windows = {feature.name: layout.window(buffers, feature.name) for feature in layout.features}
-    windows["pos"][...] = positions(windows.get("string", np.zeros(layout.n)))
-    if "adj" in windows:
-        windows["adj"][...] = adjacency(windows["A"])
-
-
-def positions(string: np.ndarray) -> np.ndarray:
-    """Evenly spaced numbers in [0, 1), starting again at the second string if there is one."""
-    second = string > 0
-    index = np.arange(string.shape[-1])
-    first_length = (~second).sum(-1, keepdims=True)
-    second_length = np.maximum(second.sum(-1, keepdims=True), 1)
-    return np.where(
-        second, (index - first_length) / second_length, index / np.maximum(first_length, 1)
-    )
-
-
-def adjacency(weights: np.ndarray) -> np.ndarray:
-    """1 where there is an edge, and on the diagonal."""
-    return ((weights != 0) | np.eye(weights.shape[-1], dtype=bool)).astype(INT)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from algorist.algorithms import Algorithm
+from algorist.algorithms.sampling import DERIVED
 from algorist.algorithms.string_inputs import Words
-from algorist.algorithms.user_inputs import DERIVED, OptionText
+from algorist.algorithms.user_inputs import OptionText
 from algorist.commands import files
 from algorist.errors import positive, shortened
 from algorist.spec import Kind, Location

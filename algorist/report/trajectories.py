@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.user_inputs import DERIVED
+from algorist.algorithms.sampling import DERIVED
 from algorist.model.explaining import agreement, compared, verdict
 from algorist.model.learner import Learner
 from algorist.model.solution import Comparison, Solution

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.user_inputs import DERIVED
+from algorist.algorithms.sampling import DERIVED
 
 Inputs = Mapping[str, Any]
 
