@@ -36,6 +36,20 @@ class Problem:
     """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
 
 
+def draw_problem(
+    algorithm: Algorithm,
+    n: int,
+    seed: int | list[int],
+    options: Mapping[str, Any] | None = None,
+) -> Arrays:
+    """The inputs of a random problem in the form in which users give theirs.
+
+    There is no batch axis, and what follows from other inputs is left out.
+    """
+    inputs = algorithm.sample(n, 1, seed, options).inputs
+    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
+
+
 def read_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
     """The spec's inputs as arrays, from what a user gave for them.
 

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.sampling import DERIVED
+from algorist.algorithms.user_inputs import draw_problem
 from algorist.model.explaining import agreement, compared, verdict
 from algorist.model.learner import Learner
 from algorist.model.solution import Comparison, Solution
@@ -32,8 +32,7 @@ def shown_in_pages(tested: Iterable[str]) -> list[str]:
 
 def small_problem(algorithm: Algorithm) -> dict[str, np.ndarray]:
     """The inputs of the problem that is shown."""
-    inputs = algorithm.sample(algorithm.size(_SIZE), 1, _SEED).inputs
-    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
+    return draw_problem(algorithm, algorithm.size(_SIZE), _SEED)
 
 
 def trajectories(learners: Mapping[str, Learner], tested: Iterable[str]) -> str:
