@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.compiling import specialised
 from algorist.algorithms.declaring import Algorithm
 from algorist.algorithms.frames import MAX_NODES, Layout
 from algorist.algorithms.tracing import run_sparse_batch
@@ -15,7 +16,7 @@ from algorist.errors import counted
 from algorist.sparse_batch import SparseBatch, SparseGraphs
 from algorist.spec import Feature, Kind, Location
 
-_compiled = cache(run_sparse_batch)
+_compiled = cache(partial(specialised, run_sparse_batch))
 
 
 def expect_sparse(algorithm: Algorithm) -> None:
