@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorist.algorithms.compiling import is_kept, specialised
+from algorist.algorithms.compiling import is_kept, specialise
 from algorist.algorithms.format_answers import Answer
 from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
 from algorist.algorithms.graph_checks import Check
@@ -277,7 +277,7 @@ class Algorithm:
 
     @cached_property
     def _run_batch(self) -> Any:
-        return specialised(run_batch, self.run)
+        return specialise(run_batch, self.run)
 
 
 def _too_large(name: str, nodes: int, count: int, what: str) -> str:

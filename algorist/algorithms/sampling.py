@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.compiling import specialised
+from algorist.algorithms.compiling import specialise
 from algorist.algorithms.frames import INT, Buffers, Layout
 from algorist.algorithms.tracing import draw_batch
 from algorist.errors import unknown
@@ -93,7 +93,7 @@ class Sampler:
     @cached_property
     def draw_batch(self) -> Any:
         """The compiled loop that draws a whole batch."""
-        return specialised(draw_batch, self.draw)
+        return specialise(draw_batch, self.draw)
 
 
 def sampler(**hooks: Callable) -> Callable[[Callable], Sampler]:

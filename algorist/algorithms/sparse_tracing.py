@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.compiling import specialised
+from algorist.algorithms.compiling import specialise
 from algorist.algorithms.declaring import Algorithm
 from algorist.algorithms.frames import MAX_NODES, Layout
 from algorist.algorithms.tracing import run_sparse_batch
@@ -16,7 +16,7 @@ from algorist.errors import counted
 from algorist.sparse_batch import SparseBatch, SparseGraphs
 from algorist.spec import Feature, Kind, Location
 
-_compiled = cache(partial(specialised, run_sparse_batch))
+_compiled = cache(partial(specialise, run_sparse_batch))
 
 
 def expect_sparse(algorithm: Algorithm) -> None:

@@ -8,7 +8,7 @@ The hints of one step live side by side in two flat buffers, one of floats and o
 integers; the arrays that an algorithm sees are windows into them (`frames.py` cuts these). So
 recording a step is two copies, whatever the features are.
 
-`draw_batch`, `run_batch` and `run_sparse_batch` are templates: `specialised` compiles a copy of one
+`draw_batch`, `run_batch` and `run_sparse_batch` are templates: `specialise` compiles a copy of one
 for each sampler or algorithm, which is its `function`.
 """
 
