@@ -28,8 +28,7 @@ from torch.utils.checkpoint import checkpoint
 from algorist.errors import unknown
 from algorist.extras import how_to_install
 from algorist.kernels import compiled, plain
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 
 KERNELS = ("auto", "plain", "fused")
 """What may compute a net."""
