@@ -26,7 +26,7 @@ from algorist.model.transitions import draw_transitions
 from algorist.model.window import Window, continuing
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
-from algorist.training.packing import Layout, Shape
+from algorist.training.packing import Shape, WindowLayout
 from algorist.training.parallel import ALL, Share
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
@@ -45,7 +45,7 @@ class PackedBatch(NamedTuple):
     """A window as one run of bytes, which a single copy moves to a device."""
 
     key: StreamKey
-    layout: Layout
+    layout: WindowLayout
     content: Tensor
     cursors: Sequence[Cursor] = ()
     """Where the chunks of each seed stand after it."""
@@ -139,7 +139,7 @@ class TaskStream:
     def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
         """The window of a step, fitted into shape and ready to be moved, on any thread."""
         window = fit(share.taken(self.spec, self.window(step)))
-        layout = Layout(window)
+        layout = WindowLayout(window)
         cursors = self.cursors_after(step) if self.config.data.chunk else []
         return PackedBatch(self.key(step), layout, layout.pack(window), cursors)
 

@@ -31,7 +31,7 @@ def shape_of(window: AnyWindow) -> Shape:
     return Shape(window.steps, window.follows.shape[-1], window.end_weights.shape[1])
 
 
-class Layout:
+class WindowLayout:
     """Where the tensors of windows of one shape stand in a run of bytes."""
 
     def __init__(self, window: AnyWindow):
