@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.compiling import specialise
-from algorist.algorithms.frames import INT, Buffers, Layout
+from algorist.algorithms.frames import INT, Buffers, FrameLayout
 from algorist.algorithms.tracing import draw_batch
 from algorist.errors import unknown
 
@@ -107,7 +107,7 @@ def truncated(values: np.ndarray, decimals: int) -> np.ndarray:
     return np.trunc(values * scale) / scale
 
 
-def derive(layout: Layout, buffers: Buffers) -> None:
+def derive(layout: FrameLayout, buffers: Buffers) -> None:
     """Fill in the inputs that follow from others: positions, and which nodes are adjacent."""
     windows = {feature.name: layout.window(buffers, feature.name) for feature in layout.features}
     windows["pos"][...] = positions(windows.get("string", np.zeros(layout.n)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from algorist.algorithms.compiling import specialise
 from algorist.algorithms.declaring import Algorithm
-from algorist.algorithms.frames import MAX_NODES, Layout
+from algorist.algorithms.frames import MAX_NODES, FrameLayout
 from algorist.algorithms.tracing import run_sparse_batch
 from algorist.errors import counted
 from algorist.sparse_batch import SparseBatch, SparseGraphs
@@ -54,8 +54,8 @@ def trace_graphs(
     if graphs.n > MAX_NODES:
         raise ValueError(f"{algorithm.name}: got {graphs.n} nodes, expected at most {MAX_NODES}")
     spec, n, count = algorithm.spec, graphs.n, graphs.count
-    in_layout = Layout([f for f in spec.inputs if not _is_of_pairs(f)], n)
-    hint_layout, out_layout = Layout(spec.hints, n), Layout(spec.outputs, n)
+    in_layout = FrameLayout([f for f in spec.inputs if not _is_of_pairs(f)], n)
+    hint_layout, out_layout = FrameLayout(spec.hints, n), FrameLayout(spec.outputs, n)
     given, now, hint, out = (
         layout.empty(*lead)
         for layout, lead in (

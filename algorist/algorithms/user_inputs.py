@@ -11,7 +11,7 @@ import numpy as np
 
 from algorist.algorithms.describe_inputs import describe_inputs
 from algorist.algorithms.edge_lists import GraphOptions
-from algorist.algorithms.frames import MAX_NODES, Layout
+from algorist.algorithms.frames import MAX_NODES, FrameLayout
 from algorist.algorithms.graph_checks import unweighted
 from algorist.algorithms.sampling import DERIVED, adjacency, positions
 from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
@@ -205,7 +205,7 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
             f"{algorithm.name}: got {counted(n, 'node')}, "
             f"expected at least {algorithm.min_nodes} in {name}"
         )
-    if n > MAX_NODES or not Layout(algorithm.spec.inputs, n).fits(2):
+    if n > MAX_NODES or not FrameLayout(algorithm.spec.inputs, n).fits(2):
         raise ValueError(f"{algorithm.name}: got {n} nodes, expected far fewer in {name}")
 
 
