@@ -7,7 +7,7 @@ from pathlib import Path
 import algorist
 
 PACKAGE = Path(algorist.__file__).parent
-SHARED = {"Net", "Values"}
+SHARED = {"Net"}
 """Classes of different rooms that still share a name: this list may only become shorter."""
 
 

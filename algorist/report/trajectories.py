@@ -13,7 +13,7 @@ from algorist.algorithms.user_inputs import draw_problem
 from algorist.model.explaining import agreement, compared, verdict
 from algorist.model.learner import Learner
 from algorist.model.solution import Comparison, Solution
-from algorist.report.notation import Values
+from algorist.report.notation import FeatureValues
 
 _USUAL = ("insertion_sort", "bfs", "dijkstra", "binary_search")
 """Shown where they are among those tested: they are short and easily followed."""
@@ -61,7 +61,7 @@ def _inputs(algorithm: Algorithm, solution: Solution) -> str:
     for feature in algorithm.spec.inputs:
         array = solution.inputs[feature.name]
         if array.ndim < 2 and feature.name != "pos":
-            numbers = " ".join(Values.of_compact(feature, array[None]).texts(0))
+            numbers = " ".join(FeatureValues.of_compact(feature, array[None]).texts(0))
             texts.append(f"{escape(feature.name)} <code>{numbers}</code>")
     return f"<p>{', '.join(texts)}</p>" if texts else ""
 
@@ -69,7 +69,7 @@ def _inputs(algorithm: Algorithm, solution: Solution) -> str:
 def _steps(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> str:
     """A row for each step, a column for each hint."""
     hints = [
-        Values.of_compact(algorithm.spec[name], array, comparison.wrong[name])
+        FeatureValues.of_compact(algorithm.spec[name], array, comparison.wrong[name])
         for name, array in solution.hints.items()
     ]
     if not hints:
@@ -82,12 +82,12 @@ def _steps(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> 
     )
 
 
-def _row(hints: Iterable[Values], step: int) -> str:
+def _row(hints: Iterable[FeatureValues], step: int) -> str:
     cells = "".join(f"<td>{_cell(values, step)}</td>" for values in hints)
     return f"<tr><th>{step}</th>{cells}</tr>\n"
 
 
-def _cell(values: Values, step: int) -> str:
+def _cell(values: FeatureValues, step: int) -> str:
     """The values of a step in a line, or of pairs of nodes in a line for each first one."""
     pieces = (
         f"<mark>{text}</mark>" if wrong else text
