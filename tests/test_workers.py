@@ -5,8 +5,8 @@ import small
 import torch
 
 from algorist.training.engine import Engine
-from algorist.training.loader import LoaderSpec, StreamKey, TaskStream
-from algorist.training.packing import WindowLayout, bucket_window
+from algorist.training.loader import LoaderSpec, TaskStream
+from algorist.training.packing import StreamKey, WindowLayout, bucket_window
 from algorist.training.trainer import Trainer
 from algorist.training.workers import _AHEAD, Loader, WorkerPool
 

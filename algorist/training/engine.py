@@ -23,10 +23,9 @@ from algorist.model.scan import Carry
 from algorist.model.sparse_window import AnyWindow
 from algorist.model.window import Window
 from algorist.training.config import Config
-from algorist.training.loader import PackedBatch, StreamKey
 from algorist.training.loss_terms import WeightedTerms
 from algorist.training.optimizer import Optimizer
-from algorist.training.packing import Shape, bucket_window, pack_window
+from algorist.training.packing import PackedBatch, Shape, StreamKey, bucket_window, pack_window
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.time_accounting import TimeAccount
 

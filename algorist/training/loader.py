@@ -10,11 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from algorist.batch import Batch
 from algorist.data.chunks import Chunk, Chunker, Cursor, origin
@@ -26,38 +23,12 @@ from algorist.model.transitions import draw_transitions
 from algorist.model.window import Window, continuing
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
-from algorist.training.packing import Shape, WindowLayout
+from algorist.training.packing import PackedBatch, StreamKey, WindowLayout
 from algorist.training.parallel import ALL, Share
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
 Fit = Callable[[AnyWindow], AnyWindow]
 """How windows are put into shape (`packing.py`)."""
-
-
-class StreamKey(NamedTuple):
-    """An algorithm at one size, which has carries and chunks of its own."""
-
-    algorithm: str
-    size: int
-
-
-class PackedBatch(NamedTuple):
-    """A window as one run of bytes, which a single copy moves to a device."""
-
-    key: StreamKey
-    layout: WindowLayout
-    content: Tensor
-    cursors: Sequence[Cursor] = ()
-    """Where the chunks of each seed stand after it."""
-
-    @property
-    def shape(self) -> tuple[StreamKey, Shape]:
-        """What a captured step serves: a key, and windows of one shape."""
-        return self.key, self.layout.shape
-
-    def window(self, device: torch.device | str = "cpu") -> AnyWindow:
-        """The window, cut out of its bytes on a device."""
-        return self.layout.window(self.content.to(device, non_blocking=True))
 
 
 class TaskStream:

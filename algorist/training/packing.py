@@ -5,12 +5,14 @@ Few shapes mean few CUDA graphs, and a single copy moves all tensors of a window
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from algorist.data.chunks import Cursor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.window import pack_trajectories
 
@@ -61,6 +63,32 @@ class WindowLayout:
         places = _tensors(self.window(content))
         for place, tensor in zip(places, _tensors(window), strict=True):
             place.copy_(tensor)
+
+
+class StreamKey(NamedTuple):
+    """An algorithm at one size, which has carries and chunks of its own."""
+
+    algorithm: str
+    size: int
+
+
+class PackedBatch(NamedTuple):
+    """A window as one run of bytes, which a single copy moves to a device."""
+
+    key: StreamKey
+    layout: WindowLayout
+    content: Tensor
+    cursors: Sequence[Cursor] = ()
+    """Where the chunks of each seed stand after it."""
+
+    @property
+    def shape(self) -> tuple[StreamKey, Shape]:
+        """What a captured step serves: a key, and windows of one shape."""
+        return self.key, self.layout.shape
+
+    def window(self, device: torch.device | str = "cpu") -> AnyWindow:
+        """The window, cut out of its bytes on a device."""
+        return self.layout.window(self.content.to(device, non_blocking=True))
 
 
 def _tensors(window: AnyWindow) -> list[Tensor]:

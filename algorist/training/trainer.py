@@ -27,8 +27,9 @@ from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
 from algorist.training.job_pool import GpuContext
-from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey, TaskStream
+from algorist.training.loader import LoaderSpec, TaskStream
 from algorist.training.loading import best_learner, blank_learner, load, new_learner
+from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.time_accounting import TimeAccount

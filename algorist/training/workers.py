@@ -25,8 +25,8 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
-from algorist.training.packing import WindowLayout, shape_of
+from algorist.training.loader import LoaderSpec
+from algorist.training.packing import PackedBatch, StreamKey, WindowLayout, shape_of
 
 Message = tuple[int, tuple[StreamKey, WindowLayout] | None, Sequence[Cursor]]
 """The number of a packed batch's layout, the layout itself where it is new, and the cursors."""
