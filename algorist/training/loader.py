@@ -109,10 +109,14 @@ class TaskStream:
 
     def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
         """The window of a step, fitted into shape and ready to be moved, on any thread."""
-        window = fit(share.taken(self.spec, self.window(step)))
+        window = self.fitted_window(step, fit, share)
         layout = WindowLayout(window)
-        cursors = self.cursors_after(step) if self.config.data.chunk else []
-        return PackedBatch(self.key(step), layout, layout.pack(window), cursors)
+        content = layout.pack(window)
+        return PackedBatch(self.key(step), layout, content, self.cursors_after(step))
+
+    def fitted_window(self, step: int, fit: Fit, share: Share) -> AnyWindow:
+        """The share of a step's window, fitted into shape."""
+        return fit(share.taken(self.spec, self.window(step)))
 
     def cursors_after(self, step: int) -> list[Cursor]:
         """Where the chunks of each seed stand after a step; empty for whole trajectories."""

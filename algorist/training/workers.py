@@ -221,7 +221,7 @@ class _Worker:
             if owner != self._number:
                 continue
             key = stream.key(step)
-            window = loader_spec.fit(loader_spec.share.taken(stream.spec, stream.window(step)))
+            window = stream.fitted_window(step, loader_spec.fit, loader_spec.share)
             shape, new = (key, shape_of(window)), None
             if shape not in numbers:
                 numbers[shape] = len(layouts)
