@@ -76,10 +76,10 @@ def _given(arguments: Namespace) -> Learner:
 
 def _fresh(arguments: Namespace) -> Learner:
     from algorist.commands.settings import configured
-    from algorist.training.loading import new_learner
+    from algorist.model.learner import Learner
 
     count = 1 if arguments.replicas is None else positive("replicas", arguments.replicas)
     config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
-    learner = new_learner(config)
+    learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
     computing(arguments).apply(learner.net)
     return learner

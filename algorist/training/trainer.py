@@ -28,7 +28,7 @@ from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine, PerSeed
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, TaskStream
-from algorist.training.loading import best_learner, blank_learner, load, new_learner
+from algorist.training.loading import best_learner, load
 from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
@@ -90,7 +90,11 @@ class Trainer:
         computing = peers.placed(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.time_account = TimeAccount()
-        self.learner = (new_learner if weights is None else blank_learner)(config)
+        parts = (config.algorithms, config.model, config.convention)
+        if weights is None:
+            self.learner = Learner.new(*parts, config.seeds)
+        else:
+            self.learner = Learner.blank(*parts, len(config.seeds))
         self.net = computing.apply(self.learner.net)
         if weights is not None:
             load_weights(self.net, weights)
