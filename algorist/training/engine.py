@@ -29,8 +29,6 @@ from algorist.training.packing import PackedBatch, Shape, StreamKey, bucket_wind
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.time_accounting import TimeAccount
 
-PerSeed = list[float]
-
 _PINNED_BUFFERS = 8
 """How many packed batches may be in flight to a GPU; a capture waits for all of them."""
 
@@ -81,7 +79,7 @@ class Engine:
         """Whether all that was begun is done."""
         return not self._on_gpu or torch.cuda.current_stream(self.net.device).query()
 
-    def losses(self) -> dict[str, dict[str, PerSeed]]:
+    def losses(self) -> dict[str, dict[str, list[float]]]:
         """The sums of the losses of each task, by feature and seed."""
         everything = iter(torch.cat([own.sums for own in self._losses.values()]).tolist())
         return {
@@ -89,7 +87,7 @@ class Engine:
             for task, own in self._losses.items()
         }
 
-    def set_losses(self, sums: Mapping[str, Mapping[str, PerSeed]]) -> None:
+    def set_losses(self, sums: Mapping[str, Mapping[str, list[float]]]) -> None:
         """Go on with sums that `losses` returned."""
         for task, own in self._losses.items():
             if len(sums[task]) > len(own.names):

@@ -25,7 +25,7 @@ from algorist.plugins import shell
 from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
-from algorist.training.engine import CapturedEngine, Engine, PerSeed
+from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, TaskStream
 from algorist.training.loading import best_learner, load
@@ -53,15 +53,15 @@ class Report:
     """How a run stands after a validation."""
 
     step: int
-    loss: Mapping[str, PerSeed]
+    loss: Mapping[str, list[float]]
     """The mean loss of each task since the report before, for each seed."""
-    scores: Mapping[str, PerSeed]
+    scores: Mapping[str, list[float]]
     """The validation score of each task, by what the run is validated by; of errors, minus that."""
-    score: PerSeed
+    score: list[float]
     """The mean over the tasks."""
     best_step: list[int]
     """The step at which each seed's best model so far was found."""
-    terms: Mapping[str, Mapping[str, PerSeed]] = field(default_factory=dict)
+    terms: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
     """The mean loss of each task since the report before, by feature, loss term and penalty."""
     learning_rate: float | None = None
     """The rate of the step before, where a schedule changes it."""
@@ -130,7 +130,7 @@ class Trainer:
         """Judge the weights from now on, or their mean, if one is wanted; none is the best yet."""
         steps, seeds = self.config.schedule.average, len(self.config.seeds)
         self.average = Average(self.learner, steps) if steps else None
-        self.best_scores: PerSeed = [-math.inf] * seeds
+        self.best_scores: list[float] = [-math.inf] * seeds
         self.best_steps = [self.step] * seeds
         self.best = {
             name: p.detach().clone() for name, p in self.evaluated_model.net.named_parameters()
@@ -292,7 +292,7 @@ class Trainer:
         return Validation(self.evaluated_model, names, self.best, graphs, measure)
 
     @property
-    def mean_loss(self) -> dict[str, PerSeed]:
+    def mean_loss(self) -> dict[str, list[float]]:
         """The mean loss of each task since the report before."""
         steps = max(self._summed_steps, 1)
         return {
@@ -301,7 +301,7 @@ class Trainer:
         }
 
     @property
-    def mean_terms(self) -> dict[str, dict[str, PerSeed]]:
+    def mean_terms(self) -> dict[str, dict[str, list[float]]]:
         """The mean of each part of each task's loss since the report before."""
         steps = max(self._summed_steps, 1)
         return {
