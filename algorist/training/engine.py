@@ -108,7 +108,7 @@ class Engine:
     def _learn(self, place: StreamKey, window: AnyWindow) -> None:
         """The learning step: gradients, losses, an update, and what the next chunk starts from."""
         losses, carry = self._differentiate(place, window)
-        self._losses[place.algorithm].sums += self._peers.total(losses)
+        self._losses[place.algorithm].sums += self._peers.all_reduce(losses)
         if self._updates_at_once:
             self._change_weights()
         if self._chunked:
@@ -116,7 +116,7 @@ class Engine:
 
     def _change_weights(self) -> None:
         """Take a step along the gradients of all processes."""
-        self._peers.add_up_gradients(self.optimizer.parameters.values())
+        self._peers.all_reduce_gradients(self.optimizer.parameters.values())
         self.optimizer.step()
 
     def _differentiate(self, place: StreamKey, window: AnyWindow) -> tuple[Tensor, Carry]:

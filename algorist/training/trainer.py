@@ -87,7 +87,7 @@ class Trainer:
             raise ValueError(
                 f"sparse: got {peers.share.of} processes, expected one for sparse nets"
             )
-        computing = peers.placed(computing)
+        computing = peers.place(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.time_account = TimeAccount()
         parts = (config.algorithms, config.model, config.convention)
@@ -273,7 +273,7 @@ class Trainer:
 
     def _validated(self) -> Report:
         validation = self._validation = self._validation or self._new_validation()
-        scores = self.peers.gathered(validation.qualities(), self.config.algorithms)
+        scores = self.peers.all_gather(validation.qualities(), self.config.algorithms)
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         for place, score in enumerate(mean):
             if score >= self.best_scores[place]:  # of equals, the one that has learnt more
@@ -287,7 +287,7 @@ class Trainer:
 
     def _new_validation(self) -> Validation:
         graphs = self._graphs.others() if self._graphs else None
-        names = self.peers.own(self.config.algorithms)
+        names = self.peers.own_tasks(self.config.algorithms)
         measure = self.config.schedule.validate_by
         return Validation(self.evaluated_model, names, self.best, graphs, measure)
 
@@ -377,7 +377,7 @@ class Trainer:
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
             for name, value in sorted(carry.tensors().items()):  # all processes in one order
-                tensors[f"{place}/{name}"] = self.peers.joined(value)
+                tensors[f"{place}/{name}"] = self.peers.all_gather_lanes(value)
         state = {
             "config": self.config.to_json(),
             "specs": plain_specs(self.net.specs),
