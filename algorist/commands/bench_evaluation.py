@@ -45,12 +45,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm."""
     from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
-    from algorist.report.scores import first_samples
     from algorist.training.measuring import evaluation_cost
 
     if arguments.samples is not None:
         positive("samples", arguments.samples)
-    draw = first_samples(arguments.split, arguments.samples)
+    draw = partial(official.beginning, name=arguments.split, samples=arguments.samples)
     learner = _given(arguments) if arguments.model is not None else _fresh(arguments)
     measures = [
         (name, partial(evaluation_cost, learner, name, draw))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -331,8 +332,6 @@ def _expect_model(word: str) -> None:
 
 def _sets(arguments: Namespace) -> tuple[list[Problems], bool]:
     """The problems that learners are scored on, and whether they are the official test."""
-    from algorist.report.scores import first_samples
-
     if arguments.official and arguments.split not in (None, _TEST):
         raise ValueError(f"--split: got {arguments.split}, but --official is {_TEST}")
     if arguments.development or arguments.n is not None:
@@ -351,7 +350,8 @@ def _sets(arguments: Namespace) -> tuple[list[Problems], bool]:
     if arguments.n is not None:
         return [Problems(_fresh(n, arguments), n) for n in arguments.n], False
     split = arguments.split or _TEST
-    return [Problems(first_samples(split, arguments.samples))], split == _TEST
+    draw = partial(official.beginning, name=split, samples=arguments.samples)
+    return [Problems(draw)], split == _TEST
 
 
 def _development(n: int) -> Callable[[str], Batch]:

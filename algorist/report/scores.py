@@ -11,7 +11,6 @@ import numpy as np
 from rich.table import Table
 
 from algorist.batch import Batch
-from algorist.data import official
 from algorist.errors import counted
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.results import is_whole_test
@@ -95,11 +94,6 @@ def measured(
             evaluations = evaluate(learner, algorithm, batch, hints=hints, forced=forced)
             spec = learner.convention.spec(algorithm)
             yield Scored(algorithm, spec, batch.n, len(batch), evaluations)
-
-
-def first_samples(split: str, samples: int | None) -> Callable[[str], Batch]:
-    """Draws one of the benchmark's fixed sets, or the beginning of it."""
-    return lambda algorithm: official.beginning(algorithm, split, samples)
 
 
 def few_samples(rows: Sequence[Scored]) -> str:
