@@ -116,8 +116,8 @@ def _add_shown(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
+    from algorist.commands.evaluating import evaluate_each
     from algorist.report.comparison import Column, plot_sizes
-    from algorist.report.scores import measured
 
     models, named = _models(arguments)
     if arguments.graphs is not None:
@@ -133,7 +133,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     try:
         for model, problems in ((model, own) for model in models for own in sets):
             rows = scores.setdefault(Column(model, problems.size), [])
-            for row in measured(learners[model], problems.draw, **how):
+            for row in evaluate_each(learners[model], problems.draw, **how):
                 rows.append(row)
                 _keep_scores(row, learners[model], model, arguments)
     finally:  # also if it is interrupted: what was tested is shown

@@ -131,8 +131,8 @@ def _page_of_runs(arguments: Namespace, but: str) -> str:
 
 def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Scored]]:
     """The best nets of a run with their training, and their scores in the official test."""
+    from algorist.commands.evaluating import evaluate_each
     from algorist.report.learner_page import Trained
-    from algorist.report.scores import measured
     from algorist.training.loading import METRICS, members
     from algorist.training.run import read_metrics
 
@@ -142,7 +142,7 @@ def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Sco
         Trained(learner, read_metrics(Path(place) / METRICS)) for place, learner in runs.items()
     ]
     draw = partial(official.beginning, name="test", samples=arguments.samples)
-    return trained, list(measured(learners, draw))
+    return trained, list(evaluate_each(learners, draw))
 
 
 def _report_sweep(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
