@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -20,19 +20,18 @@ from algorist.errors import counted
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner, load_weights, plain_specs
-from algorist.model.net import Net
-from algorist.plugins import shell
 from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, TaskStream
-from algorist.training.loading import best_learner, load
+from algorist.training.loading import best_learner
 from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.time_accounting import TimeAccount
+from algorist.training.transfer import load_processor
 from algorist.training.validation import Validation
 from algorist.training.workers import Loader, WorkerPool
 
@@ -99,7 +98,7 @@ class Trainer:
         if weights is not None:
             load_weights(self.net, weights)
         elif config.optimizer.processor_from:
-            self._take_over_processor(config.optimizer.processor_from)
+            load_processor(self.net, config.optimizer.processor_from)
         if config.optimizer.freeze_processor:
             self.net.processor.requires_grad_(requires_grad=False)
         captures = computing.graphs and computing.on_gpu and not config.convention.sparse
@@ -149,29 +148,6 @@ class Trainer:
 
     def _own_graphs(self) -> Graphs:
         return self._context.graphs() if self._context else Graphs(self.device)
-
-    def _take_over_processor(self, source: str) -> None:
-        """Start from a saved processor: the same for all seeds, or each from its own."""
-        given, own = load(source, self.device).net, self.net
-        if given.replicas not in (1, own.replicas):
-            raise ValueError(
-                f"processor_from: {source} has {given.replicas} replicas, "
-                f"expected 1 or as many as there are seeds, {own.replicas}; one alone: "
-                f"{shell('export', source, 'FILE', '--seed', 'N')}"
-            )
-        if _kind_of_processor(given) != _kind_of_processor(own):
-            here = asdict(own.config)
-            differences = [
-                f"{name} is {there} there and {here[name]} here"
-                for name, there in asdict(given.config).items()
-                if there != here[name]
-            ]
-            raise ValueError(
-                f"processor_from: {source} has another kind of processor: {', '.join(differences)}"
-            )
-        wanted = own.processor.state_dict()
-        values = given.processor.state_dict().items()
-        own.processor.load_state_dict({name: x.expand_as(wanted[name]) for name, x in values})
 
     def run(self) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
@@ -452,9 +428,3 @@ def _by_feature(sums: Mapping[str, Any], like: Mapping[str, Mapping[str, Any]]) 
             nothing = [0.0] * len(sums[task])
             result[task] = {first: sums[task], **dict.fromkeys(others, nothing)}
     return result
-
-
-def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
-    """Its name and the shapes of one replica's weights."""
-    weights = net.processor.state_dict().items()
-    return net.config.processor, {name: value.shape[1:] for name, value in weights}
