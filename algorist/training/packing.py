@@ -37,7 +37,7 @@ class WindowLayout:
     """Where the tensors of windows of one shape stand in a run of bytes."""
 
     def __init__(self, window: AnyWindow):
-        sizes = [_aligned(tensor.nbytes) for tensor in _tensors(window)]
+        sizes = [-(-x.nbytes // _ALIGNMENT) * _ALIGNMENT for x in _tensors(window)]
         *self._starts, self.size = accumulate(sizes, initial=0)
         self._shapes = window.map(lambda tensor: tensor.to("meta"))
         self.shape = shape_of(window)
@@ -101,10 +101,6 @@ def _tensors(window: AnyWindow) -> list[Tensor]:
 
     window.map(note)
     return tensors
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def pack_window(window: AnyWindow) -> AnyWindow:
