@@ -1,4 +1,9 @@
-"""From training data to batches that a device can read: streams, packed batches, and their order.
+"""From training data to batches that a device can read.
+
+The problems of a step take three forms on their way: a `Batch` for each seed (`data/stream.py`), a
+`Window` of all seeds, laid out as nets read it (`model/window.py`), and a `PackedBatch`, the bytes
+of a window in one piece (`packing.py`). A `TaskStream` makes those of one task, a `LoaderSpec` puts
+those of all tasks in order.
 
 Everything random is drawn from keys of (seed, algorithm, step), so the window of a step is always
 the same, in any order and by any number of workers (`workers.py`).
