@@ -17,8 +17,6 @@ from algorist.errors import positive, unknown
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Spec
 
-TEST_SIZES = (16, 80, 160, 800, 1600)
-"""The sizes of SALSA-CLRS's test sets."""
 VALIDATION = "er_16_val"
 """The set that weights are chosen by."""
 VALIDATION_COUNT = 128
