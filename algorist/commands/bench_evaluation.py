@@ -74,11 +74,11 @@ def _given(arguments: Namespace) -> Learner:
 
 
 def _fresh(arguments: Namespace) -> Learner:
-    from algorist.commands.settings import configured
+    from algorist.commands.settings import make_config
     from algorist.model.learner import Learner
 
     count = 1 if arguments.replicas is None else positive("replicas", arguments.replicas)
-    config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
+    config = make_config(arguments, arguments.algorithms or algorist.algorithms(), range(count))
     learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
     computing(arguments).apply(learner.net)
     return learner

@@ -125,7 +125,7 @@ def add_without(parser: ArgumentParser) -> None:
     )
 
 
-def configured(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
+def make_config(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
     """What the arguments ask for: a recipe, less some improvements, with some settings changed."""
     config = changed(recipe(arguments.recipe, algorithms), arguments)
     check_sizes(arguments, [config])
