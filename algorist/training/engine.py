@@ -25,7 +25,7 @@ from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.loss_terms import WeightedTerms
 from algorist.training.optimizer import Optimizer
-from algorist.training.packing import PackedBatch, Shape, StreamKey, bucket_window, pack_window
+from algorist.training.packing import PackedBatch, Shape, StreamKey, bucket_window, pack_lanes
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.time_accounting import TimeAccount
 
@@ -39,7 +39,7 @@ class Engine:
     Losses are added up where they are computed, so that no step waits for another's result.
     """
 
-    fit = staticmethod(pack_window)
+    fit = staticmethod(pack_lanes)
     """How windows are put into shape."""
 
     def __init__(self, net: Net, config: Config, *, peers: Peers = ALONE):

@@ -103,7 +103,7 @@ def _tensors(window: AnyWindow) -> list[Tensor]:
     return tensors
 
 
-def pack_window(window: AnyWindow) -> AnyWindow:
+def pack_lanes(window: AnyWindow) -> AnyWindow:
     """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
     if isinstance(window, SparseWindow):
         return window
