@@ -24,14 +24,10 @@ def reachable_functions(*functions: Any) -> list[Any]:
     """
     found = list(functions)
     for one in found:  # grows on the way
-        helpers = (getattr(v, "py_func", v) for _, v in referenced_globals(one))
-        new = [v for v in dict.fromkeys(filter(_is_function, helpers)) if v not in found]
-        found += new
+        values = (getattr(v, "py_func", v) for _, v in referenced_globals(one))
+        helpers = dict.fromkeys(v for v in values if isinstance(v, types.FunctionType))
+        found += [helper for helper in helpers if helper not in found]
     return found
-
-
-def _is_function(value: Any) -> bool:
-    return isinstance(value, types.FunctionType)
 
 
 def referenced_globals(function: Any) -> Iterator[tuple[str, Any]]:

@@ -144,7 +144,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     from algorist.model.window import whole
     from algorist.training.config import OptimizerConfig
     from algorist.training.optimizer import Optimizer
-    from algorist.training.packing import pack_window
+    from algorist.training.packing import pack_lanes
     from algorist.training.recipes import recipe
 
     torch.set_num_threads(task["threads"])
@@ -165,7 +165,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
                 .gumbel(size=(1, count, batch.n, batch.n))
                 .astype(np.float32)
             )
-            window = pack_window(whole([batch]).with_noise(noise))
+            window = pack_lanes(whole([batch]).with_noise(noise))
             parts = feature_losses(net.specs[name], net.rollout(name, window), window)
             torch.stack(list(parts.values())).sum().backward()
             optimizer.step()

@@ -9,13 +9,13 @@ import pytest
 from algorist import compiled
 
 MAIN = """
-from algorist.algorithms.compiling import specialised
+from algorist.algorithms.compiling import specialise
 from mine import double
 
 def template(x):
     return function(x)
 
-print(specialised(template, double)(20))
+print(specialise(template, double)(20))
 """
 MINE = """
 from helpers import ALSO, SHIFT, TABLE, twice

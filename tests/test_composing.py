@@ -8,9 +8,19 @@ import torch
 from small import DEVICE
 from torch import Tensor
 
-from algorist.kernels.composing import WeightLayout, copy_each
+from algorist.kernels.composing import Copies, WeightLayout
 
 ROWS, INNER, COLUMNS = 3, 5, 40
+
+
+def copy_each(buffer: Tensor, copies: Copies, *, back: bool) -> None:
+    """Copies one after the other, in plain PyTorch."""
+    for own in copies.all:
+        source, target = (buffer.as_strided(*place) for place in own)
+        if back:
+            source.copy_(target)
+        else:
+            target.copy_(source[0] if len(source) == 1 else source.sum(0))
 
 
 def copy_grouped(*arguments, **options):

@@ -19,7 +19,7 @@ from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.loader import TaskStream
-from algorist.training.packing import Layout, bucket_window, rounded_up
+from algorist.training.packing import WindowLayout, bucket_window, rounded_up
 from algorist.training.run import Run
 from algorist.training.trainer import DivergedError, Trainer
 
@@ -49,7 +49,7 @@ def windows(config):
 @by_config
 def test_a_packed_window_holds_the_same_in_one_run_of_bytes(config):
     for _, window in windows(config):
-        layout = Layout(window)
+        layout = WindowLayout(window)
         content = layout.pack(window)
         start, size, got = content.data_ptr(), content.nbytes, layout.window(content)
         assert len(small.tensors(got)) == len(small.tensors(window)) > 5

@@ -8,9 +8,9 @@ from commanding import train
 
 import algorist
 from algorist.cli import main
+from algorist.commands import evaluating
 from algorist.data import official
 from algorist.evaluation.evaluate import evaluate
-from algorist.report import scores
 
 pytestmark = pytest.mark.usefixtures("piped")
 
@@ -39,13 +39,13 @@ def test_eval_says_that_samples_are_fewer_only_if_they_are_and_tests_nothing_twi
 
 
 def test_what_was_tested_before_an_interrupt_is_shown(capsys, monkeypatch, trained):
-    whole = scores.measured
+    whole = evaluating.evaluate_each
 
-    def measured(*arguments, **options):
+    def interrupted(*arguments, **options):
         yield from whole(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scores, "measured", measured)
+    monkeypatch.setattr(evaluating, "evaluate_each", interrupted)
     words = ["eval", str(trained), "--samples", "1", "--device", "cpu"]
     assert main(words) == 130
     assert capsys.readouterr().out.splitlines()[1].startswith("bfs ")

@@ -7,8 +7,7 @@ from small import DEVICE, ON_GPU
 from torch import Tensor
 
 from algorist.kernels import plain
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 

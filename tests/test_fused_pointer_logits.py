@@ -10,8 +10,7 @@ from torch.nn.functional import relu
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels import affine, plain
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 from algorist.kernels.fused.pointer_logits import (
     Scoring,
     TripletProjection,

@@ -5,8 +5,7 @@ import torch
 from fused import assert_close, by_shape, draw, unwritten
 
 from algorist.kernels import plain
-from algorist.kernels.affine import product
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import FactoredEdges, product
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 

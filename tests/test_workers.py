@@ -5,8 +5,8 @@ import small
 import torch
 
 from algorist.training.engine import Engine
-from algorist.training.loader import LoaderSpec, StreamKey, TaskStream
-from algorist.training.packing import Layout, bucket_window
+from algorist.training.loader import LoaderSpec, TaskStream
+from algorist.training.packing import StreamKey, WindowLayout, bucket_window
 from algorist.training.trainer import Trainer
 from algorist.training.workers import _AHEAD, Loader, WorkerPool
 
@@ -95,7 +95,7 @@ def test_an_error_of_a_worker_is_told_even_if_it_cannot_be_sent(monkeypatch):
 
 def test_a_window_can_be_put_into_bytes_and_cut_out_again():
     window = TaskStream(CONFIG, "insertion_sort").window(0)
-    layout, found = Layout(window), []
+    layout, found = WindowLayout(window), []
     content = torch.full((layout.size,), 7, dtype=torch.uint8)
     layout.write(window, content)
     layout.window(content).map(lambda tensor: found.append(tensor) or tensor)

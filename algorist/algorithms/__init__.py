@@ -70,9 +70,24 @@ def get(name: str) -> Algorithm:
     return _registry[name]
 
 
+def declared(algorithm: str | Algorithm) -> Algorithm:
+    """The declaration of an algorithm that is given by itself or by its name."""
+    return algorithm if isinstance(algorithm, Algorithm) else get(algorithm)
+
+
 for _family in _FAMILIES:
     for _value in vars(_family).values():
         if isinstance(_value, Algorithm):
             register(_value)
 
-__all__ = ["CLRS30", "SALSA", "Algorithm", "algorithm", "algorithms", "get", "names", "register"]
+__all__ = [
+    "CLRS30",
+    "SALSA",
+    "Algorithm",
+    "algorithm",
+    "algorithms",
+    "declared",
+    "get",
+    "names",
+    "register",
+]

@@ -41,7 +41,7 @@ def compiled(function: Callable) -> Any:
     return _Helper(function, targetoptions={"nopython": True, **_OPTIONS, **_NO_WRAPPERS})
 
 
-def specialised(template: Callable, function: Callable) -> Any:
+def specialise(template: Callable, function: Callable) -> Any:
     """Compile `template` with its global name `function` bound to the given one.
 
     The copy claims to stand where `function` does. So Numba keeps the machine code beside that

@@ -28,16 +28,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorist.algorithms.compiling import is_kept
+from algorist.algorithms.compiling import is_kept, specialise
 from algorist.algorithms.format_answers import Answer
-from algorist.algorithms.frames import MAX_NODES, Buffers, Layout
+from algorist.algorithms.frames import MAX_NODES, Buffers, FrameLayout
 from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.random import generator
 from algorist.algorithms.ranking import Ranking
-from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, truncated
+from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, derive, truncated
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.tracing import run_batch
-from algorist.algorithms.user_inputs import Arrays, derive, read_problem
+from algorist.algorithms.user_inputs import Arrays, read_problem
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
@@ -164,7 +164,9 @@ class Algorithm:
         """Complain about problems that cannot be drawn, before any is."""
         self._drawing(n, count, options)
 
-    def _drawing(self, n: int, count: int, options: Mapping[str, Any]) -> tuple[Options, Layout]:
+    def _drawing(
+        self, n: int, count: int, options: Mapping[str, Any]
+    ) -> tuple[Options, FrameLayout]:
         """The options of problems that are drawn, and where their inputs lie."""
         n, count = positive("n", n), positive("count", count)
         settled = self.sampler.settled(n, options)
@@ -186,21 +188,24 @@ class Algorithm:
         layout.pack(arrays, buffers)
         return self._traced(layout, buffers)
 
-    def _input_layout(self, nodes: int, count: int = 1) -> Layout:
+    def _input_layout(self, nodes: int, count: int = 1) -> FrameLayout:
         if not self.min_nodes <= nodes <= MAX_NODES:
             raise ValueError(
                 f"{self.name}: got a problem of {counted(nodes, 'node')}, "
                 f"expected {self.min_nodes} to {MAX_NODES}"
             )
-        layout = Layout(self.spec.inputs, nodes)
+        layout = FrameLayout(self.spec.inputs, nodes)
         if not layout.fits(1 + count):
             raise ValueError(_too_large(self.name, nodes, count, "inputs"))
         return layout
 
-    def _traced(self, layout: Layout, inputs: Buffers) -> Batch:
+    def _traced(self, layout: FrameLayout, inputs: Buffers) -> Batch:
         self._check(layout, inputs)
         n, count = layout.n, len(inputs.floats)
-        hint_layout, output_layout = Layout(self.spec.hints, n), Layout(self.spec.outputs, n)
+        hint_layout, output_layout = (
+            FrameLayout(self.spec.hints, n),
+            FrameLayout(self.spec.outputs, n),
+        )
         now, hint, output = layout.empty(), hint_layout.empty(), output_layout.empty()
         outputs = output_layout.empty(count)
         lengths = np.zeros(count, np.int64)
@@ -245,12 +250,12 @@ class Algorithm:
         """Where one of its functions may fail, if it is a user's: ours are tested."""
         return nullcontext() if self.is_part_of_the_package else user_error(self.name, function)
 
-    def _check(self, layout: Layout, buffers: Buffers) -> None:
+    def _check(self, layout: FrameLayout, buffers: Buffers) -> None:
         """Complain about values that make no sense, in an algorithm of a user's own."""
         if not self.is_part_of_the_package:
             check_values(self.name, layout, buffers)
 
-    def _windows(self, *frames: tuple[Layout, Buffers]) -> tuple[np.ndarray, ...]:
+    def _windows(self, *frames: tuple[FrameLayout, Buffers]) -> tuple[np.ndarray, ...]:
         stages = {feature.name: frame for frame in frames for feature in frame[0].features}
         return tuple(
             layout.window(buffers, name)
@@ -277,7 +282,7 @@ class Algorithm:
 
     @cached_property
     def _run_batch(self) -> Any:
-        return run_batch(self.run)
+        return specialise(run_batch, self.run)
 
 
 def _too_large(name: str, nodes: int, count: int, what: str) -> str:

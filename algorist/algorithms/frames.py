@@ -29,7 +29,7 @@ class Buffers(NamedTuple):
     ints: np.ndarray
 
 
-class Layout:
+class FrameLayout:
     """Where each of some features sits in a frame for `n` nodes."""
 
     def __init__(self, features: Sequence[Feature], n: int):

@@ -1,4 +1,7 @@
-"""Samplers: how random problems of a given size are drawn, and what can be set about them."""
+"""Samplers: how random problems of a given size are drawn, and what can be set about them.
+
+Inputs that follow from others are not drawn: `derive` fills them in.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.compiling import specialise
+from algorist.algorithms.frames import INT, Buffers, FrameLayout
 from algorist.algorithms.tracing import draw_batch
 from algorist.errors import unknown
 
@@ -22,6 +27,9 @@ It is 0 among settled options where nothing is cut.
 """
 _MOST_DECIMALS = 22
 """Ten to the power of more is no exact float."""
+
+DERIVED = ("pos", "adj")
+"""Inputs that follow from others, and may be left out."""
 
 
 def _unchanged(n: int, options: Options) -> Options:
@@ -85,7 +93,7 @@ class Sampler:
     @cached_property
     def draw_batch(self) -> Any:
         """The compiled loop that draws a whole batch."""
-        return draw_batch(self.draw)
+        return specialise(draw_batch, self.draw)
 
 
 def sampler(**hooks: Callable) -> Callable[[Callable], Sampler]:
@@ -97,6 +105,30 @@ def truncated(values: np.ndarray, decimals: int) -> np.ndarray:
     """Numbers without what follows so many decimal places."""
     scale = 10.0**decimals
     return np.trunc(values * scale) / scale
+
+
+def derive(layout: FrameLayout, buffers: Buffers) -> None:
+    """Fill in the inputs that follow from others: positions, and which nodes are adjacent."""
+    windows = {feature.name: layout.window(buffers, feature.name) for feature in layout.features}
+    windows["pos"][...] = positions(windows.get("string", np.zeros(layout.n)))
+    if "adj" in windows:
+        windows["adj"][...] = adjacency(windows["A"])
+
+
+def positions(string: np.ndarray) -> np.ndarray:
+    """Evenly spaced numbers in [0, 1), starting again at the second string if there is one."""
+    second = string > 0
+    index = np.arange(string.shape[-1])
+    first_length = (~second).sum(-1, keepdims=True)
+    second_length = np.maximum(second.sum(-1, keepdims=True), 1)
+    return np.where(
+        second, (index - first_length) / second_length, index / np.maximum(first_length, 1)
+    )
+
+
+def adjacency(weights: np.ndarray) -> np.ndarray:
+    """1 where there is an edge, and on the diagonal."""
+    return ((weights != 0) | np.eye(weights.shape[-1], dtype=bool)).astype(INT)
 
 
 def _checked_decimals(decimals: int | None) -> int:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.compiling import specialise
 from algorist.algorithms.declaring import Algorithm
-from algorist.algorithms.frames import MAX_NODES, Layout
+from algorist.algorithms.frames import MAX_NODES, FrameLayout
 from algorist.algorithms.tracing import run_sparse_batch
 from algorist.errors import counted
 from algorist.sparse_batch import SparseBatch, SparseGraphs
 from algorist.spec import Feature, Kind, Location
 
-_compiled = cache(run_sparse_batch)
+_compiled = cache(partial(specialise, run_sparse_batch))
 
 
 def expect_sparse(algorithm: Algorithm) -> None:
@@ -53,8 +54,8 @@ def trace_graphs(
     if graphs.n > MAX_NODES:
         raise ValueError(f"{algorithm.name}: got {graphs.n} nodes, expected at most {MAX_NODES}")
     spec, n, count = algorithm.spec, graphs.n, graphs.count
-    in_layout = Layout([f for f in spec.inputs if not _is_of_pairs(f)], n)
-    hint_layout, out_layout = Layout(spec.hints, n), Layout(spec.outputs, n)
+    in_layout = FrameLayout([f for f in spec.inputs if not _is_of_pairs(f)], n)
+    hint_layout, out_layout = FrameLayout(spec.hints, n), FrameLayout(spec.outputs, n)
     given, now, hint, out = (
         layout.empty(*lead)
         for layout, lead in (

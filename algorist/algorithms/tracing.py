@@ -7,14 +7,14 @@ together with the loop over the batch, so that no Python runs per sample or per 
 The hints of one step live side by side in two flat buffers, one of floats and one of small
 integers; the arrays that an algorithm sees are windows into them (`frames.py` cuts these). So
 recording a step is two copies, whatever the features are.
+
+`draw_batch`, `run_batch` and `run_sparse_batch` are templates: `specialise` compiles a copy of one
+for each sampler or algorithm, which is its `function`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from algorist.algorithms.compiling import clear, compiled, copy, specialised
+from algorist.algorithms.compiling import clear, compiled, copy
 from algorist.algorithms.neighbours import Neighbours
 
 
@@ -32,7 +32,7 @@ def record(trace):
     steps[0] = t + 1
 
 
-def _draw_batch(rng, inputs, windows, options):
+def draw_batch(rng, inputs, windows, options):
     """Draw one problem after the other: the order of the draws is part of the benchmark."""
     (floats, ints), (all_floats, all_ints) = inputs
     for b in range(len(all_floats)):
@@ -43,7 +43,7 @@ def _draw_batch(rng, inputs, windows, options):
         copy(all_ints[b], ints)
 
 
-def _run_batch(inputs, hints, outputs, windows, steps):
+def run_batch(inputs, hints, outputs, windows, steps):
     """Run the algorithm on every problem and keep hints and outputs."""
     (in_floats, in_ints), (all_in_floats, all_in_ints) = inputs
     (floats, ints), (float_tape, int_tape) = hints
@@ -62,7 +62,7 @@ def _run_batch(inputs, hints, outputs, windows, steps):
         copy(all_out_ints[b], out_ints)
 
 
-def _run_sparse_batch(inputs, graphs, hints, outputs, windows, steps):
+def run_sparse_batch(inputs, graphs, hints, outputs, windows, steps):
     """The same for sparse graphs, whose first feature is `A`: starts (B, n + 1), ends, weights."""
     (in_floats, in_ints), (all_in_floats, all_in_ints) = inputs
     starts, ends, weights = graphs
@@ -80,18 +80,3 @@ def _run_sparse_batch(inputs, graphs, hints, outputs, windows, steps):
         function(Neighbours(starts[b], ends, weights), *windows, trace)  # noqa: F821
         copy(all_out_floats[b], out_floats)
         copy(all_out_ints[b], out_ints)
-
-
-def draw_batch(draw: Callable) -> Any:
-    """The compiled loop that draws a batch with `draw(rng, features..., options...)`."""
-    return specialised(_draw_batch, draw)
-
-
-def run_batch(run: Callable) -> Any:
-    """The compiled loop that traces a batch with `run(features..., trace)`."""
-    return specialised(_run_batch, run)
-
-
-def run_sparse_batch(run: Callable) -> Any:
-    """The compiled loop that traces a batch of sparse graphs with `run(A, features..., trace)`."""
-    return specialised(_run_sparse_batch, run)

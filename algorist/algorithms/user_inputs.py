@@ -11,8 +11,9 @@ import numpy as np
 
 from algorist.algorithms.describe_inputs import describe_inputs
 from algorist.algorithms.edge_lists import GraphOptions
-from algorist.algorithms.frames import INT, MAX_NODES, Buffers, Layout
+from algorist.algorithms.frames import MAX_NODES, FrameLayout
 from algorist.algorithms.graph_checks import unweighted
+from algorist.algorithms.sampling import DERIVED, adjacency, positions
 from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
 from algorist.errors import counted, nearest, shortened, unknown
 from algorist.spec import Feature, Kind, Location
@@ -21,32 +22,6 @@ if TYPE_CHECKING:
     from algorist.algorithms.declaring import Algorithm
 
 Arrays = dict[str, np.ndarray]
-DERIVED = ("pos", "adj")
-"""Inputs that follow from others, and may be left out."""
-
-
-def derive(layout: Layout, buffers: Buffers) -> None:
-    """Fill in the inputs that follow from others: positions, and which nodes are adjacent."""
-    windows = {feature.name: layout.window(buffers, feature.name) for feature in layout.features}
-    windows["pos"][...] = positions(windows.get("string", np.zeros(layout.n)))
-    if "adj" in windows:
-        windows["adj"][...] = adjacency(windows["A"])
-
-
-def positions(string: np.ndarray) -> np.ndarray:
-    """Evenly spaced numbers in [0, 1), starting again at the second string if there is one."""
-    second = string > 0
-    index = np.arange(string.shape[-1])
-    first_length = (~second).sum(-1, keepdims=True)
-    second_length = np.maximum(second.sum(-1, keepdims=True), 1)
-    return np.where(
-        second, (index - first_length) / second_length, index / np.maximum(first_length, 1)
-    )
-
-
-def adjacency(weights: np.ndarray) -> np.ndarray:
-    """1 where there is an edge, and on the diagonal."""
-    return ((weights != 0) | np.eye(weights.shape[-1], dtype=bool)).astype(INT)
 
 
 @dataclass(frozen=True)
@@ -59,6 +34,20 @@ class Problem:
     """What the user calls the nodes, where they have names: nodes of a graph, letters of texts."""
     description: str
     """What was read, in a few words: 5 nodes, 7 undirected edges, weights from 'length'."""
+
+
+def draw_problem(
+    algorithm: Algorithm,
+    n: int,
+    seed: int | list[int],
+    options: Mapping[str, Any] | None = None,
+) -> Arrays:
+    """The inputs of a random problem in the form in which users give theirs.
+
+    There is no batch axis, and what follows from other inputs is left out.
+    """
+    inputs = algorithm.sample(n, 1, seed, options).inputs
+    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
 
 
 def read_problem(algorithm: Algorithm, given: Mapping[str, Any]) -> Problem:
@@ -216,7 +205,7 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
             f"{algorithm.name}: got {counted(n, 'node')}, "
             f"expected at least {algorithm.min_nodes} in {name}"
         )
-    if n > MAX_NODES or not Layout(algorithm.spec.inputs, n).fits(2):
+    if n > MAX_NODES or not FrameLayout(algorithm.spec.inputs, n).fits(2):
         raise ValueError(f"{algorithm.name}: got {n} nodes, expected far fewer in {name}")
 
 

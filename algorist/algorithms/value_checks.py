@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from algorist.algorithms.array_answers import chain
-from algorist.algorithms.frames import Buffers, Layout
+from algorist.algorithms.frames import Buffers, FrameLayout
 from algorist.spec import MASKED, Feature, Kind, Stage
 
 
-def check_values(name: str, layout: Layout, buffers: Buffers) -> None:
+def check_values(name: str, layout: FrameLayout, buffers: Buffers) -> None:
     """Complain about values that no feature of its kind has: these go unseen in compiled code."""
     for feature in layout.features:
         cells = layout.window(buffers, feature.name)

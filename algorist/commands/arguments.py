@@ -253,9 +253,5 @@ def expect_place_of_folder(option: str, folder: str | None) -> None:
     for path in there:
         if not path.is_dir():
             raise ValueError(f"{option}: got {path}, which is a file, expected a folder")
-    _expect_writable(option, there[0])
-
-
-def _expect_writable(option: str, folder: Path) -> None:
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"{option}: got a place in {folder}, where nothing can be written")
+    if not os.access(there[0], os.W_OK):
+        raise ValueError(f"{option}: got a place in {there[0]}, where nothing can be written")

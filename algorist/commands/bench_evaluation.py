@@ -45,12 +45,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm."""
     from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
-    from algorist.report.scores import first_samples
     from algorist.training.measuring import evaluation_cost
 
     if arguments.samples is not None:
         positive("samples", arguments.samples)
-    draw = first_samples(arguments.split, arguments.samples)
+    draw = partial(official.beginning, name=arguments.split, samples=arguments.samples)
     learner = _given(arguments) if arguments.model is not None else _fresh(arguments)
     measures = [
         (name, partial(evaluation_cost, learner, name, draw))
@@ -75,11 +74,11 @@ def _given(arguments: Namespace) -> Learner:
 
 
 def _fresh(arguments: Namespace) -> Learner:
-    from algorist.commands.settings import configured
-    from algorist.training.loading import new_learner
+    from algorist.commands.settings import make_config
+    from algorist.model.learner import Learner
 
     count = 1 if arguments.replicas is None else positive("replicas", arguments.replicas)
-    config = configured(arguments, arguments.algorithms or algorist.algorithms(), range(count))
-    learner = new_learner(config)
+    config = make_config(arguments, arguments.algorithms or algorist.algorithms(), range(count))
+    learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
     computing(arguments).apply(learner.net)
     return learner

@@ -71,14 +71,14 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
 
 def _configs(arguments: Namespace) -> list[Config]:
-    from algorist.commands.settings import configured
+    from algorist.commands.settings import make_config
 
     configs = []
     for algorithm in tasks(arguments) or USUAL:
         for size in arguments.size:
             for replicas in arguments.replicas:
                 seeds = range(positive("replicas", replicas))
-                config = configured(arguments, [algorithm], seeds)
+                config = make_config(arguments, [algorithm], seeds)
                 fixed = official.SPLITS["train"].n
                 if not config.data.online and size != fixed:
                     raise ValueError(

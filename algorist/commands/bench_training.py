@@ -46,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for all tasks together, or for each of them."""
-    from algorist.commands.settings import configured
+    from algorist.commands.settings import make_config
     from algorist.commands.train import named_tasks
     from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
     from algorist.training.job_pool import JobPool, job_count
@@ -56,7 +56,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         raise ValueError("--at-once: it is for several nets, expected --each too")
     chosen, how = named_tasks(arguments), computing(arguments)
     groups = [[name] for name in chosen] if arguments.each else [chosen]
-    configs = [configured(arguments, group, arguments.seeds) for group in groups]
+    configs = [make_config(arguments, group, arguments.seeds) for group in groups]
     check_cycles(configs[0], arguments.warm_up, arguments.cycles)
     at_once = 1 if arguments.at_once is None else arguments.at_once
     count = min(job_count(at_once, how), len(configs))

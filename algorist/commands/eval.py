@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -115,8 +116,8 @@ def _add_shown(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
+    from algorist.commands.evaluating import evaluate_each
     from algorist.report.comparison import Column, plot_sizes
-    from algorist.report.scores import measured
 
     models, named = _models(arguments)
     if arguments.graphs is not None:
@@ -132,7 +133,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     try:
         for model, problems in ((model, own) for model in models for own in sets):
             rows = scores.setdefault(Column(model, problems.size), [])
-            for row in measured(learners[model], problems.draw, **how):
+            for row in evaluate_each(learners[model], problems.draw, **how):
                 rows.append(row)
                 _keep_scores(row, learners[model], model, arguments)
     finally:  # also if it is interrupted: what was tested is shown
@@ -331,8 +332,6 @@ def _expect_model(word: str) -> None:
 
 def _sets(arguments: Namespace) -> tuple[list[Problems], bool]:
     """The problems that learners are scored on, and whether they are the official test."""
-    from algorist.report.scores import first_samples
-
     if arguments.official and arguments.split not in (None, _TEST):
         raise ValueError(f"--split: got {arguments.split}, but --official is {_TEST}")
     if arguments.development or arguments.n is not None:
@@ -351,7 +350,8 @@ def _sets(arguments: Namespace) -> tuple[list[Problems], bool]:
     if arguments.n is not None:
         return [Problems(_fresh(n, arguments), n) for n in arguments.n], False
     split = arguments.split or _TEST
-    return [Problems(first_samples(split, arguments.samples))], split == _TEST
+    draw = partial(official.beginning, name=split, samples=arguments.samples)
+    return [Problems(draw)], split == _TEST
 
 
 def _development(n: int) -> Callable[[str], Batch]:

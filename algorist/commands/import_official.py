@@ -28,14 +28,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Read one file, write the other."""
-    from algorist.commands.settings import with_settings
+    from algorist.commands.settings import apply_settings
     from algorist.model.learner import Learner
     from algorist.model.official import import_parameters, read_pickle
     from algorist.training.recipes import DEFAULT_RECIPE, recipe
 
     expect_place_of_learner("FILE", arguments.file)
     start = recipe(DEFAULT_RECIPE, arguments.algorithms)
-    config = with_settings(start, arguments)
+    config = apply_settings(start, arguments)
     fresh = Learner.new(config.algorithms, config.model, config.convention)
     import_parameters(fresh.net, read_pickle(arguments.pickle))
     learner = Learner(fresh.net, fresh.convention, {"imported": arguments.pickle})

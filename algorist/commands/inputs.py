@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from algorist.algorithms import Algorithm
+from algorist.algorithms.sampling import DERIVED
 from algorist.algorithms.string_inputs import Words
-from algorist.algorithms.user_inputs import DERIVED, OptionText
+from algorist.algorithms.user_inputs import OptionText, draw_problem
 from algorist.commands import files
 from algorist.errors import positive, shortened
 from algorist.spec import Kind, Location
@@ -140,8 +141,7 @@ def drawn(algorithm: Algorithm, n: int, seed: int) -> Inputs:
     """The inputs of a random problem."""
     if seed < 0:
         raise ValueError(f"--seed: got {seed}, expected 0 or more")
-    inputs = algorithm.sample(n, 1, seed).inputs
-    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
+    return draw_problem(algorithm, n, seed)
 
 
 def called(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from algorist.commands.arguments import (
     expect_place_of_folder,
     loaded_for,
 )
+from algorist.data import official
 from algorist.errors import each_once
 from algorist.report.terminal import Terminal
 
@@ -129,8 +131,8 @@ def _page_of_runs(arguments: Namespace, but: str) -> str:
 
 def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Scored]]:
     """The best nets of a run with their training, and their scores in the official test."""
+    from algorist.commands.evaluating import evaluate_each
     from algorist.report.learner_page import Trained
-    from algorist.report.scores import first_samples, measured
     from algorist.training.loading import METRICS, members
     from algorist.training.run import read_metrics
 
@@ -139,8 +141,8 @@ def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Sco
     trained = [
         Trained(learner, read_metrics(Path(place) / METRICS)) for place, learner in runs.items()
     ]
-    draw = first_samples("test", arguments.samples)
-    return trained, list(measured(learners, draw))
+    draw = partial(official.beginning, name="test", samples=arguments.samples)
+    return trained, list(evaluate_each(learners, draw))
 
 
 def _report_sweep(folder: Path, arguments: Namespace, terminal: Terminal) -> None:

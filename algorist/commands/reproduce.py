@@ -186,11 +186,11 @@ def _remaining(plan: Plan, name: str, arguments: Namespace) -> Remaining:
 
 
 def _plan(arguments: Namespace) -> Plan:
-    from algorist.commands.settings import with_settings
+    from algorist.commands.settings import apply_settings
     from algorist.experiments.plan import ALGORITHMS, Plan
 
     chosen = ALGORITHMS if arguments.algorithms is None else arguments.algorithms
-    return Plan(chosen, lambda config: with_settings(config, arguments))
+    return Plan(chosen, lambda config: apply_settings(config, arguments))
 
 
 def _list(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:

@@ -24,8 +24,7 @@ from typing import Any
 
 from algorist.commands.arguments import names, whole_numbers
 from algorist.errors import unknown
-from algorist.training.config import Config, sections
-from algorist.training.config import changed as changed_config
+from algorist.training.config import Config, changed, sections
 from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
 
 
@@ -125,16 +124,16 @@ def add_without(parser: ArgumentParser) -> None:
     )
 
 
-def configured(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
+def make_config(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
     """What the arguments ask for: a recipe, less some improvements, with some settings changed."""
-    config = changed(recipe(arguments.recipe, algorithms), arguments)
+    config = apply_arguments(recipe(arguments.recipe, algorithms), arguments)
     check_sizes(arguments, [config])
     return replace(config, seeds=tuple(seeds))
 
 
-def changed(config: Config, arguments: Namespace) -> Config:
+def apply_arguments(config: Config, arguments: Namespace) -> Config:
     """A configuration less some improvements, with some settings changed."""
-    return with_settings(without(config, *arguments.without), arguments)
+    return apply_settings(without(config, *arguments.without), arguments)
 
 
 def check_sizes(arguments: Namespace, configs: Iterable[Config]) -> None:
@@ -173,14 +172,14 @@ def _add_texts(added: Iterable[tuple[Setting, Action]]) -> None:
         action.help = text.replace("%", "%%")
 
 
-def with_settings(config: Config, arguments: Namespace) -> Config:
+def apply_settings(config: Config, arguments: Namespace) -> Config:
     """A configuration with those settings changed that were given."""
     given = {
         place.partition(".")[2]: tuple(value) if isinstance(value, list) else value
         for place, value in vars(arguments).items()
         if place.partition(".")[0] in sections() and "." in place
     }
-    return changed_config(config, **given)
+    return changed(config, **given)
 
 
 def _recipes() -> dict[str, Config]:

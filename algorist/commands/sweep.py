@@ -314,12 +314,12 @@ def _axis(text: str, arguments: Namespace) -> tuple[str, list[str]]:
 
 def _change(arguments: Namespace, chosen: dict[str, str]) -> Change:
     """Changes a recipe as all parts and then as those with some values are."""
-    from algorist.commands.settings import changed, setting
+    from algorist.commands.settings import apply_arguments, setting
 
     settings = [setting(name) for name in chosen]
     values = {own.place: own.read(chosen[own.name]) for own in settings}
     given = Namespace(**{**vars(arguments), **values})
-    return lambda config: changed(config, given)
+    return lambda config: apply_arguments(config, given)
 
 
 command = Command(

@@ -58,9 +58,9 @@ def add_start(parser: ArgumentParser) -> None:
 
 def configuration(arguments: Namespace) -> Config:
     """The training that the arguments ask for."""
-    from algorist.commands.settings import configured
+    from algorist.commands.settings import make_config
 
-    return configured(arguments, named_tasks(arguments), arguments.seeds)
+    return make_config(arguments, named_tasks(arguments), arguments.seeds)
 
 
 def named_tasks(arguments: Namespace) -> list[str]:
@@ -91,13 +91,13 @@ def run_each(arguments: Namespace, terminal: Terminal) -> int:
     """Start a run for each task and see them all through."""
     from dataclasses import replace
 
-    from algorist.commands.settings import configured
+    from algorist.commands.settings import make_config
     from algorist.commands.train_each import check_at_once, train_each
     from algorist.training.multi_run import MultiRun
 
     check_at_once(arguments)
     (first, *others) = named_tasks(arguments)
-    config = configured(arguments, [first], arguments.seeds)  # which knows of no others
+    config = make_config(arguments, [first], arguments.seeds)  # which knows of no others
     each = MultiRun.start(arguments.out, replace(config, algorithms=(first, *others)))
     return train_each(each, arguments, terminal)
 

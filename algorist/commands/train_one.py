@@ -16,7 +16,7 @@ from algorist.report.progress import Progress
 from algorist.report.terminal import Terminal, complain
 from algorist.training.loading import BEST
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
-from algorist.training.parallel import Peers, together
+from algorist.training.parallel import Peers, join_process_group
 from algorist.training.run import Log, Run
 from algorist.training.trainer import DivergedError
 
@@ -69,9 +69,9 @@ def check_logs(arguments: Namespace) -> None:
 def joined_processes(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computing, Peers]]:
     """How a run is computed, and the processes that train it (torchrun); only the first prints."""
     how = computing(arguments)
-    with together(how.device) as peers:
+    with join_process_group(how.device) as peers:
         terminal.quiet = not peers.is_first
-        if how.graphs and how.on_gpu and not peers.placed(how).graphs:
+        if how.graphs and how.on_gpu and not peers.place(how).graphs:
             terminal.print("several processes: steps are not captured as CUDA graphs")
         yield how, peers
 

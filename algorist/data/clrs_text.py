@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms import Algorithm
+from algorist.algorithms import Algorithm, declared
 from algorist.algorithms.random import generator
 from algorist.algorithms.sampling import TRUNCATION
 from algorist.batch import Batch
 from algorist.data.feature_text import to_text
 from algorist.data.numpy_ties import break_ties_as_numpy
-from algorist.data.official import declared
 from algorist.errors import positive
 from algorist.spec import Feature, Kind
 

@@ -10,10 +10,9 @@ n = 16, 32 and 64, and seeds that the benchmark does not use.
 
 from __future__ import annotations
 
-from algorist.algorithms import Algorithm
+from algorist.algorithms import Algorithm, declared
 from algorist.batch import Batch
-from algorist.data import official
-from algorist.data.official import Split
+from algorist.data.official import Split, kept
 from algorist.errors import unknown
 
 _SEEDS = {16: 1_016, 32: 1_032, 64: 1_064}
@@ -31,4 +30,4 @@ def development(algorithm: str | Algorithm, n: int = 16) -> Batch:
         sizes = [str(size) for size in _SEEDS]
         raise ValueError(unknown("size of a development set", str(n), sizes))
     wanted = Split(n=n, count=_COUNT, seed=_SEEDS[n])
-    return official.kept(official.declared(algorithm), f"development-{n}", wanted)
+    return kept(declared(algorithm), f"development-{n}", wanted)

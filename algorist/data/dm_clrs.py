@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms import Algorithm
+from algorist.algorithms import Algorithm, declared
 from algorist.algorithms.frames import INT
 from algorist.batch import Batch
-from algorist.data.official import declared
 from algorist.errors import shortened
 from algorist.extras import extra
 from algorist.spec import Feature, Kind, Location, Spec, Stage

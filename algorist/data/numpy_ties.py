@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.frames import Buffers, Layout
+from algorist.algorithms.frames import Buffers, FrameLayout
 from algorist.batch import Batch
 
 
@@ -120,7 +120,9 @@ def _interpreted(function: Callable[..., Any], replaced: dict[str, Callable[...,
 def _traced(algorithm: Algorithm, run: Callable[..., Any], batch: Batch, sample: int) -> Batch:
     """One sample of a batch, run again."""
     spec, one = algorithm.spec, batch.take(np.array([sample]))
-    layouts = [Layout(features, batch.n) for features in (spec.inputs, spec.hints, spec.outputs)]
+    layouts = [
+        FrameLayout(features, batch.n) for features in (spec.inputs, spec.hints, spec.outputs)
+    ]
     inputs, hints, outputs = (layout.empty() for layout in layouts)
     layouts[0].pack({name: array[0] for name, array in one.inputs.items()}, inputs)
     windows = {

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms import Algorithm, get
+from algorist.algorithms import Algorithm, declared
 from algorist.batch import Batch
 from algorist.data import cache
 from algorist.errors import positive, unknown
@@ -99,8 +99,3 @@ def beginning(algorithm: str | Algorithm, name: str, samples: int | None) -> Bat
     batch = split(algorithm, name)
     count = len(batch) if samples is None else positive("samples", samples)
     return batch.take(np.arange(min(count, len(batch))))
-
-
-def declared(algorithm: str | Algorithm) -> Algorithm:
-    """The declaration of an algorithm that is given by itself or by its name."""
-    return algorithm if isinstance(algorithm, Algorithm) else get(algorithm)

@@ -10,16 +10,13 @@ from zlib import crc32
 
 import numpy as np
 
-from algorist.algorithms.declaring import Algorithm
+from algorist.algorithms import Algorithm, declared
 from algorist.algorithms.graph_families import FAMILIES, sample_sparse
-from algorist.data import official
 from algorist.data.stream import BATCH_SIZE, SIZES, Purpose, key
 from algorist.errors import positive, unknown
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Spec
 
-TEST_SIZES = (16, 80, 160, 800, 1600)
-"""The sizes of SALSA-CLRS's test sets."""
 VALIDATION = "er_16_val"
 """The set that weights are chosen by."""
 VALIDATION_COUNT = 128
@@ -53,12 +50,12 @@ def sparse_set(
         >>> sparse_set("bfs", "er_16", 2)
         SparseBatch(bfs: 2 graphs of 16 nodes, 206 pairs, 4 steps)
     """
-    declared = official.declared(algorithm)
+    algorithm = declared(algorithm)
     family, _, size = name.removesuffix("_val").partition("_")
     if family not in FAMILIES or not size.isdigit():
         raise ValueError(f"set: got {name!r}, expected a family and a size, such as er_1600")
-    seeds = [crc32(declared.name.encode()), crc32(name.encode()), seed]
-    return sample_sparse(declared, family, int(size), count, seeds, only_first=only_first)
+    seeds = [crc32(algorithm.name.encode()), crc32(name.encode()), seed]
+    return sample_sparse(algorithm, family, int(size), count, seeds, only_first=only_first)
 
 
 class SparseOnline:
@@ -75,7 +72,7 @@ class SparseOnline:
         random_positions: bool = True,
     ):
         """Draw problems of the given sizes in turns, of one family or of several: `er+ws`."""
-        self.algorithm, self.seed = official.declared(algorithm), seed
+        self.algorithm, self.seed = declared(algorithm), seed
         self.spec: Spec = self.algorithm.spec
         self.sizes = tuple(positive("sizes", size) for size in sizes)
         self.batch_size = positive("batch_size", batch_size)

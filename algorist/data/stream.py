@@ -23,7 +23,7 @@ from zlib import crc32
 
 import numpy as np
 
-from algorist.algorithms import Algorithm
+from algorist.algorithms import Algorithm, declared
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.errors import positive
@@ -90,7 +90,7 @@ class Online:
         An algorithm that the benchmark runs at stretched sizes has only one size, the largest.
         `varied` switches on the algorithm's `train_options`.
         """
-        self.algorithm, self.seed = official.declared(algorithm), seed
+        self.algorithm, self.seed = declared(algorithm), seed
         self.batch_size = positive("batch_size", batch_size)
         self.spec = self.algorithm.spec
         self.sizes = tuple(positive("sizes", size) for size in sizes)
@@ -121,7 +121,7 @@ class Fixed:
     """Samples picked at random, with repetition, from the benchmark's training split."""
 
     def __init__(self, algorithm: str | Algorithm, *, seed: int, batch_size: int = BATCH_SIZE):
-        self.algorithm, self.seed = official.declared(algorithm), seed
+        self.algorithm, self.seed = declared(algorithm), seed
         self.batch_size = positive("batch_size", batch_size)
         self.spec = self.algorithm.spec
         self.sizes = (self.algorithm.size(official.SPLITS["train"].n),)

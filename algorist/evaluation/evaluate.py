@@ -16,7 +16,7 @@ from algorist.evaluation.scores import score
 from algorist.model.answers import without_permutations
 from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
-from algorist.model.predicting import Answers, Part, Predictions, by_replica, predict, split
+from algorist.model.predicting import Answers, DeviceBatch, Predictions, by_replica, predict, split
 from algorist.spec import Kind, Spec
 
 
@@ -56,7 +56,9 @@ class Evaluator:
     ):
         """With `graphs` the learner's answers are captured when they are first asked for."""
         self._net, self._truth = learner.net, _truth(learner, algorithm, batch)
-        self._parts = [Part(learner, algorithm, few, graphs) for few in split(learner, batch)]
+        self._parts = [
+            DeviceBatch(learner, algorithm, few, graphs) for few in split(learner, batch)
+        ]
 
     def answers(self) -> list[Answers]:
         """The learner's present answers. On a GPU they are on their way."""

@@ -6,7 +6,7 @@ by plain PyTorch. `using` overrides that. `fused` holds the kernels, and the who
 built-in nets as one operation.
 """
 
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import FactoredEdges
 from algorist.kernels.ops import (
     edge_pointer_logits,
     message_max,

@@ -1,4 +1,4 @@
-"""Linear maps of several replicas at once.
+"""Linear maps of several replicas at once, and edge features that are kept as such maps.
 
 Every parameter has a leading replica axis: S models of one recipe, with different seeds, are one
 program. Values are laid out (replica, ..., channel).
@@ -38,6 +38,40 @@ def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
         rows = torch.addmm(_rows(base)[0], _rows(x)[0], weight.squeeze(0)).unsqueeze(0)
         return _shaped(rows, x)
     return _shaped(torch.baddbmm(_rows(base), _rows(x), weight), x)
+
+
+class FactoredEdges(NamedTuple):
+    """Edge features `raw @ weight + dense` whose n x n x h tensor need not be in memory.
+
+    Kernels build it row by row from the raw numbers. A pair of nodes is (from, to).
+    """
+
+    raw: Tensor
+    """(S, B, n, n, F): a few numbers for each edge; F may be 0."""
+    weight: Tensor
+    """(S, F, h): how they are encoded."""
+    dense: Tensor | None = None
+    """(S, B, n, n, h): what is added to that, or nothing."""
+
+    @classmethod
+    def of_dense(cls, dense: Tensor) -> FactoredEdges:
+        """Edge features (S, B, n, n, h) without raw numbers."""
+        S, h = len(dense), dense.shape[-1]
+        return cls(dense.new_empty(*dense.shape[:-1], 0), dense.new_empty(S, 0, h), dense)
+
+    def encode(self) -> Tensor:
+        """The features as one tensor, (S, B, n, n, h)."""
+        if self.dense is None:
+            return product(self.raw, self.weight)
+        return self.dense if self._only_dense else add_product(self.dense, self.raw, self.weight)
+
+    def plus(self, x: Tensor) -> Tensor:
+        """The features plus `x`, as a tensor of their own that may be changed in place."""
+        return self.encode() + x if self._only_dense else self.encode().add_(x)
+
+    @property
+    def _only_dense(self) -> bool:
+        return self.dense is not None and not self.raw.shape[-1]
 
 
 def _rows(x: Tensor) -> Tensor:

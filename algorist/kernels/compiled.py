@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from algorist.kernels.affine import Affine, product
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges, product
 from algorist.kernels.plain import (
     NOT_A_NEIGHBOUR,
     build_messages,

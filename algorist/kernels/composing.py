@@ -59,16 +59,6 @@ class Copying(Protocol):
         ...
 
 
-def copy_each(buffer: Tensor, copies: Copies, *, back: bool) -> None:
-    """Copies one after the other, in plain PyTorch."""
-    for copy in copies.all:
-        source, target = (buffer.as_strided(*place) for place in copy)
-        if back:
-            source.copy_(target)
-        else:
-            target.copy_(source[0] if len(source) == 1 else source.sum(0))
-
-
 class WeightLayout:
     """What lies where in a buffer, and what is copied; places are shown as views of no memory."""
 

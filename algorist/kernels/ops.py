@@ -28,8 +28,7 @@ from torch.utils.checkpoint import checkpoint
 from algorist.errors import unknown
 from algorist.extras import how_to_install
 from algorist.kernels import compiled, plain
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 
 KERNELS = ("auto", "plain", "fused")
 """What may compute a net."""
@@ -94,8 +93,10 @@ def message_max(
     recompute: compute the messages again in backward instead of keeping two tensors of the shape
         (B, n, n, h). Unless told, fused kernels keep them up to 256 MB.
     """
-    call, bias = _message_call(receiver, sender, edges, first, second, mask, recompute)
-    return _match(call("message_max") + bias, receiver)
+    largest, bias = _messages(
+        "message_max", receiver, sender, edges, first, second, mask, recompute
+    )
+    return _match(largest + bias, receiver)
 
 
 def message_max_mean(
@@ -113,12 +114,14 @@ def message_max_mean(
     Arguments as for `message_max`. The mean is that of the messages that the mask lets through; a
     node that receives none gets the bias of `second`.
     """
-    call, bias = _message_call(receiver, sender, edges, first, second, mask, recompute)
-    largest, mean = call("message_max_mean")
+    (largest, mean), bias = _messages(
+        "message_max_mean", receiver, sender, edges, first, second, mask, recompute
+    )
     return _match(largest + bias, receiver), _match(mean + bias, receiver)
 
 
-def _message_call(
+def _messages(
+    operation: str,
     receiver: Tensor,
     sender: Tensor,
     edges: Edges,
@@ -126,8 +129,8 @@ def _message_call(
     second: Layer,
     mask: Tensor | None,
     recompute: bool | None,
-) -> tuple[Any, Tensor | float]:
-    """A function that computes the operation of a given name, and the bias of `second`."""
+) -> tuple[Any, Tensor]:
+    """The result of an operation on messages, and the bias of `second`, which it lacks."""
     whole = _with_replicas(receiver, "receiver")
     S, B, n, h = whole.shape
     layers = _affine(first, S, (h, h), "first"), _affine(second, S, (h, h), "second")
@@ -140,18 +143,12 @@ def _message_call(
         None if mask is None else _check(_match_axes(mask, receiver), (S, B, n, n), "mask"),
     )
     implementation, options = _implementation(receiver, h)
-    if implementation is plain or implementation is compiled:
-        recompute = bool(recompute)
-    else:
-        options["recompute"] = recompute
-
-    def call(name: str) -> Any:
-        function = partial(getattr(implementation, name), **options)
-        if recompute and not options:
-            return checkpoint(function, *arguments, use_reentrant=False, preserve_rng_state=False)
-        return function(*arguments)
-
-    return call, layers[1].bias[:, None, None]
+    function = getattr(implementation, operation)
+    if options:  # fused kernels recompute messages by themselves
+        function = partial(function, recompute=recompute, **options)
+    elif recompute:
+        function = partial(checkpoint, function, use_reentrant=False, preserve_rng_state=False)
+    return function(*arguments), layers[1].bias[:, None, None]
 
 
 def triplet_max(nodes: Tensor, edges: Edges) -> Tensor:

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, relu
 
-from algorist.kernels.affine import Affine, product
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges, product
 from algorist.kernels.maps import Update
 from algorist.kernels.replica_function import ReplicaFunction
 

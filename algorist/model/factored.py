@@ -15,8 +15,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine, product
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges, product
 from algorist.model.layers import Linear, is_plain
 
 

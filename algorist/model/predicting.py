@@ -86,7 +86,8 @@ def predict(
     its own (teacher forcing). What `pace.watch` raises ends the computation.
     """
     parts = (
-        Part(learner, algorithm, few, forced=forced, pace=pace) for few in split(learner, batch)
+        DeviceBatch(learner, algorithm, few, forced=forced, pace=pace)
+        for few in split(learner, batch)
     )
     answers = [part.answers(hints=hints, confidence=confidence) for part in parts]
     return by_replica(learner.net, algorithm, answers)
@@ -103,7 +104,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
         module.train(was_training)
 
 
-class Part:
+class DeviceBatch:
     """A few problems, as many as are computed at once, on the device."""
 
     def __init__(

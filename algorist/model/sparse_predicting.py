@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -11,14 +9,13 @@ from torch import Tensor
 from algorist.model.learner import Learner
 from algorist.model.predicting import evaluating
 from algorist.model.scan import Carry
+from algorist.model.solving_time import Watch
 from algorist.model.sparse_decoders import sparse_answer
 from algorist.model.sparse_scan import SparseScan
 from algorist.model.sparse_window import sparse_window
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Kind, Location
 
-Watch = Callable[[int, int], None]
-"""Called now and then with the steps that are done, and all steps."""
 _PIECE = 16
 """Steps that are computed at once."""
 _MOST_PAIRS = 1 << 18

@@ -11,7 +11,8 @@ import numpy as np
 from algorist.algorithms import get
 from algorist.algorithms.sparse_inputs import read_sparse_problem
 from algorist.algorithms.sparse_tracing import trace_graphs
-from algorist.model.sparse_predicting import Watch, predict_sparse
+from algorist.model.solving_time import Watch
+from algorist.model.sparse_predicting import predict_sparse
 from algorist.sparse_batch import Arrays
 from algorist.sparse_scores import SparseEvaluation, score_sparse
 from algorist.spec import Feature, Kind, Location

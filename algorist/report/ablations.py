@@ -8,7 +8,7 @@ from functools import partial
 
 from algorist.experiments.plan import ALGORITHMS, part_without
 from algorist.report.means import Value, over_algorithms
-from algorist.report.reproduced import Net, Reproduced, listed
+from algorist.report.reproduced import NetScores, Reproduced, listed
 from algorist.training.recipes import IMPROVEMENTS, WHOLE
 
 _WORDS = {WHOLE: "all improvements", **{name: own.words for name, own in IMPROVEMENTS.items()}}
@@ -26,7 +26,7 @@ class Ablation:
 
     losses: Sequence[str]
     """What was taken away, in this order."""
-    nets: dict[str, Net]
+    nets: dict[str, NetScores]
     """By what was taken away last; those without any results are not among them."""
     algorithms: Sequence[str]
     """Those that all nets have been tested in."""
@@ -61,7 +61,7 @@ def single_ablation(results: Reproduced) -> Ablation:
 
 def _ablation(results: Reproduced, experiment: str, part_of: Callable[[str, str], str]) -> Ablation:
     """All nets, whose parts are named by what they lack and the algorithm."""
-    nets: dict[str, Net] = {}
+    nets: dict[str, NetScores] = {}
     absent: dict[str, set[str]] = {}
     for lost, title in _WORDS.items():
         part_of_algorithm = partial(part_of, lost)
@@ -77,7 +77,7 @@ def _ablation(results: Reproduced, experiment: str, part_of: Callable[[str, str]
 
 
 def _notes(
-    absent: Mapping[str, set[str]], nets: Mapping[str, Net], common: Sequence[str]
+    absent: Mapping[str, set[str]], nets: Mapping[str, NetScores], common: Sequence[str]
 ) -> list[str]:
     notes = []
     if absent:

@@ -18,7 +18,7 @@ _NONE = "-"
 
 
 @dataclass(frozen=True)
-class Values:
+class FeatureValues:
     """One feature over some steps: a number for each value, and how to write such numbers."""
 
     feature: Feature
@@ -30,7 +30,7 @@ class Values:
     """Whose values these are, where others stand beside them."""
 
     @classmethod
-    def of(cls, feature: Feature, array: np.ndarray) -> Values:
+    def of(cls, feature: Feature, array: np.ndarray) -> FeatureValues:
         """Read an array of a batch, with one leading axis."""
         return cls.of_compact(feature, compact(feature, array))
 
@@ -41,7 +41,7 @@ class Values:
         numbers: np.ndarray,
         wrong: np.ndarray | None = None,
         side: str = "",
-    ) -> Values:
+    ) -> FeatureValues:
         """Read an array with one number for each value."""
         whole = np.array_equal(numbers, np.round(numbers))
         return cls(feature, numbers, 0 if whole else 2, wrong, side)

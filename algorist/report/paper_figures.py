@@ -14,7 +14,7 @@ from algorist.report.drawing import COLOURS, INK, PUBLISHED
 from algorist.report.means import Value, family_of
 from algorist.report.pictures import ERROR_BARS, Picture, bar, draw_means, finish
 from algorist.report.published import OF_THE_PAPER
-from algorist.report.reproduced import Net, Reproduced, best_of, missing, papers
+from algorist.report.reproduced import NetScores, Reproduced, best_of, missing, papers
 from algorist.report.shipped import shipped_generalist
 from algorist.training.recipes import WHOLE
 
@@ -96,12 +96,18 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     )
 
 
-def _titled(title: str, net: Net) -> Net:
-    return Net(title, net.values, net.scores, net.command)
+def _titled(title: str, net: NetScores) -> NetScores:
+    return NetScores(title, net.values, net.scores, net.command)
 
 
 def _bars(
-    name: str, title: str, caption: str, nets: Sequence[Net], *, key: Net, less: Net | None = None
+    name: str,
+    title: str,
+    caption: str,
+    nets: Sequence[NetScores],
+    *,
+    key: NetScores,
+    less: NetScores | None = None,
 ) -> Picture:
     """Bars side by side for each algorithm of ours, sorted by the score of the key net.
 
@@ -120,7 +126,7 @@ def _bars(
     return Picture(name, title, caption, missing(nets), draw)
 
 
-def _draw_bars(nets: Sequence[Net], algorithms: Sequence[str]) -> Figure:
+def _draw_bars(nets: Sequence[NetScores], algorithms: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4), layout="constrained")
@@ -176,7 +182,7 @@ def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Pictu
     )
 
 
-def _shares(generalist: Net, best: Net, specialists: Net) -> Picture:
+def _shares(generalist: NetScores, best: NetScores, specialists: NetScores) -> Picture:
     """In how many tasks the generalist reaches a share of what single-task nets score."""
     panels = {"of the best published": best, "of our specialists": specialists}
     there = {
@@ -194,7 +200,7 @@ def _shares(generalist: Net, best: Net, specialists: Net) -> Picture:
     )
 
 
-def _draw_shares(generalist: Net, panels: Mapping[str, Net]) -> Figure:
+def _draw_shares(generalist: NetScores, panels: Mapping[str, NetScores]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 3.6), layout="constrained")
@@ -217,7 +223,7 @@ def _draw_shares(generalist: Net, panels: Mapping[str, Net]) -> Figure:
     return figure
 
 
-def _reaches(generalist: Net, net: Net, algorithm: str, share: float) -> bool:
+def _reaches(generalist: NetScores, net: NetScores, algorithm: str, share: float) -> bool:
     return generalist.values[algorithm].mean >= share / 100 * net.values[algorithm].mean
 
 

@@ -14,7 +14,7 @@ from algorist.report.means import (
     of_family,
 )
 from algorist.report.published import NETS, PGN_WITH_IMPROVEMENTS
-from algorist.report.reproduced import Net, Reproduced, missing, papers
+from algorist.report.reproduced import NetScores, Reproduced, missing, papers
 from algorist.report.shipped import shipped_scores
 from algorist.report.tables import Cell, Table
 
@@ -44,7 +44,7 @@ def tables(results: Reproduced) -> Iterator[Table]:
     yield shipped_scores(results)
 
 
-def _single_task_nets(results: Reproduced) -> list[Net]:
+def _single_task_nets(results: Reproduced) -> list[NetScores]:
     ours = [
         *results.baselines(),
         results.net("PGN, all improvements, ours", "pgn"),
@@ -53,7 +53,7 @@ def _single_task_nets(results: Reproduced) -> list[Net]:
     return [*map(papers, NETS), *ours]
 
 
-def by_family(nets: Sequence[Net]) -> Table:
+def by_family(nets: Sequence[NetScores]) -> Table:
     """Table 1 of the paper."""
     thresholds: list[tuple[str, list[Cell]]] = [
         (f"> {threshold} %", [_of_thirty(number_above(net.values, threshold)) for net in nets])
@@ -81,7 +81,7 @@ def _of_thirty(count: int | None) -> Cell:
     return None if count is None else f"{count} / {len(ALGORITHMS)}"
 
 
-def by_algorithm(nets: Sequence[Net]) -> Table:
+def by_algorithm(nets: Sequence[NetScores]) -> Table:
     """Table 2 of the paper."""
     return Table(
         "algorithms",

@@ -26,7 +26,7 @@ OTHER_SETTINGS = "NOT the paper's settings, not to be compared with its numbers"
 
 
 @dataclass(frozen=True)
-class Net:
+class NetScores:
     """A kind of net and its scores, ours or published ones."""
 
     title: str
@@ -38,7 +38,7 @@ class Net:
     """What makes them; nothing for published ones."""
 
     @classmethod
-    def of(cls, title: str, scores: Mapping[str, Scores], command: str) -> Net:
+    def of(cls, title: str, scores: Mapping[str, Scores], command: str) -> NetScores:
         """Ours, with the means over seeds."""
         values = {name: over_seeds(list(own.values())) for name, own in scores.items()}
         return cls(title, values, scores, command)
@@ -123,7 +123,7 @@ class Reproduced:
         planned = self.plan.parts.get(Name(experiment, part))
         return self._scores.get((planned.source, algorithm), {}) if planned else {}
 
-    def net(self, title: str, experiment: str, part: str = "{}") -> Net:
+    def net(self, title: str, experiment: str, part: str = "{}") -> NetScores:
         """The nets of an experiment; `{}` in the name of a part stands for the algorithm."""
         return self.net_of(title, experiment, part.format)
 
@@ -136,47 +136,47 @@ class Reproduced:
         found = {self.plan.parts[name].source for name in names if name in self.plan.parts}
         return {source for source in found if source.experiment == experiment} or found
 
-    def net_of(self, title: str, experiment: str, part_of: Callable[[str], str]) -> Net:
+    def net_of(self, title: str, experiment: str, part_of: Callable[[str], str]) -> NetScores:
         """The nets of an experiment, whose parts are named by algorithm."""
         has_begun = any(map(self.has, self.sources(experiment, part_of)))
         own = {name: self.scores(experiment, part_of(name), name) for name in ALGORITHMS}
         scores = {name: of_seeds for name, of_seeds in own.items() if of_seeds and has_begun}
-        return Net.of(title, scores, f"algorist reproduce {experiment}")
+        return NetScores.of(title, scores, f"algorist reproduce {experiment}")
 
-    def specialists(self) -> Net:
+    def specialists(self) -> NetScores:
         """A net for each algorithm."""
         return self.net("specialists", "specialists")
 
-    def generalist(self) -> Net:
+    def generalist(self) -> NetScores:
         """One net for all."""
         return self.net("generalist", "generalist", "all")
 
-    def averaged_specialists(self) -> Net:
+    def averaged_specialists(self) -> NetScores:
         """A net for each algorithm, a mean of its weights."""
         return self.net("specialists, averaged", "specialists-averaged")
 
-    def averaged_generalist(self) -> Net:
+    def averaged_generalist(self) -> NetScores:
         """One net for all, a mean of its weights."""
         return self.net("generalist, averaged", "generalist-averaged", "all")
 
-    def generalist_in_full(self) -> Net:
+    def generalist_in_full(self) -> NetScores:
         """One net for all that was trained on whole trajectories."""
         return self.net("generalist, not chunked", "generalist-full", "all")
 
-    def shipped_net(self, title: str, model: str, part: str) -> Net:
+    def shipped_net(self, title: str, model: str, part: str) -> NetScores:
         """A shipped model, as its weights are in the files; `{}` stands for the algorithm."""
         own = [row for row in self.shipped if row.part == part.format(row.algorithm)]
         scores: dict[str, dict[int, float]] = {}
         for row in own:
             scores.setdefault(row.algorithm, {})[row.seed] = row.score
         command = f"algorist eval --model {model} --official --results results"
-        return Net.of(title, scores, command)
+        return NetScores.of(title, scores, command)
 
-    def families(self) -> Net:
+    def families(self) -> NetScores:
         """Nets for groups of related algorithms."""
         return self.net_of("by family", "families", family_of)
 
-    def baselines(self) -> list[Net]:
+    def baselines(self) -> list[NetScores]:
         """The earlier paper's nets, trained here."""
         return [
             self.net(f"{NETS[name]}, ours", "baselines", baseline_part(name, "{}"))
@@ -206,21 +206,21 @@ class Reproduced:
         return ", ".join(facts)
 
 
-def missing(nets: Iterable[Net]) -> list[str]:
+def missing(nets: Iterable[NetScores]) -> list[str]:
     """What of ours is not there yet, in words."""
     return [note for net in nets if net.is_ours and (note := net.missing())]
 
 
-def papers(net: str) -> Net:
+def papers(net: str) -> NetScores:
     """A published net."""
-    return Net(NETS[net], {name: known[net] for name, known in published().items()}, {})
+    return NetScores(NETS[net], {name: known[net] for name, known in published().items()}, {})
 
 
-def best_of(title: str, nets: Iterable[Net]) -> Net:
+def best_of(title: str, nets: Iterable[NetScores]) -> NetScores:
     """The best of some nets in each algorithm."""
     nets = list(nets)
     values = {
         name: max((net.values[name] for net in nets), key=lambda value: value.mean)
         for name in ALGORITHMS
     }
-    return Net(title, values, {})
+    return NetScores(title, values, {})

@@ -1,24 +1,21 @@
-"""Scores of a learner: measured for some algorithms, shown as tables or as plain data."""
+"""Scores of a learner for some algorithms, shown as tables or as plain data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
 
-from algorist.batch import Batch
-from algorist.data import official
 from algorist.errors import counted
-from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.evaluation.evaluate import Evaluation
 from algorist.experiments.results import is_whole_test
-from algorist.model.learner import Learner
 from algorist.report.numbers import as_json, averaged, percent
 from algorist.report.published import published
-from algorist.report.terminal import Terminal, bare_table
+from algorist.report.terminal import bare_table
 from algorist.spec import Kind, Spec
 
 PAPER = "triplet_gmpnn"
@@ -78,28 +75,6 @@ class Scored:
         ]
         row = {"algorithm": self.algorithm, "n": self.n, "samples": self.samples}
         return row | {"replicas": as_json(replicas)}
-
-
-def measured(
-    learners: Mapping[str, Learner],
-    draw: Callable[[str], Batch],
-    *,
-    hints: bool = False,
-    forced: bool = False,
-) -> Iterator[Scored]:
-    """Score the learner for each algorithm, one by one, saying which on standard error."""
-    with Terminal(stderr=True).status("") as status:
-        for number, (algorithm, learner) in enumerate(learners.items(), 1):
-            status.update(f"testing {algorithm} ({number} of {len(learners)})")
-            batch = draw(algorithm)
-            evaluations = evaluate(learner, algorithm, batch, hints=hints, forced=forced)
-            spec = learner.convention.spec(algorithm)
-            yield Scored(algorithm, spec, batch.n, len(batch), evaluations)
-
-
-def first_samples(split: str, samples: int | None) -> Callable[[str], Batch]:
-    """Draws one of the benchmark's fixed sets, or the beginning of it."""
-    return lambda algorithm: official.beginning(algorithm, split, samples)
 
 
 def few_samples(rows: Sequence[Scored]) -> str:

@@ -15,7 +15,7 @@ from algorist.experiments.plan import ALGORITHMS
 from algorist.experiments.results import SHIPPED, ResultRow
 from algorist.model.learner import Learner
 from algorist.report.means import Value, mean_of_all
-from algorist.report.reproduced import Net, Reproduced, missing, papers
+from algorist.report.reproduced import NetScores, Reproduced, missing, papers
 from algorist.report.tables import Table
 from algorist.report.terminal import bare_table
 
@@ -52,7 +52,7 @@ def learner_table(learners: Sequence[Mapping[str, Any]]) -> rich.table.Table:
     return table
 
 
-def shipped_generalist(results: Reproduced) -> Net:
+def shipped_generalist(results: Reproduced) -> NetScores:
     """The shipped net for all algorithms."""
     return results.shipped_net("the shipped generalist", GENERALIST, GENERALIST)
 

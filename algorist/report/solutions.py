@@ -9,7 +9,7 @@ from algorist.algorithms import Algorithm
 from algorist.algorithms.answer_checks import TOLERANCE
 from algorist.errors import counted
 from algorist.model.explaining import agreement, compared, explain, explain_truth, verdict
-from algorist.report.notation import Values
+from algorist.report.notation import FeatureValues
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
@@ -102,7 +102,7 @@ def _show_steps(terminal: Terminal, algorithm: Algorithm, solution: Solution) ->
         is_pairs = feature.location == Location.EDGE
         sides = (("net", got, wrong), ("algorithm", comparison.hints[name], wrong & is_pairs))
         for side, numbers, marked in sides:
-            values.append(Values.of_compact(feature, numbers, marked, side))
+            values.append(FeatureValues.of_compact(feature, numbers, marked, side))
     show_steps(terminal, values, range(solution.steps))
 
 

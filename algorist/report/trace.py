@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from algorist.batch import Batch
-from algorist.report.notation import Values
+from algorist.report.notation import FeatureValues
 from algorist.report.terminal import GAP, Terminal, bare_table
 from algorist.spec import Kind, Location, Stage
 
@@ -46,13 +46,13 @@ def show_trace(
     rows = range(int(batch.lengths[0]))[steps]
     show_steps(
         terminal,
-        [Values.of(batch.spec[name], batch.hints[name][:, 0]) for name in chosen],
+        [FeatureValues.of(batch.spec[name], batch.hints[name][:, 0]) for name in chosen],
         rows,
     )
     _show_stage(terminal, batch, Stage.OUTPUT)
 
 
-def show_steps(terminal: Terminal, hints: Sequence[Values], rows: Sequence[int]) -> None:
+def show_steps(terminal: Terminal, hints: Sequence[FeatureValues], rows: Sequence[int]) -> None:
     """Print one row for each of the steps `rows`, and a column for each hint."""
     if not hints or not rows:
         return
@@ -66,13 +66,13 @@ def _show_stage(terminal: Terminal, batch: Batch, stage: Stage) -> None:
     """Inputs or outputs: a line each, graphs as matrices where there is room."""
     table = bare_table(show_header=False)
     for name, array in batch.at(stage).items():
-        values = Values.of(batch.spec[name], array[:1])
+        values = FeatureValues.of(batch.spec[name], array[:1])
         table.add_row(Text(f"{stage} {name}", "bold"), _value(values, terminal.width - 20))
     terminal.print(table)
     terminal.print()
 
 
-def _value(values: Values, width: int) -> Text:
+def _value(values: FeatureValues, width: int) -> Text:
     """A line (or several) of values, a matrix, or for large graphs how many values there are."""
     numbers = values.numbers[0]
     if numbers.ndim < 2:
@@ -87,7 +87,7 @@ def _value(values: Values, width: int) -> Text:
     return Text("\n".join(" ".join(text.rjust(cell) for text in row) for row in rows))
 
 
-def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
+def _column(values: FeatureValues, rows: Iterable[int], terminal: Terminal) -> _Column:
     count, room = values.numbers[0].size, terminal.width - len(_STEP) - GAP
     if values.feature.location == Location.EDGE or count * 2 > room:
         return _changes_column(values, rows)
@@ -100,7 +100,7 @@ def _column(values: Values, rows: Iterable[int], terminal: Terminal) -> _Column:
     return _Column(heading, [_marked(values, step, cell, terminal.plain) for step in rows])
 
 
-def _marked(values: Values, step: int, width: int, plain: bool) -> Text:
+def _marked(values: FeatureValues, step: int, width: int, plain: bool) -> Text:
     """All values of a step; those that changed or are wrong are coloured, or have an asterisk."""
     line = Text(no_wrap=True)
     for text, marked in zip(values.texts(step), values.marked(step).flat, strict=True):
@@ -109,13 +109,13 @@ def _marked(values: Values, step: int, width: int, plain: bool) -> Text:
     return line
 
 
-def _changes_column(values: Values, rows: Iterable[int]) -> _Column:
+def _changes_column(values: FeatureValues, rows: Iterable[int]) -> _Column:
     """For features with too many values for a row: only those that are marked."""
     heading = f"{values.heading}\n({values.mark_means})"
     return _Column(heading, [_changes(values, step) for step in rows])
 
 
-def _changes(values: Values, step: int) -> Text:
+def _changes(values: FeatureValues, step: int) -> Text:
     if step == 0:
         return Text(f"{np.count_nonzero(values.numbers[0])} not 0")
     places = np.argwhere(values.marked(step))

@@ -9,11 +9,11 @@ from itertools import islice
 import numpy as np
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.user_inputs import DERIVED
+from algorist.algorithms.user_inputs import draw_problem
 from algorist.model.explaining import agreement, compared, verdict
 from algorist.model.learner import Learner
 from algorist.model.solution import Comparison, Solution
-from algorist.report.notation import Values
+from algorist.report.notation import FeatureValues
 
 _USUAL = ("insertion_sort", "bfs", "dijkstra", "binary_search")
 """Shown where they are among those tested: they are short and easily followed."""
@@ -32,8 +32,7 @@ def shown_in_pages(tested: Iterable[str]) -> list[str]:
 
 def small_problem(algorithm: Algorithm) -> dict[str, np.ndarray]:
     """The inputs of the problem that is shown."""
-    inputs = algorithm.sample(algorithm.size(_SIZE), 1, _SEED).inputs
-    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
+    return draw_problem(algorithm, algorithm.size(_SIZE), _SEED)
 
 
 def trajectories(learners: Mapping[str, Learner], tested: Iterable[str]) -> str:
@@ -62,7 +61,7 @@ def _inputs(algorithm: Algorithm, solution: Solution) -> str:
     for feature in algorithm.spec.inputs:
         array = solution.inputs[feature.name]
         if array.ndim < 2 and feature.name != "pos":
-            numbers = " ".join(Values.of_compact(feature, array[None]).texts(0))
+            numbers = " ".join(FeatureValues.of_compact(feature, array[None]).texts(0))
             texts.append(f"{escape(feature.name)} <code>{numbers}</code>")
     return f"<p>{', '.join(texts)}</p>" if texts else ""
 
@@ -70,7 +69,7 @@ def _inputs(algorithm: Algorithm, solution: Solution) -> str:
 def _steps(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> str:
     """A row for each step, a column for each hint."""
     hints = [
-        Values.of_compact(algorithm.spec[name], array, comparison.wrong[name])
+        FeatureValues.of_compact(algorithm.spec[name], array, comparison.wrong[name])
         for name, array in solution.hints.items()
     ]
     if not hints:
@@ -83,12 +82,12 @@ def _steps(algorithm: Algorithm, solution: Solution, comparison: Comparison) -> 
     )
 
 
-def _row(hints: Iterable[Values], step: int) -> str:
+def _row(hints: Iterable[FeatureValues], step: int) -> str:
     cells = "".join(f"<td>{_cell(values, step)}</td>" for values in hints)
     return f"<tr><th>{step}</th>{cells}</tr>\n"
 
 
-def _cell(values: Values, step: int) -> str:
+def _cell(values: FeatureValues, step: int) -> str:
     """The values of a step in a line, or of pairs of nodes in a line for each first one."""
     pieces = (
         f"<mark>{text}</mark>" if wrong else text

@@ -23,14 +23,11 @@ from algorist.model.scan import Carry
 from algorist.model.sparse_window import AnyWindow
 from algorist.model.window import Window
 from algorist.training.config import Config
-from algorist.training.loader import PackedBatch, StreamKey
 from algorist.training.loss_terms import WeightedTerms
 from algorist.training.optimizer import Optimizer
-from algorist.training.packing import Shape, bucket_window, pack_window
+from algorist.training.packing import PackedBatch, Shape, StreamKey, bucket_window, pack_lanes
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.time_accounting import TimeAccount
-
-PerSeed = list[float]
 
 _PINNED_BUFFERS = 8
 """How many packed batches may be in flight to a GPU; a capture waits for all of them."""
@@ -42,7 +39,7 @@ class Engine:
     Losses are added up where they are computed, so that no step waits for another's result.
     """
 
-    fit = staticmethod(pack_window)
+    fit = staticmethod(pack_lanes)
     """How windows are put into shape."""
 
     def __init__(self, net: Net, config: Config, *, peers: Peers = ALONE):
@@ -82,7 +79,7 @@ class Engine:
         """Whether all that was begun is done."""
         return not self._on_gpu or torch.cuda.current_stream(self.net.device).query()
 
-    def losses(self) -> dict[str, dict[str, PerSeed]]:
+    def losses(self) -> dict[str, dict[str, list[float]]]:
         """The sums of the losses of each task, by feature and seed."""
         everything = iter(torch.cat([own.sums for own in self._losses.values()]).tolist())
         return {
@@ -90,7 +87,7 @@ class Engine:
             for task, own in self._losses.items()
         }
 
-    def set_losses(self, sums: Mapping[str, Mapping[str, PerSeed]]) -> None:
+    def set_losses(self, sums: Mapping[str, Mapping[str, list[float]]]) -> None:
         """Go on with sums that `losses` returned."""
         for task, own in self._losses.items():
             if len(sums[task]) > len(own.names):
@@ -108,25 +105,25 @@ class Engine:
     def _on_gpu(self) -> bool:
         return self.net.device.type == "cuda"
 
-    def _learn(self, place: StreamKey, window: AnyWindow) -> None:
+    def _learn(self, key: StreamKey, window: AnyWindow) -> None:
         """The learning step: gradients, losses, an update, and what the next chunk starts from."""
-        losses, carry = self._differentiate(place, window)
-        self._losses[place.algorithm].sums += self._peers.total(losses)
+        losses, carry = self._differentiate(key, window)
+        self._losses[key.algorithm].sums += self._peers.all_reduce(losses)
         if self._updates_at_once:
             self._change_weights()
         if self._chunked:
-            self._keep(place, carry)
+            self._keep(key, carry)
 
     def _change_weights(self) -> None:
         """Take a step along the gradients of all processes."""
-        self._peers.add_up_gradients(self.optimizer.parameters.values())
+        self._peers.all_reduce_gradients(self.optimizer.parameters.values())
         self.optimizer.step()
 
-    def _differentiate(self, place: StreamKey, window: AnyWindow) -> tuple[Tensor, Carry]:
+    def _differentiate(self, key: StreamKey, window: AnyWindow) -> tuple[Tensor, Carry]:
         """Add to the gradients; returns all parts of the loss, (F, S), and the new carry."""
-        algorithm, net, kept = place.algorithm, self.net, self._losses[place.algorithm]
+        algorithm, net, kept = key.algorithm, self.net, self._losses[key.algorithm]
         net.train()
-        rollout = net.rollout(algorithm, window, self.carries.get(place))
+        rollout = net.rollout(algorithm, window, self.carries.get(key))
         spec = net.specs[algorithm]
         parts = feature_losses(spec, rollout, window)
         if self._terms is not None:
@@ -147,13 +144,13 @@ class Engine:
         for name in kept.names[len(features) :]:
             parts[name] = parts.get(name, kept.ones[0] * 0.0) * self._lanes_share
 
-    def _keep(self, place: StreamKey, carry: Carry) -> None:
+    def _keep(self, key: StreamKey, carry: Carry) -> None:
         """Carries stay where they are in memory, once they are there."""
-        if place not in self.carries:
-            self.carries[place] = carry.map(torch.clone)
+        if key not in self.carries:
+            self.carries[key] = carry.map(torch.clone)
             return
         new = carry.tensors()
-        for name, value in self.carries[place].tensors().items():
+        for name, value in self.carries[key].tensors().items():
             value.copy_(new[name])
 
 
@@ -175,7 +172,7 @@ class _LossSums:
 
 
 class CapturedEngine(Engine):
-    """An engine whose steps are CUDA graphs, one for each place and shape of windows.
+    """An engine whose steps are CUDA graphs, one for each key and shape of windows.
 
     A graph reads its window from bytes of its own. They are filled while the step before runs.
     """
@@ -206,7 +203,7 @@ class CapturedEngine(Engine):
         self._gradients: dict[str, Tensor] = {}
         """Where gradients are kept for an update that is not part of a captured step."""
         self._learning: dict[StreamKey, list[str]] = {}
-        """The parameters that have a gradient at each place."""
+        """The parameters that have a gradient, by key."""
         self._update: torch.cuda.CUDAGraph | None = None
 
     def learn(self, packed_batch: PackedBatch) -> None:
@@ -247,15 +244,15 @@ class CapturedEngine(Engine):
 
     def _captured(self, packed_batch: PackedBatch) -> _Step:
         """The step of a packed batch, ready for a replay. The state of training is not touched."""
-        place, content = packed_batch.key, packed_batch.content.to(self.net.device, copy=True)
+        key, content = packed_batch.key, packed_batch.content.to(self.net.device, copy=True)
         window = packed_batch.layout.window(content)
         if packed_batch.shape not in self._loaded:
-            self._load(place, window)
+            self._load(key, window)
             self._loaded.add(packed_batch.shape)
 
         def learn() -> None:
             self._set_gradients(self._gradients)  # an attempt before may have left others
-            self._learn(place, window)
+            self._learn(key, window)
 
         graph = self._graphs.captured(learn)
         if self._graphs.is_outgrown:
@@ -266,21 +263,21 @@ class CapturedEngine(Engine):
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)
 
-    def _load(self, place: StreamKey, window: AnyWindow) -> None:
+    def _load(self, key: StreamKey, window: AnyWindow) -> None:
         """Have all kernels of a step loaded and all made that a capture finds there."""
         self._set_gradients({})
-        known = list(self._losses[place.algorithm].names)
+        known = list(self._losses[key.algorithm].names)
         with self._graphs.on_stream():
-            if self._chunked and place not in self.carries:
-                self.carries[place] = self._empty_carry(place, window)
-            self._differentiate(place, window)
+            if self._chunked and key not in self.carries:
+                self.carries[key] = self._empty_carry(key, window)
+            self._differentiate(key, window)
             self.optimizer.prepare()
-        if self._losses[place.algorithm].names != known:
+        if self._losses[key.algorithm].names != known:
             # Captured steps add to sums that have moved.
-            kept = {k: v for k, v in self._steps.items() if k[0].algorithm != place.algorithm}
+            kept = {k: v for k, v in self._steps.items() if k[0].algorithm != key.algorithm}
             self._steps = kept
         parameters = self.optimizer.parameters
-        self._learning[place] = [n for n, p in parameters.items() if p.grad is not None]
+        self._learning[key] = [n for n, p in parameters.items() if p.grad is not None]
         if not self._updates_at_once:
             self._make_gradients()
         self._set_gradients({})
@@ -292,9 +289,9 @@ class CapturedEngine(Engine):
         self._graphs.reset()
 
     @torch.no_grad()
-    def _empty_carry(self, place: StreamKey, window: AnyWindow) -> Carry:
+    def _empty_carry(self, key: StreamKey, window: AnyWindow) -> Carry:
         """Zeros: the first window begins all of its lanes, so it does not read them."""
-        return self.net.rollout(place.algorithm, window).carry.detach().map(torch.zeros_like)
+        return self.net.rollout(key.algorithm, window).carry.detach().map(torch.zeros_like)
 
     def _make_gradients(self) -> None:
         """Room where gradients of several graphs add up, for all parameters that have one."""

@@ -1,4 +1,9 @@
-"""From training data to batches that a device can read: streams, packed batches, and their order.
+"""From training data to batches that a device can read.
+
+The problems of a step take three forms on their way: a `Batch` for each seed (`data/stream.py`), a
+`Window` of all seeds, laid out as nets read it (`model/window.py`), and a `PackedBatch`, the bytes
+of a window in one piece (`packing.py`). A `TaskStream` makes those of one task, a `LoaderSpec` puts
+those of all tasks in order.
 
 Everything random is drawn from keys of (seed, algorithm, step), so the window of a step is always
 the same, in any order and by any number of workers (`workers.py`).
@@ -10,11 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from algorist.batch import Batch
 from algorist.data.chunks import Chunk, Chunker, Cursor, origin
@@ -26,38 +28,12 @@ from algorist.model.transitions import draw_transitions
 from algorist.model.window import Window, continuing
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
-from algorist.training.packing import Layout, Shape
+from algorist.training.packing import PackedBatch, StreamKey, WindowLayout
 from algorist.training.parallel import ALL, Share
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
 Fit = Callable[[AnyWindow], AnyWindow]
 """How windows are put into shape (`packing.py`)."""
-
-
-class StreamKey(NamedTuple):
-    """An algorithm at one size, which has carries and chunks of its own."""
-
-    algorithm: str
-    size: int
-
-
-class PackedBatch(NamedTuple):
-    """A window as one run of bytes, which a single copy moves to a device."""
-
-    key: StreamKey
-    layout: Layout
-    content: Tensor
-    cursors: Sequence[Cursor] = ()
-    """Where the chunks of each seed stand after it."""
-
-    @property
-    def shape(self) -> tuple[StreamKey, Shape]:
-        """What a captured step serves: a key, and windows of one shape."""
-        return self.key, self.layout.shape
-
-    def window(self, device: torch.device | str = "cpu") -> AnyWindow:
-        """The window, cut out of its bytes on a device."""
-        return self.layout.window(self.content.to(device, non_blocking=True))
 
 
 class TaskStream:
@@ -138,10 +114,14 @@ class TaskStream:
 
     def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
         """The window of a step, fitted into shape and ready to be moved, on any thread."""
-        window = fit(share.taken(self.spec, self.window(step)))
-        layout = Layout(window)
-        cursors = self.cursors_after(step) if self.config.data.chunk else []
-        return PackedBatch(self.key(step), layout, layout.pack(window), cursors)
+        window = self.fitted_window(step, fit, share)
+        layout = WindowLayout(window)
+        content = layout.pack(window)
+        return PackedBatch(self.key(step), layout, content, self.cursors_after(step))
+
+    def fitted_window(self, step: int, fit: Fit, share: Share) -> AnyWindow:
+        """The share of a step's window, fitted into shape."""
+        return fit(share.taken(self.spec, self.window(step)))
 
     def cursors_after(self, step: int) -> list[Cursor]:
         """Where the chunks of each seed stand after a step; empty for whole trajectories."""

@@ -158,16 +158,6 @@ def config_in(folder: Path, text: str) -> Config:
         raise ValueError(f"{folder}: {error}") from error
 
 
-def new_learner(config: Config) -> Learner:
-    """The nets that a run begins with."""
-    return Learner.new(config.algorithms, config.model, config.convention, config.seeds)
-
-
-def blank_learner(config: Config) -> Learner:
-    """The nets of a run, whose weights are still to be loaded."""
-    return Learner.blank(config.algorithms, config.model, config.convention, len(config.seeds))
-
-
 def best_learner(
     config: Config,
     weights: Mapping[str, Tensor],
@@ -176,7 +166,7 @@ def best_learner(
     best_scores: Sequence[float],
 ) -> Learner:
     """The best nets of a run after so many steps, and when and how good each seed's was."""
-    learner = blank_learner(config)
+    learner = Learner.blank(config.algorithms, config.model, config.convention, len(config.seeds))
     load_weights(learner.net, weights)
     replicas = zip(config.seeds, best_steps, best_scores, strict=True)
     metadata = {

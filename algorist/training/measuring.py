@@ -23,8 +23,8 @@ from algorist.training import clocks
 from algorist.training.clocks import TimingConfig, Work
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
-from algorist.training.loader import PackedBatch, StreamKey, TaskStream
-from algorist.training.packing import Shape
+from algorist.training.loader import TaskStream
+from algorist.training.packing import PackedBatch, Shape, StreamKey
 from algorist.training.trainer import Report, Trainer
 
 _LOOKED_AT = 9

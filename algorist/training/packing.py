@@ -5,12 +5,14 @@ Few shapes mean few CUDA graphs, and a single copy moves all tensors of a window
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from algorist.data.chunks import Cursor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.window import pack_trajectories
 
@@ -31,11 +33,11 @@ def shape_of(window: AnyWindow) -> Shape:
     return Shape(window.steps, window.follows.shape[-1], window.end_weights.shape[1])
 
 
-class Layout:
+class WindowLayout:
     """Where the tensors of windows of one shape stand in a run of bytes."""
 
     def __init__(self, window: AnyWindow):
-        sizes = [_aligned(tensor.nbytes) for tensor in _tensors(window)]
+        sizes = [-(-x.nbytes // _ALIGNMENT) * _ALIGNMENT for x in _tensors(window)]
         *self._starts, self.size = accumulate(sizes, initial=0)
         self._shapes = window.map(lambda tensor: tensor.to("meta"))
         self.shape = shape_of(window)
@@ -63,6 +65,32 @@ class Layout:
             place.copy_(tensor)
 
 
+class StreamKey(NamedTuple):
+    """An algorithm at one size, which has carries and chunks of its own."""
+
+    algorithm: str
+    size: int
+
+
+class PackedBatch(NamedTuple):
+    """A window as one run of bytes, which a single copy moves to a device."""
+
+    key: StreamKey
+    layout: WindowLayout
+    content: Tensor
+    cursors: Sequence[Cursor] = ()
+    """Where the chunks of each seed stand after it."""
+
+    @property
+    def shape(self) -> tuple[StreamKey, Shape]:
+        """What a captured step serves: a key, and windows of one shape."""
+        return self.key, self.layout.shape
+
+    def window(self, device: torch.device | str = "cpu") -> AnyWindow:
+        """The window, cut out of its bytes on a device."""
+        return self.layout.window(self.content.to(device, non_blocking=True))
+
+
 def _tensors(window: AnyWindow) -> list[Tensor]:
     """All tensors of a window, in the order of its `map`."""
     tensors: list[Tensor] = []
@@ -75,11 +103,7 @@ def _tensors(window: AnyWindow) -> list[Tensor]:
     return tensors
 
 
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
-
-
-def pack_window(window: AnyWindow) -> AnyWindow:
+def pack_lanes(window: AnyWindow) -> AnyWindow:
     """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
     if isinstance(window, SparseWindow):
         return window

@@ -65,7 +65,10 @@ ALL = Share()
 
 
 class Peers:
-    """All processes that train a net: here one, which has nobody to ask."""
+    """All processes that train a net: here one, which has nobody to ask.
+
+    The methods have the names of their counterparts in `torch.distributed`.
+    """
 
     share = ALL
 
@@ -82,33 +85,33 @@ class Peers:
                 f"{self.share.of} processes"
             )
 
-    def placed(self, computing: Computing) -> Computing:
+    def place(self, computing: Computing) -> Computing:
         """How this process computes."""
         return computing
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Go on when all have come here."""
 
-    def agreed(self, wish: bool) -> bool:
+    def any(self, wish: bool) -> bool:
         """Whether one of all wishes so."""
         return wish
 
-    def total(self, values: Tensor) -> Tensor:
+    def all_reduce(self, values: Tensor) -> Tensor:
         """The sum of what all have."""
         return values
 
-    def add_up_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+    def all_reduce_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Give each parameter the sum of all its gradients."""
 
-    def own(self, names: Sequence[str]) -> Sequence[str]:
+    def own_tasks(self, names: Sequence[str]) -> Sequence[str]:
         """Those of some tasks that this process does for all."""
         return names
 
-    def gathered(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    def all_gather(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """What came of all tasks, from those who did them."""
         return {name: results[name] for name in names}
 
-    def joined(self, carried: Tensor) -> Tensor:
+    def all_gather_lanes(self, carried: Tensor) -> Tensor:
         """The lanes of all shares, of tensors (S, B, ...)."""
         return carried
 
@@ -116,72 +119,72 @@ class Peers:
 ALONE = Peers()
 
 
-class Several(Peers):
+class ProcessGroup(Peers):
     """One of several processes."""
 
-    def __init__(self, place: int = 0):
-        """`place` is its number on this machine."""
+    def __init__(self, local_rank: int = 0):
+        """`local_rank` is its number on this machine."""
         self.share = Share(distributed.get_rank(), distributed.get_world_size())
-        self._place = place
+        self._local_rank = local_rank
 
-    def placed(self, computing: Computing) -> Computing:
+    def place(self, computing: Computing) -> Computing:
         """On a GPU of its own, if there are enough; its steps are not captured as graphs."""
-        return replace(computing, device=_device(computing.device, self._place), graphs=False)
+        return replace(computing, device=_device(computing.device, self._local_rank), graphs=False)
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Go on when all have come here."""
         distributed.barrier()
 
-    def agreed(self, wish: bool) -> bool:
+    def any(self, wish: bool) -> bool:
         """Whether one of all wishes so."""
         wishes = torch.tensor(int(wish))
         distributed.all_reduce(wishes, distributed.ReduceOp.MAX)
         return bool(wishes)
 
-    def total(self, values: Tensor) -> Tensor:
+    def all_reduce(self, values: Tensor) -> Tensor:
         """The sum of what all have."""
         sums = values.clone(memory_format=torch.contiguous_format)
         distributed.all_reduce(sums)
         return sums
 
-    def add_up_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+    def all_reduce_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Give each parameter the sum of all its gradients, which travel as one tensor."""
         learning = {p: p.grad for p in parameters if p.grad is not None}
         if not learning:
             return
-        sums = self.total(torch.cat([gradient.reshape(-1) for gradient in learning.values()]))
+        sums = self.all_reduce(torch.cat([gradient.reshape(-1) for gradient in learning.values()]))
         for p, own in zip(learning, sums.split([p.numel() for p in learning]), strict=True):
             p.grad = own.view(p.shape)
 
-    def own(self, names: Sequence[str]) -> Sequence[str]:
+    def own_tasks(self, names: Sequence[str]) -> Sequence[str]:
         """Those of some tasks that this process does for all."""
         return names[self.share.number :: self.share.of]
 
-    def gathered(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    def all_gather(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """What came of all tasks, from those who did them."""
         everything: dict[str, Any] = {}
-        for part in self._from_all(dict(results)):
+        for part in self._gather_objects(dict(results)):
             everything |= part
         return {name: everything[name] for name in names}
 
-    def joined(self, carried: Tensor) -> Tensor:
+    def all_gather_lanes(self, carried: Tensor) -> Tensor:
         """The lanes of all shares, of tensors (S, B, ...)."""
-        return torch.cat(self._from_all(carried.cpu()), 1)
+        return torch.cat(self._gather_objects(carried.cpu()), 1)
 
-    def _from_all(self, thing: Any) -> list[Any]:
+    def _gather_objects(self, thing: Any) -> list[Any]:
         things: list[Any] = [None] * self.share.of
         distributed.all_gather_object(things, thing)
         return things
 
 
 @contextmanager
-def together(device: str) -> Iterator[Peers]:
+def join_process_group(device: str) -> Iterator[Peers]:
     """The processes that were started with this one to train on such devices, if there are any."""
     if not _is_one_of_several():
         yield ALONE
         return
-    place = int(os.environ.get("LOCAL_RANK", 0))
-    own = torch.device(_device(device, place))
+    local_rank = int(os.environ.get("LOCAL_RANK", 0))
+    own = torch.device(_device(device, local_rank))
     if own.type == "cuda":
         torch.cuda.set_device(own)
     # PyTorch imports this when it is first needed, and its functions then keep the group that
@@ -189,7 +192,7 @@ def together(device: str) -> Iterator[Peers]:
     importlib.import_module("torch.distributed.nn")
     distributed.init_process_group(_backend(device))
     try:
-        yield Several(place)
+        yield ProcessGroup(local_rank)
     finally:
         distributed.destroy_process_group()
 
@@ -207,9 +210,9 @@ def _is_one_of_several() -> bool:
     return all(name in os.environ for name in _VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
 
 
-def _device(device: str, place: int) -> str:
-    """The GPU of the process at that place on its machine, unless a certain one was asked for."""
-    return f"cuda:{place % torch.cuda.device_count()}" if device == "cuda" else device
+def _device(device: str, local_rank: int) -> str:
+    """The GPU of the process of that number on its machine, unless a certain one was asked for."""
+    return f"cuda:{local_rank % torch.cuda.device_count()}" if device == "cuda" else device
 
 
 def _backend(device: str) -> str:

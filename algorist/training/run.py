@@ -202,7 +202,7 @@ class Run:
                 yield report
                 if trainer.step % every == 0:
                     self.save()
-                if trainer.peers.agreed(should_stop()):
+                if trainer.peers.any(should_stop()):
                     break
         except GeneratorExit:  # whoever takes the steps wants no more of them
             steps.close()
@@ -231,7 +231,7 @@ class Run:
         """Write a checkpoint and the best model so far."""
         with self.trainer.time_account.on("saving"):
             now = self.trainer.checkpoint()
-            self.trainer.peers.wait()  # for those who read what is there
+            self.trainer.peers.barrier()  # for those who read what is there
             if not self.trainer.peers.is_first:
                 return
             checkpoint.write(self.folder / CHECKPOINTS, now)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -20,18 +20,18 @@ from algorist.errors import counted
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner, load_weights, plain_specs
-from algorist.model.net import Net
-from algorist.plugins import shell
 from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
-from algorist.training.engine import CapturedEngine, Engine, PerSeed
+from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.job_pool import GpuContext
-from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey, TaskStream
-from algorist.training.loading import best_learner, blank_learner, load, new_learner
+from algorist.training.loader import LoaderSpec, TaskStream
+from algorist.training.loading import best_learner
+from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.time_accounting import TimeAccount
+from algorist.training.transfer import load_processor
 from algorist.training.validation import Validation
 from algorist.training.workers import Loader, WorkerPool
 
@@ -52,15 +52,15 @@ class Report:
     """How a run stands after a validation."""
 
     step: int
-    loss: Mapping[str, PerSeed]
+    loss: Mapping[str, list[float]]
     """The mean loss of each task since the report before, for each seed."""
-    scores: Mapping[str, PerSeed]
+    scores: Mapping[str, list[float]]
     """The validation score of each task, by what the run is validated by; of errors, minus that."""
-    score: PerSeed
+    score: list[float]
     """The mean over the tasks."""
     best_step: list[int]
     """The step at which each seed's best model so far was found."""
-    terms: Mapping[str, Mapping[str, PerSeed]] = field(default_factory=dict)
+    terms: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
     """The mean loss of each task since the report before, by feature, loss term and penalty."""
     learning_rate: float | None = None
     """The rate of the step before, where a schedule changes it."""
@@ -86,15 +86,19 @@ class Trainer:
             raise ValueError(
                 f"sparse: got {peers.share.of} processes, expected one for sparse nets"
             )
-        computing = peers.placed(computing)
+        computing = peers.place(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.time_account = TimeAccount()
-        self.learner = (new_learner if weights is None else blank_learner)(config)
+        parts = (config.algorithms, config.model, config.convention)
+        if weights is None:
+            self.learner = Learner.new(*parts, config.seeds)
+        else:
+            self.learner = Learner.blank(*parts, len(config.seeds))
         self.net = computing.apply(self.learner.net)
         if weights is not None:
             load_weights(self.net, weights)
         elif config.optimizer.processor_from:
-            self._take_over_processor(config.optimizer.processor_from)
+            load_processor(self.net, config.optimizer.processor_from)
         if config.optimizer.freeze_processor:
             self.net.processor.requires_grad_(requires_grad=False)
         captures = computing.graphs and computing.on_gpu and not config.convention.sparse
@@ -125,7 +129,7 @@ class Trainer:
         """Judge the weights from now on, or their mean, if one is wanted; none is the best yet."""
         steps, seeds = self.config.schedule.average, len(self.config.seeds)
         self.average = Average(self.learner, steps) if steps else None
-        self.best_scores: PerSeed = [-math.inf] * seeds
+        self.best_scores: list[float] = [-math.inf] * seeds
         self.best_steps = [self.step] * seeds
         self.best = {
             name: p.detach().clone() for name, p in self.evaluated_model.net.named_parameters()
@@ -144,29 +148,6 @@ class Trainer:
 
     def _own_graphs(self) -> Graphs:
         return self._context.graphs() if self._context else Graphs(self.device)
-
-    def _take_over_processor(self, source: str) -> None:
-        """Start from a saved processor: the same for all seeds, or each from its own."""
-        given, own = load(source, self.device).net, self.net
-        if given.replicas not in (1, own.replicas):
-            raise ValueError(
-                f"processor_from: {source} has {given.replicas} replicas, "
-                f"expected 1 or as many as there are seeds, {own.replicas}; one alone: "
-                f"{shell('export', source, 'FILE', '--seed', 'N')}"
-            )
-        if _kind_of_processor(given) != _kind_of_processor(own):
-            here = asdict(own.config)
-            differences = [
-                f"{name} is {there} there and {here[name]} here"
-                for name, there in asdict(given.config).items()
-                if there != here[name]
-            ]
-            raise ValueError(
-                f"processor_from: {source} has another kind of processor: {', '.join(differences)}"
-            )
-        wanted = own.processor.state_dict()
-        values = given.processor.state_dict().items()
-        own.processor.load_state_dict({name: x.expand_as(wanted[name]) for name, x in values})
 
     def run(self) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
@@ -268,7 +249,7 @@ class Trainer:
 
     def _validated(self) -> Report:
         validation = self._validation = self._validation or self._new_validation()
-        scores = self.peers.gathered(validation.qualities(), self.config.algorithms)
+        scores = self.peers.all_gather(validation.qualities(), self.config.algorithms)
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
         for place, score in enumerate(mean):
             if score >= self.best_scores[place]:  # of equals, the one that has learnt more
@@ -282,12 +263,12 @@ class Trainer:
 
     def _new_validation(self) -> Validation:
         graphs = self._graphs.others() if self._graphs else None
-        names = self.peers.own(self.config.algorithms)
+        names = self.peers.own_tasks(self.config.algorithms)
         measure = self.config.schedule.validate_by
         return Validation(self.evaluated_model, names, self.best, graphs, measure)
 
     @property
-    def mean_loss(self) -> dict[str, PerSeed]:
+    def mean_loss(self) -> dict[str, list[float]]:
         """The mean loss of each task since the report before."""
         steps = max(self._summed_steps, 1)
         return {
@@ -296,7 +277,7 @@ class Trainer:
         }
 
     @property
-    def mean_terms(self) -> dict[str, dict[str, PerSeed]]:
+    def mean_terms(self) -> dict[str, dict[str, list[float]]]:
         """The mean of each part of each task's loss since the report before."""
         steps = max(self._summed_steps, 1)
         return {
@@ -372,7 +353,7 @@ class Trainer:
         for (algorithm, size), carry in self.engine.carries.items():
             place = f"carry/{algorithm}/{size}"
             for name, value in sorted(carry.tensors().items()):  # all processes in one order
-                tensors[f"{place}/{name}"] = self.peers.joined(value)
+                tensors[f"{place}/{name}"] = self.peers.all_gather_lanes(value)
         state = {
             "config": self.config.to_json(),
             "specs": plain_specs(self.net.specs),
@@ -447,9 +428,3 @@ def _by_feature(sums: Mapping[str, Any], like: Mapping[str, Mapping[str, Any]]) 
             nothing = [0.0] * len(sums[task])
             result[task] = {first: sums[task], **dict.fromkeys(others, nothing)}
     return result
-
-
-def _kind_of_processor(net: Net) -> tuple[str, dict[str, torch.Size]]:
-    """Its name and the shapes of one replica's weights."""
-    weights = net.processor.state_dict().items()
-    return net.config.processor, {name: value.shape[1:] for name, value in weights}

@@ -21,8 +21,6 @@ from algorist.model.predicting import evaluating, split
 from algorist.model.sparse_window import sparse_window
 from algorist.sparse_batch import SparseBatch
 
-PerSeed = list[float]
-
 OUTPUTS, HINTS, LOSS = "outputs", "hints", "loss"
 """What weights are validated by, all at n = 16: the score of outputs, of hints, minus the loss."""
 
@@ -39,7 +37,7 @@ class Validation:
         measure: str = OUTPUTS,
     ):
         self._evaluators: dict[str, Evaluator] = {}
-        self._measures: dict[str, Callable[[], PerSeed]] = {}
+        self._measures: dict[str, Callable[[], list[float]]] = {}
         for name in algorithms:
             if learner.convention.sparse:
                 quality = sparse_quality if measure == OUTPUTS else _negative_sparse_losses
@@ -58,7 +56,7 @@ class Validation:
             for place in range(learner.net.replicas)
         ]
 
-    def qualities(self) -> dict[str, PerSeed]:
+    def qualities(self) -> dict[str, list[float]]:
         """How good the present weights of every seed are at each task: larger is better."""
         answers = {name: problems.answers() for name, problems in self._evaluators.items()}
         qualities = {}
@@ -74,7 +72,7 @@ class Validation:
 
 
 @torch.no_grad()
-def _negative_sparse_losses(learner: Learner, algorithm: str, batch: SparseBatch) -> PerSeed:
+def _negative_sparse_losses(learner: Learner, algorithm: str, batch: SparseBatch) -> list[float]:
     """Minus the loss of outputs and hints together."""
     net = learner.net
     window = sparse_window([batch] * net.replicas).to(net.device)
@@ -83,14 +81,14 @@ def _negative_sparse_losses(learner: Learner, algorithm: str, batch: SparseBatch
     return (-torch.stack(list(parts.values())).sum(0)).tolist()
 
 
-def _hint_scores(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
+def _hint_scores(learner: Learner, algorithm: str, batch: Batch) -> list[float]:
     """The mean score of all hints, errors counted as negative."""
     evaluations = evaluate(learner, algorithm, batch, hints=True)
     return [math.nan if own.hint_quality is None else own.hint_quality for own in evaluations]
 
 
 @torch.no_grad()
-def _negative_losses(learner: Learner, algorithm: str, batch: Batch) -> PerSeed:
+def _negative_losses(learner: Learner, algorithm: str, batch: Batch) -> list[float]:
     """Minus the loss of outputs and hints together."""
     net = learner.net
     total = torch.zeros(net.replicas, dtype=torch.float64, device=net.device)

@@ -25,10 +25,10 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.training.loader import LoaderSpec, PackedBatch, StreamKey
-from algorist.training.packing import Layout, shape_of
+from algorist.training.loader import LoaderSpec
+from algorist.training.packing import PackedBatch, StreamKey, WindowLayout, shape_of
 
-Message = tuple[int, tuple[StreamKey, Layout] | None, Sequence[Cursor]]
+Message = tuple[int, tuple[StreamKey, WindowLayout] | None, Sequence[Cursor]]
 """The number of a packed batch's layout, the layout itself where it is new, and the cursors."""
 
 _AHEAD = 4
@@ -117,7 +117,7 @@ class _Worker:
         context = multiprocessing.get_context("fork")
         self._number, self._of = number, count
         self._room = [mmap.mmap(-1, _ROOM) for _ in range(_AHEAD)]
-        self._layouts: list[tuple[StreamKey, Layout]] = []
+        self._layouts: list[tuple[StreamKey, WindowLayout]] = []
         self._taken = self._asked = 0
         self.pipe, end = context.Pipe()
         self._poll = select.poll()  # a tenth of what the pipe's own takes
@@ -216,16 +216,16 @@ class _Worker:
         """What tells of each packed batch of this worker. Its bytes are put into the room."""
         self._taken = 0
         numbers: dict[tuple[Any, ...], int] = {}
-        layouts: list[Layout] = []
+        layouts: list[WindowLayout] = []
         for owner, stream, step in loader_spec.order(self._of):
             if owner != self._number:
                 continue
             key = stream.key(step)
-            window = loader_spec.fit(loader_spec.share.taken(stream.spec, stream.window(step)))
+            window = stream.fitted_window(step, loader_spec.fit, loader_spec.share)
             shape, new = (key, shape_of(window)), None
             if shape not in numbers:
                 numbers[shape] = len(layouts)
-                layouts.append(Layout(window))
+                layouts.append(WindowLayout(window))
                 new = (key, layouts[-1])
             layout = layouts[numbers[shape]]
             if layout.size > _ROOM:

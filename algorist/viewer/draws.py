@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.user_inputs import DERIVED
+from algorist.algorithms.user_inputs import draw_problem
 
 Inputs = Mapping[str, Any]
 
@@ -33,23 +33,16 @@ def draw_interesting(algorithm: Algorithm, n: int, seed: int) -> Inputs:
     The first attempt is the problem of `algorist run ... --random n --seed seed`. If none of
     the attempts shows much, the one that shows most is returned.
     """
-    best, most = _drawn(algorithm, n, seed, {}), -1.0
+    best, most = draw_problem(algorithm, n, seed), -1.0
     for attempt in range(_ATTEMPTS):
         options = _denser(algorithm, n) if attempt else {}
-        problem = _drawn(algorithm, n, [seed, attempt], options) if attempt else best
+        problem = draw_problem(algorithm, n, [seed, attempt], options) if attempt else best
         shown = _interest(algorithm, problem)
         if shown >= 1:
             return problem
         if shown > most:
             best, most = problem, shown
     return best
-
-
-def _drawn(
-    algorithm: Algorithm, n: int, seed: int | list[int], options: Mapping[str, Any]
-) -> Inputs:
-    inputs = algorithm.sample(n, 1, seed, options).inputs
-    return {name: array[0] for name, array in inputs.items() if name not in DERIVED}
 
 
 def _denser(algorithm: Algorithm, n: int) -> dict[str, Any]:

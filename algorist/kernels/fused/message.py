@@ -13,8 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 from algorist.kernels.fused.tiling import dot, padded, pdl_options, tiles, wait_for_previous
 from algorist.kernels.plain import NOT_A_NEIGHBOUR
 

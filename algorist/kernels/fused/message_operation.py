@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 from algorist.kernels.fused import message
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.operation_inputs import narrow, needed_grads, readable, readable_edges

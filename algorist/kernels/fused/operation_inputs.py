@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import FactoredEdges
 
 MOST_NUMBERS = 32
 """Edges of more raw numbers than that are encoded by a matrix product before the kernel."""

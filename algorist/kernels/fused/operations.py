@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 from algorist.kernels.fused import edge_pointer_logits as edge_pointers
 from algorist.kernels.fused import single_pointer, triplet
 from algorist.kernels.fused.gradients import Gradients

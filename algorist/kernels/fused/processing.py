@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import Affine, FactoredEdges
 from algorist.kernels.fused import message, state_update, triplet
 from algorist.kernels.fused.buffers import GradBuffers, StepBuffers, at_step
 from algorist.kernels.fused.gradients import Gradients, affine

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import FactoredEdges
 from algorist.kernels.fused.tiling import dot, padded, pdl_options, wait_for_previous
 
 _COUNTS = ["B", "n", "F"]

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.edges import FactoredEdges
+from algorist.kernels.affine import FactoredEdges
 from algorist.kernels.fused.tiling import padded
 
 FEATURES = 1024

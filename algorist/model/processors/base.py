@@ -11,9 +11,7 @@ from torch import Tensor, nn
 
 from algorist.model.factored import Factored
 from algorist.model.links import Links
-
-Nest = Any
-"""Tensors in nested tuples, lists and dictionaries; None for no tensor at all."""
+from algorist.model.nests import Nest
 
 
 class Processor(nn.Module):
