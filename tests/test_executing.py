@@ -12,7 +12,7 @@ from torch.nn.functional import one_hot
 
 import algorist
 from algorist.data import official
-from algorist.model.derived import DerivedFeatures, Selection, changed_hints, rank
+from algorist.model.derived import DerivedFeatures, changed_hints
 from algorist.model.encoders import dense_values
 from algorist.model.exact_sums import Choice, with_constants
 from algorist.model.kinds import row
@@ -20,6 +20,7 @@ from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
 from algorist.model.predicting import predict
+from algorist.model.selection import Selection, rank
 from algorist.model.transitions import draw_transitions
 from algorist.spec import Feature, Kind, Location, Stage
 from algorist.training.config import changed

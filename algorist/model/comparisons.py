@@ -1,0 +1,94 @@
+"""Comparisons: bits that say which of two numbers is smaller.
+
+A net could learn to compare, but only as finely as its training problems ask for: at four times the
+size, keys are four times denser. Values are dense, as in `selection.py`.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import torch
+from torch import Tensor
+
+from algorist.model.selection import Columns, Selection, Values, above_diagonal
+from algorist.spec import Location, Stage
+
+
+def compare_with_graph(selection: Selection, values: Values) -> list[Tensor]:
+    """(..., n) each: whether scalars of nodes are below or above those of the graph, and whether
+    they are above one of these when another one is added."""
+    scalars = [values[f.name] for f in selection.scalars[Location.NODE]]
+    limits = [values[f.name].unsqueeze(-1) for f in selection.scalars[Location.GRAPH]]
+    found = [bits for x in scalars for limit in limits for bits in (x < limit, limit < x)]
+    return found + [x + more > limit for x in scalars for more, limit in permutations(limits, 2)]
+
+
+def compare_with_selected(selection: Selection, values: Values) -> Tensor | None:
+    """(..., n, F): whether scalars of nodes are below or above that of the node that a mask
+    selects, and which way three points turn."""
+    pairs = _pairs(selection, values)
+    if pairs is None:
+        return None
+    limit, x = pairs
+    bits = [(x < limit).mT, (limit < x).mT]
+    if selection.has_points:
+        turns = selection.turns(values, values)
+        bits += [turns > 0, turns < 0]
+    return torch.cat(bits, -1).float()
+
+
+def compare_selected_edges(selection: Selection, found: Columns) -> Tensor | None:
+    """(..., n, n, F): whether S[P(i), j] < S[i, P(j)], of what `select` found."""
+    of_pointers = found[Location.EDGE][: len(selection.pointers)]
+    ends = [pairs.chunk(3, -1)[:2] for pairs in of_pointers]
+    return torch.cat([(first < second).float() for first, second in ends], -1) if ends else None
+
+
+def neighbours_in_order(selection: Selection, values: Values) -> Tensor | None:
+    """(..., n, F): which nodes have the next larger and the next smaller scalar than the node that
+    a mask selects, and which are ends of the edge that follows the one between two such nodes."""
+    found, pairs = [], _pairs(selection, values)
+    if pairs is not None:
+        limit, x = pairs
+        found += [_is_next(x, limit), _is_next(-x, -limit)]
+    edges = selection.of_edges(values)
+    if edges is not None and len(selection.masks) > 1:
+        mask = selection.mask(values).unsqueeze(-3)
+        limit = above_diagonal(mask @ edges @ mask.mT).unsqueeze(-1)  # (..., q, pairs, 1)
+        after = _is_next(edges.flatten(-2).unsqueeze(-2), limit).unflatten(-1, edges.shape[-2:])
+        found += [after.amax(axis).flatten(-3, -2) for axis in (-1, -2)]
+    return torch.cat(found, -2).mT if found else None
+
+
+def shorter_ways(selection: Selection, values: Values) -> list[Tensor]:
+    """(..., n, n) each: where the scalar of a hint at i and that of the edge (i, j) make less than
+    that at j, and where two edges by way of a selected node make less than one."""
+    found = []
+    starts = [values[f.name] for f in selection.scalars[Location.NODE] if f.stage == Stage.HINT]
+    for edge in selection.scalars[Location.EDGE]:
+        x = values[edge.name]
+        if edge.stage == Stage.INPUT:
+            # Not in graphs without weights: there, a clock beside a 1 for an edge means nothing.
+            weighted = (x != x.round()).flatten(-2).any(-1)[..., None, None]
+            found += [(d.unsqueeze(-1) + x < d.unsqueeze(-2)) & weighted for d in starts]
+        else:
+            for mask in (values[name] for name in selection.masks):
+                found.append(x @ mask.unsqueeze(-1) + mask.unsqueeze(-2) @ x < x)
+    return found
+
+
+def _pairs(selection: Selection, values: Values) -> tuple[Tensor, Tensor] | None:
+    """The scalar of the node that each mask selects (..., F, 1), and of all nodes (..., F, n)."""
+    scalars = [values[f.name] for f in selection.scalars[Location.NODE]]
+    if not scalars or not selection.masks:
+        return None
+    x, mask = torch.stack(scalars, -2), selection.mask(values)  # (..., q, n), (..., m, n)
+    shape = (*x.shape[:-1], len(selection.masks), x.shape[-1])
+    return (x @ mask.mT).flatten(-2).unsqueeze(-1), x.unsqueeze(-2).expand(shape).flatten(-3, -2)
+
+
+def _is_next(x: Tensor, limit: Tensor) -> Tensor:
+    """1 where x (..., n) is the smallest number above its limit (..., 1)."""
+    above = x.masked_fill(x <= limit, torch.inf)
+    return ((above == above.amin(-1, keepdim=True)) & (x > limit)).float()
