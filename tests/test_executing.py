@@ -12,7 +12,8 @@ from torch.nn.functional import one_hot
 
 import algorist
 from algorist.data import official
-from algorist.model.derived import DerivedFeatures, changed_hints
+from algorist.model.comparisons import neighbours_in_order, shorter_ways
+from algorist.model.derived import VISITED, DerivedFeatures, changed_hints
 from algorist.model.encoders import dense_values
 from algorist.model.exact_sums import Choice, with_constants
 from algorist.model.kinds import row
@@ -99,6 +100,120 @@ def test_selection_reads_scalars_where_pointers_and_masks_point():
     assert has(Location.EDGE, weights[:, pointers])
     assert has(Location.EDGE, weights[pointers][:, pointers])
     assert not has(Location.GRAPH, d[3])
+
+
+def columns_of(numbers):
+    """The columns of numbers (..., F), as lists."""
+    return [column.tolist() for column in numbers.unbind(-1)]
+
+
+def selection(name, *names):
+    spec = ENCODING.spec(name)
+    return Selection([spec[n] for n in names], ranks=False)
+
+
+def hot(index, n):
+    return one_hot(torch.as_tensor(index), n).float()
+
+
+def test_masks_read_bits_also_along_pointers():
+    """Letters at k, before it and after it, and whether two of these nodes have the same one."""
+    read = selection("kmp_matcher", "pos", "key", "pred", "k")
+    letters = torch.tensor([2, 0, 2, 3])
+    values = {"pos": torch.rand(4), "key": hot(letters, 4), "pred": hot([0, 0, 1, 2], 4)}
+    found = read.select_bits(values | {"k": hot(1, 4)})
+    of_graph = torch.cat(found[Location.GRAPH], -1)
+    at, before, after = of_graph[:15].view(3, 5)[:, :4]
+    assert [x.argmax().item() for x in (at, before, after)] == [0, 2, 2]
+    assert of_graph[15:].tolist() == [0, 0, 1]  # at k and before it, at k and after it, around it
+    assert [0, 0, 1, 0] in columns_of(torch.cat(found[Location.NODE], -1))
+
+
+def test_edge_pointers_split_problems():
+    read = selection("optimal_bst", "pos", "pred", "root_h", "e")
+    n, e, pos = 5, torch.rand(5, 5), torch.rand(5)
+    roots = torch.randint(0, 4, (n, n))
+    values = {"pos": pos, "e": e}
+    choices = {"root_h": hot(roots, n), "pred": hot([0, 0, 1, 2, 3], n)}
+    found = torch.cat(read.select_by_edges(choices, values), -1)
+    i, j = 1, 3
+    root = roots[i, j]
+    expected = {
+        "x[P]": pos[root],
+        "x[i] x[P] x[j]": pos[i] * pos[root] * pos[j],
+        "x[i - 1] x[P] x[j]": pos[i - 1] * pos[root] * pos[j],
+        "S[i, P]": e[i, root],
+        "S[P, j]": e[root, j],
+        "S[i, P] + S[P, j]": e[i, root] + e[root, j],
+        "S[P + 1, j]": e[root + 1, j],
+        "S[i, P] + S[P + 1, j]": e[i, root] + e[root + 1, j],
+    }
+    for name, value in expected.items():
+        assert any(torch.isclose(x, value) for x in found[i, j]), name
+
+
+def test_a_mask_reads_to_which_nodes_edges_point():
+    read = selection("floyd_warshall", "pos", "Pi_h", "k")
+    pointers = torch.randint(0, 4, (4, 4))
+    values = {"pos": torch.rand(4), "Pi_h": hot(pointers, 4), "k": hot(2, 4)}
+    rows = torch.cat(read.select_bits(values)[Location.EDGE], -1)
+    assert torch.equal(rows[..., 0].argmax(-1), pointers[2])
+    assert torch.equal(rows[..., 1].argmax(-1), pointers[:, 2])
+
+
+def test_the_next_in_order_is_marked():
+    read = selection("task_scheduling", "pos", "w", "i")
+    values = {"pos": torch.tensor([0.0, 0.25, 0.5, 0.75]), "w": torch.tensor([0.4, 0.9, 0.1, 0.6])}
+    bits = columns_of(neighbours_in_order(read, values | {"i": hot(0, 4)}))
+    assert [0, 0, 0, 1] in bits  # the next larger weight
+    assert [0, 0, 1, 0] in bits  # the next smaller one
+
+
+def test_the_ends_of_the_next_edge_are_marked():
+    read = selection("mst_kruskal", "pos", "A", "u", "v")
+    weights = torch.tensor([[0, 0.2, 0.5, 0], [0.2, 0, 0.3, 0], [0.5, 0.3, 0, 0.9], [0, 0, 0.9, 0]])
+    values = {"pos": torch.rand(4), "A": weights, "u": hot(0, 4), "v": hot(1, 4)}
+    assert [0, 1, 1, 0] in columns_of(neighbours_in_order(read, values))
+
+
+def test_shorter_ways_are_marked():
+    d, weights = torch.tensor([0.0, 0.9, 0.4]), torch.full((3, 3), 0.5)
+    read = selection("dijkstra", "pos", "A", "d")
+    (bits,) = shorter_ways(read, {"pos": d, "A": weights, "d": d})
+    assert bits.tolist() == [[False, True, False], [False] * 3, [False] * 3]
+    (bits,) = shorter_ways(read, {"pos": d, "A": weights.round(), "d": d})
+    assert not bits.any(), "a graph without weights has no lengths"
+
+
+def test_shorter_ways_lead_over_the_selected_node():
+    lengths = torch.tensor([[0, 0.9, 0.2], [0.9, 0, 0.3], [0.2, 0.3, 0]])
+    read = selection("floyd_warshall", "pos", "D", "k")
+    (bits,) = shorter_ways(read, {"pos": torch.rand(3), "D": lengths, "k": hot(2, 3)})
+    assert bits.nonzero().tolist() == [[0, 1], [1, 0]]
+
+
+def test_turns_and_directions_of_points():
+    read = selection("jarvis_march", "pos", "x", "y", "last_point", "endpoint")
+    x, y = torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0, -1.0])
+    values = {"pos": torch.rand(4), "x": x, "y": y, "last_point": hot(0, 4), "endpoint": hot(1, 4)}
+    assert read.turns(values, values).squeeze(-1).tolist() == [0, 0, 1, -1]
+    columns = torch.cat(read.select(values, values)[Location.NODE], -1)
+    assert any(torch.allclose(c, torch.atan2(y, x)) for c in columns.unbind(-1))
+
+
+def test_what_was_selected_before_is_remembered():
+    """On its own and in steps that are drawn from a trajectory."""
+    batch = seen("quicksort", n=4, count=1)
+    window = draw_transitions([batch], 200, [np.random.RandomState(0)])
+    visited, masks = window.visited[0], [f for f in batch.spec.hints if f.kind == Kind.MASK_ONE]
+    assert visited.shape[1:] == (4, len(masks))
+    last = np.stack([batch.hints[f.name][:, 0].max(0) for f in masks], -1)
+    np.testing.assert_array_equal(visited[-1], last)  # the last lane is the end of the trajectory
+    derived = learner("quicksort").net.derived["quicksort"]
+    blank = derived.blank(4)
+    first = derived.with_visited(blank | {"p": hot([1], 4)}, None)[VISITED]
+    second = derived.with_visited(blank | {"p": hot([2], 4)}, first)[VISITED]
+    assert second.amax(-1).tolist() == [[0, 1, 1, 0]]
 
 
 def test_nodes_are_compared_with_the_one_that_a_mask_selects():
