@@ -8,6 +8,9 @@ REQUIREMENTS := pyproject.toml constraints.txt constraints-dev.txt
 # Files are compiled when they are first imported: compiling all of them takes longer than unpacking them.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints-dev.txt
 
+# Where the environment forbids to keep bytecode, each of the many processes that tests start would compile PyTorch again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test docs lint format types coverage constraints wheel bench clean
 
 # The shipped generalist solves a problem, then takes the official tests (n = 64) of all thirty algorithms
