@@ -192,7 +192,7 @@ def test_a_run_without_the_plugin_of_its_algorithm_names_the_fix(
 def test_a_run_without_the_plugin_of_its_processor_names_the_fix(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "run"
     monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["deepsets"])
-    assert main(["train", "minimum", "--processor", "mine", *TRAIN, str(folder)]) == 0
+    assert main(["train", "bfs", "--processor", "mine", *TRAIN, str(folder)]) == 0
     monkeypatch.delitem(PROCESSORS, "mine")
     needed = f": it needs the processor 'mine', {FIX}\n"
     assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
@@ -218,7 +218,7 @@ def test_a_run_whose_plugin_has_changed_is_not_gone_on_with(tmp_path, capsys, mo
 def test_a_run_whose_processor_has_changed_is_told_in_a_line(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "run"
     monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["deepsets"])
-    assert main(["train", "minimum", "--processor", "mine", *TRAIN, str(folder)]) == 0
+    assert main(["train", "bfs", "--processor", "mine", *TRAIN, str(folder)]) == 0
     monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["gmpnn"])
     for words in (["resume", str(folder), "--steps", "2"], ["eval", str(folder)]):
         told = errors(capsys, *words)
@@ -255,7 +255,7 @@ def test_a_recipe_that_fails_harms_only_those_who_choose_it(tmp_path, capsys, re
         "RECIPES['broken'] = broken\n"
     )
     request.addfinalizer(lambda: RECIPES.pop("broken", None))
-    words = ["--plugin", str(file), "train", "minimum", *TRAIN]
+    words = ["--plugin", str(file), "train", "bfs", *TRAIN]
     assert errors(capsys, *words, str(tmp_path / "a"), "--recipe", "broken") == (
         "recipe 'broken': AttributeError: 'ModelConfig' object has no attribute 'hiden' "
         f"({file}:3)\n"
