@@ -7,6 +7,11 @@ DEV_READY := $(VENV)/dev-ready
 REQUIREMENTS := pyproject.toml constraints.txt constraints-dev.txt
 # Files are compiled when they are first imported: compiling all of them takes longer than unpacking them.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints-dev.txt
+# Neighbours stay together, so that few things which they share are made twice.
+PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
+
+# Where the environment forbids to keep bytecode, each of the many processes that tests start would compile PyTorch again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test docs lint format types coverage constraints wheel bench clean
 
@@ -20,7 +25,7 @@ run: $(RUN_READY)
 	$(BIN)/algorist eval --model generalist --official $(if $(FULL),,--samples 2) --html runs/generalist.html
 
 test: lint types
-	$(BIN)/pytest -q -n auto
+	$(PYTEST)
 
 # The documentation, in site/: open site/index.html.
 docs: $(DEV_READY)
@@ -40,7 +45,7 @@ format: $(DEV_READY)
 
 # The tests once more, slower, with the share of lines that they run; it fails below the share in pyproject.toml.
 coverage: $(DEV_READY)
-	$(BIN)/pytest -q -n auto --cov --cov-report=term:skip-covered
+	$(PYTEST) --cov --cov-report=term:skip-covered
 
 # constraints-dev.txt anew, with the newest versions that fit pyproject.toml and constraints.txt.
 constraints:

@@ -1,5 +1,7 @@
 """What several tests of fused kernels need: shapes, numbers, room for results."""
 
+from importlib.util import find_spec
+
 import pytest
 import torch
 from small import DEVICE, ON_GPU
@@ -10,6 +12,30 @@ if ON_GPU:
     SHAPES += [(3, 2, 4, 3), (1, 2, 7, 0), (3, 1, 16, 1), (1, 1, 20, 2)]
     SHAPES += [(3, 5, n, 3) for n in (4, 7, 11, 13, 16, 20, 64, 80)]
 by_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda x: "S{}-B{}-n{}-F{}".format(*x))
+
+
+def interpret_quickly() -> None:
+    """Let Triton's interpreter replace the functions of its language once for each launch.
+
+    It would do so again at every call inside a kernel, which takes a third of the time and changes
+    nothing: they are replaced already.
+    """
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    replace = interpreter._patch_lang
+
+    def replace_once(kernel):
+        seen = [module for module in kernel.__globals__.values() if module in (tl, tl.core)]
+        if any(tl.core.is_builtin(module.load) for module in seen):
+            return replace(kernel)
+        return interpreter._LangPatchScope()
+
+    interpreter._patch_lang = replace_once
+
+
+if not ON_GPU and find_spec("triton"):
+    interpret_quickly()
 
 
 def draw(*shape: int) -> Tensor:

@@ -129,6 +129,6 @@ def test_what_makes_no_sense_is_refused(capsys, tmp_path):
     with pytest.raises(ValueError, match="average: got -1, expected 0 or more"):
         config(-1)
     runs, words = str(tmp_path / "runs"), ["--steps", "1", "--hidden", "8", "--batch-size", "2"]
-    assert main(["train", "bfs", "minimum", "--each", "--out", runs, *words]) == 0
+    assert main(["train", "bfs", "bellman_ford", "--each", "--out", runs, *words]) == 0
     assert main(["resume", runs, "--average", "5"]) == 2
     assert "--average: it is for one run" in capsys.readouterr().err

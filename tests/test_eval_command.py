@@ -109,7 +109,7 @@ def test_several_sizes_are_a_table_and_a_plot(capsys, tmp_path, trained):
 def test_several_learners_are_compared(capsys, tmp_path, trained, monkeypatch):
     monkeypatch.setenv("COLUMNS", "500")  # paths of folders may be long
     other = tmp_path / "other"
-    train(other, "bfs", "minimum", "--steps", "1")
+    train(other, "bfs", "dijkstra", "--steps", "1")
     capsys.readouterr()
     words = [
         "eval",
@@ -125,7 +125,7 @@ def test_several_learners_are_compared(capsys, tmp_path, trained, monkeypatch):
     assert main(words) == 0
     heading, *rows = capsys.readouterr().out.splitlines()
     assert heading.split() == ["score", "%", str(trained), str(other)]
-    assert [row.split()[0] for row in rows] == ["bfs", "minimum", "mean"]
+    assert [row.split()[0] for row in rows] == ["bfs", "dijkstra", "mean"]
     assert rows[1].split()[1] == "-"  # the first was not trained for it
     assert main([*words, "bfs", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

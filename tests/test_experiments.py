@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import small
-from processes import PATIENCE
+from processes import wait_until
 
 import algorist
 from algorist.cli import main
@@ -132,21 +131,21 @@ def test_experiments_go_on_where_they_were_stopped(capsys, done, tmp_path, packe
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(capfd, done, tmp_path, monkeypatch):
-    learn, learnt, handle, heard = Engine.learn, [], Interrupt._handle, threading.Event()
+    learn, learnt, enter, interrupts = Engine.learn, [], Interrupt.__enter__, []
 
     def interrupted(engine, packed_batch):
         learn(engine, packed_batch)
         learnt.append(packed_batch.key.algorithm)
         if len(learnt) == 2:
             os.kill(os.getpid(), signal.SIGINT)
-            assert heard.wait(PATIENCE)
+            wait_until(interrupts[-1].came)
 
-    def handled(interrupt, *details):
-        handle(interrupt, *details)
-        heard.set()
+    def entered(interrupt):
+        interrupts.append(interrupt)
+        return enter(interrupt)
 
     monkeypatch.setattr(Engine, "learn", interrupted)
-    monkeypatch.setattr(Interrupt, "_handle", handled)
+    monkeypatch.setattr(Interrupt, "__enter__", entered)
     assert reproduce(tmp_path, "specialists") == 128 + signal.SIGINT
     assert "saved at step 2" in capfd.readouterr().out
     assert reproduce(tmp_path, "specialists") == 0

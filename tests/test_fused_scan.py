@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import small
 import torch
+from fused import interpret_quickly  # noqa: F401 (which it does)
 from small import DEVICE, ON_GPU
 
 pytest.importorskip("triton")

@@ -3,6 +3,7 @@
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -100,10 +101,10 @@ def test_what_has_failed_is_told_even_if_nothing_can_be_tidied_up(monkeypatch):
     def fail(*_):
         raise RuntimeError("the first error")
 
-    def untidy(_):
+    def untidy():
         raise RuntimeError("the second")
 
-    monkeypatch.setattr(JobPool, "_tidy", untidy)
+    monkeypatch.setattr("algorist.training.job_pool.gc", SimpleNamespace(collect=untidy))
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     with JobPool(1, Computing()) as pool:
         (outcome,) = pool.outcomes([fail])

@@ -373,8 +373,9 @@ def test_kernels_and_precisions_of_other_names_are_errors():
 def test_the_fastest_kernels_of_a_cpu_depend_on_whether_it_learns(monkeypatch):
     chosen = []
     for module in (plain, compiled):
-        monkeypatch.setattr(module, "triplet_max", lambda *_, of=module: chosen.append(of))
-    monkeypatch.setattr("algorist.kernels.ops._match", lambda result, nodes: result)
+        monkeypatch.setattr(
+            module, "triplet_max", lambda nodes, *_, of=module: chosen.append(of) or nodes
+        )
     nodes = torch.zeros(1, 2, 3)
     kernels.triplet_max(nodes, None)
     with torch.no_grad():

@@ -31,7 +31,7 @@ from algorist.training.multi_run import MultiRun
 from algorist.training.run import Run
 
 ROOT = Path(__file__).parent.parent
-NAMES = ("bfs", "minimum", "insertion_sort")
+NAMES = ("bfs", "dijkstra", "insertion_sort")
 SMALL = ["--hidden", "8", "--batch-size", "4", "--sizes", "4,5", "--device", "cpu"]
 SHORT = ["--steps", "6", "--validate-every", "3", "--checkpoint-every", "2"]
 
@@ -64,6 +64,14 @@ def alone(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def each(tmp_path_factory):
+    """The same runs by one command, to be looked at only."""
+    folder = tmp_path_factory.mktemp("each")
+    assert train_each(folder) == 0
+    return folder
+
+
 def step_of(folder):
     return checkpoint.newest(folder / "checkpoints").step
 
@@ -71,9 +79,13 @@ def step_of(folder):
 # Runs at once
 
 
-@pytest.mark.parametrize("words", [[], ["--at-once", "2", "--workers", "2"]])
-def test_runs_at_once_are_as_if_started_alone(tmp_path, alone, words):
-    assert train_each(tmp_path, *words) == 0
+def test_runs_of_one_command_are_as_if_started_alone(each, alone):
+    for name in NAMES:
+        assert_same_run(each / name, alone / name)
+
+
+def test_runs_at_once_are_as_if_started_alone(tmp_path, alone):
+    assert train_each(tmp_path, "--at-once", "2", "--workers", "2") == 0
     for name in NAMES:
         assert_same_run(tmp_path / name, alone / name)
 
@@ -162,7 +174,7 @@ def test_stopped_runs_go_on_missing_ones_start_and_finished_ones_stay(
 
 
 def test_all_runs_of_a_folder_can_be_extended(capsys, tmp_path, alone):
-    names = ("bfs", "minimum")
+    names = ("bfs", "dijkstra")
     assert train_each(tmp_path, "--steps", "3", names=names) == 0
     assert resume(tmp_path, "--steps", "2") == 2
     assert "steps: got 2, expected at least the 3 that bfs has done" in capsys.readouterr().err
@@ -174,7 +186,7 @@ def test_all_runs_of_a_folder_can_be_extended(capsys, tmp_path, alone):
 @contextmanager
 def started(folder, *words):
     """A training of two runs in a process of its own, once both have begun."""
-    words = ["bfs", "minimum", "--each", "--at-once", "2", "--out", folder, *SMALL, *words]
+    words = ["bfs", "dijkstra", "--each", "--at-once", "2", "--out", folder, *SMALL, *words]
     with running("-m", "algorist", "train", *words, "--steps", "100000") as process:
         seen = set()
         while len(seen) < 2:
@@ -192,7 +204,7 @@ def test_ctrl_c_saves_all_runs(tmp_path):
     assert process.returncode == 130
     assert "finishing this step" in err
     assert "Traceback" not in err
-    for name in ("bfs", "minimum"):
+    for name in ("bfs", "dijkstra"):
         assert f"saved at step {step_of(tmp_path / name)}" in out
     assert f"to go on: {shell('resume', tmp_path)}" in out
 
@@ -236,7 +248,7 @@ def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path
     window = TaskStream.window
 
     def spoilt(task_stream, step):
-        if task_stream.algorithm == "minimum" and step == 3:
+        if task_stream.algorithm == "dijkstra" and step == 3:
             raise ValueError(f"no data at step {step}")
         return window(task_stream, step)
 
@@ -244,9 +256,9 @@ def test_a_run_that_fails_does_not_stop_the_others(capsys, monkeypatch, tmp_path
         patch.setattr(TaskStream, "window", spoilt)
         assert train_each(tmp_path, "--at-once", "2", "--workers", "2") == 1
     captured = capsys.readouterr()
-    assert captured.err == "algorist: error: minimum: no data at step 3\n"
+    assert captured.err == "algorist: error: dijkstra: no data at step 3\n"
     assert "2 of 3 runs done" in captured.out
-    assert step_of(tmp_path / "minimum") == 2
+    assert step_of(tmp_path / "dijkstra") == 2
     assert resume(tmp_path) == 0
     for name in NAMES:
         assert_same_run(tmp_path / name, alone / name)
@@ -266,7 +278,7 @@ def test_a_run_that_diverges_is_named_at_the_end(capsys, monkeypatch, tmp_path):
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("algorist: error: bfs: ")
     assert "the last checkpoint is kept" in line
-    assert step_of(tmp_path / "minimum") == step_of(tmp_path / "insertion_sort") == 6
+    assert step_of(tmp_path / "dijkstra") == step_of(tmp_path / "insertion_sort") == 6
 
 
 def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, tmp_path):
@@ -281,10 +293,10 @@ def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, 
     assert train_each(tmp_path / "two", "--at-once", "2", "--workers", "2") == 1
     assert "bfs: a process that prepares data has ended" in capsys.readouterr().err
     assert (
-        step_of(tmp_path / "two" / "minimum") == step_of(tmp_path / "two" / "insertion_sort") == 6
+        step_of(tmp_path / "two" / "dijkstra") == step_of(tmp_path / "two" / "insertion_sort") == 6
     )
     assert train_each(tmp_path / "one", "--at-once", "1", "--workers", "2") == 1
-    assert "have ended: minimum, insertion_sort" in capsys.readouterr().err
+    assert "have ended: dijkstra, insertion_sort" in capsys.readouterr().err
 
 
 def test_runs_wait_for_memory(capsys, monkeypatch, tmp_path, alone):
@@ -308,37 +320,35 @@ def test_runs_wait_for_memory(capsys, monkeypatch, tmp_path, alone):
 # All nets together
 
 
-def test_the_nets_of_all_runs_are_tested_and_run_as_one(tmp_path, capsys):
-    assert train_each(tmp_path) == 0
+def test_the_nets_of_all_runs_are_tested_and_run_as_one(each, capsys):
     capsys.readouterr()
     words = ["--samples", "2", "--device", "cpu", "--json"]
     rows = []
     for name in NAMES:
-        assert main(["eval", str(tmp_path / name), *words]) == 0
+        assert main(["eval", str(each / name), *words]) == 0
         rows += json.loads(capsys.readouterr().out)
-    assert main(["eval", str(tmp_path), *words]) == 0
+    assert main(["eval", str(each), *words]) == 0
     assert json.loads(capsys.readouterr().out) == rows
-    assert main(["eval", str(tmp_path), NAMES[1], *words]) == 0
+    assert main(["eval", str(each), NAMES[1], *words]) == 0
     assert json.loads(capsys.readouterr().out) == rows[1:2]
-    problem = ["run", "minimum", "3", "1", "2", "--json", "--model"]
-    assert main([*problem, str(tmp_path)]) == 0
+    problem = ["run", "insertion_sort", "3", "1", "2", "--json", "--model"]
+    assert main([*problem, str(each)]) == 0
     got = json.loads(capsys.readouterr().out)
-    assert main([*problem, str(tmp_path / "minimum")]) == 0
+    assert main([*problem, str(each / "insertion_sort")]) == 0
     assert json.loads(capsys.readouterr().out) == got
     for words, message in (
         (["run", "dfs", "--random", "4", "--model"], "unknown algorithm for this learner 'dfs'"),
         (["eval", "dfs", "--model"], "unknown algorithm for this learner 'dfs'"),
     ):
-        assert main([*words, str(tmp_path)]) == 2
+        assert main([*words, str(each)]) == 2
         assert message in capsys.readouterr().err
 
 
-def test_all_runs_are_reported_on_one_page(tmp_path, alone, capsys):
-    assert train_each(tmp_path) == 0
+def test_all_runs_are_reported_on_one_page(each, tmp_path):
     words = ["--samples", "2", "--device", "cpu"]
     page, scores = tmp_path / "page.html", tmp_path / "scores.html"
-    assert main(["report", str(tmp_path), *words, "--out", str(page)]) == 0
-    assert main(["eval", str(tmp_path), *words, "--html", str(scores)]) == 0
+    assert main(["report", str(each), *words, "--out", str(page)]) == 0
+    assert main(["eval", str(each), *words, "--html", str(scores)]) == 0
     whole, plain = page.read_text(), scores.read_text()
     assert f"{', '.join(NAMES)}, a net each" in whole
     for name in NAMES:
@@ -352,18 +362,18 @@ def test_all_runs_are_reported_on_one_page(tmp_path, alone, capsys):
 
 def test_runs_and_files_with_the_names_of_algorithms_are_one_model_too(tmp_path, alone, capsys):
     shutil.copytree(alone / "bfs", tmp_path / "bfs")
-    file = tmp_path / "minimum.safetensors"
-    assert main(["export", str(alone / "minimum"), str(file)]) == 0
+    file = tmp_path / "dijkstra.safetensors"
+    assert main(["export", str(alone / "dijkstra"), str(file)]) == 0
     shutil.copytree(alone / "bfs", tmp_path / "bfs.old")
     (tmp_path / "notes.txt").touch()
     capsys.readouterr()
     words = ["--samples", "1", "--device", "cpu", "--json"]
     assert main(["eval", str(tmp_path), *words]) == 0
-    assert [row["algorithm"] for row in json.loads(capsys.readouterr().out)] == ["bfs", "minimum"]
-    assert members(tmp_path) == {"bfs": str(tmp_path / "bfs"), "minimum": str(file)}
-    shutil.copytree(alone / "minimum", tmp_path / "minimum")
+    assert [row["algorithm"] for row in json.loads(capsys.readouterr().out)] == ["bfs", "dijkstra"]
+    assert members(tmp_path) == {"bfs": str(tmp_path / "bfs"), "dijkstra": str(file)}
+    shutil.copytree(alone / "dijkstra", tmp_path / "dijkstra")
     assert main(["eval", str(tmp_path), *words]) == 2
-    assert f"got {tmp_path / 'minimum'} and {file}, expected one" in capsys.readouterr().err
+    assert f"got {tmp_path / 'dijkstra'} and {file}, expected one" in capsys.readouterr().err
 
 
 def test_those_that_have_not_begun_or_are_not_validated_are_told(tmp_path, capsys):

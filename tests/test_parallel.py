@@ -172,7 +172,7 @@ def assert_close(folder, other):
 
 
 def test_two_processes_train_and_resume_chunks_as_one_does(tmp_path, capsys):
-    tasks = ["bfs", "minimum", *SMALL, *SHORT, "--chunk", "4"]
+    tasks = ["bfs", "bellman_ford", *SMALL, *SHORT, "--chunk", "4"]
     shared, alone = tmp_path / "shared", tmp_path / "alone"
     out = two_processes("train", *tasks, "--out", shared, "--steps", "3")
     assert out.count("2 algorithms: triplet_mpnn") == 1
@@ -188,19 +188,26 @@ def test_two_processes_train_and_resume_chunks_as_one_does(tmp_path, capsys):
     assert_close(shared, alone)
 
 
-def test_two_processes_add_up_the_gradients_of_all_tasks_and_seeds_as_one_does(tmp_path):
-    tasks = ["bfs", "dijkstra", *SMALL, *SHORT, "--chunk", "0", "--seeds", "0,1", "--steps", "3"]
-    tasks += ["--accumulate", "--teacher-forcing", "0.5"]
-    two_processes("train", *tasks, "--out", tmp_path / "shared")
-    assert main(["train", *tasks, "--out", str(tmp_path / "alone")]) == 0
-    assert_close(tmp_path / "shared", tmp_path / "alone")
-
-
-def test_threads_that_send_end_before_the_process_does(tmp_path):
-    """One that runs while Python ends needs what is gone, and aborts its process."""
-    plugin = tmp_path / "tell_threads.py"
+@pytest.fixture(scope="module")
+def two_tasks(tmp_path_factory):
+    """The words and the folder of a run of two processes, and what they printed."""
+    folder = tmp_path_factory.mktemp("two_tasks")
+    plugin = folder / "tell_threads.py"
     plugin.write_text(TELL_THREADS, encoding="utf-8")
-    tasks = ["bfs", *SMALL, *SHORT, "--steps", "1", "--out", tmp_path / "run"]
-    out = two_processes("train", *tasks, "--plugin", plugin)
+    words = ["bfs", "dijkstra", *SMALL, *SHORT, "--chunk", "0", "--seeds", "0,1", "--steps", "3"]
+    words += ["--accumulate", "--teacher-forcing", "0.5"]
+    out = two_processes("train", *words, "--out", folder / "shared", "--plugin", plugin)
+    return words, folder / "shared", out
+
+
+def test_two_processes_add_up_the_gradients_of_all_tasks_and_seeds_as_one_does(two_tasks, tmp_path):
+    words, shared, _ = two_tasks
+    assert main(["train", *words, "--out", str(tmp_path / "alone")]) == 0
+    assert_close(shared, tmp_path / "alone")
+
+
+def test_threads_that_send_end_before_the_process_does(two_tasks):
+    """One that runs while Python ends needs what is gone, and aborts its process."""
+    _, _, out = two_tasks
     assert out.count("threads at the end:") == 2
     assert "gloo" not in out

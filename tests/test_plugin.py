@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
 from algorist.plugins import shell
+from algorist.registries import additions_alone
 from algorist.spec import Spec
 from algorist.training.recipes import RECIPES
 
@@ -173,13 +175,24 @@ def errors(capsys, *arguments):
     return capsys.readouterr().err.removeprefix("algorist: error: ")
 
 
+class _ForgottenError(Exception):
+    """Raised to undo what a block has registered."""
+
+
+@contextmanager
+def forgotten():
+    """What the block registers is forgotten after it."""
+    with suppress(_ForgottenError), additions_alone():
+        yield
+        raise _ForgottenError  # a block that fails has added nothing
+
+
 @pytest.mark.parametrize("each", [[], ["--each"]])
-def test_a_run_without_the_plugin_of_its_algorithm_names_the_fix(
-    euclid, tmp_path, capsys, monkeypatch, each
-):
+def test_a_run_without_the_plugin_of_its_algorithm_names_the_fix(tmp_path, capsys, each):
     folder = tmp_path / "run"
-    assert main(["train", "euclid", *each, *TRAIN, str(folder)]) == 0
-    monkeypatch.delitem(sys.modules["algorist.algorithms"]._registry, "euclid")
+    with forgotten():
+        algorist.load_plugin(EXAMPLE)
+        assert main(["train", "euclid", *each, *TRAIN, str(folder)]) == 0
     needed = f": it needs the algorithm 'euclid', {FIX}\n"
     assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
     if not each:
@@ -192,22 +205,21 @@ def test_a_run_without_the_plugin_of_its_algorithm_names_the_fix(
 def test_a_run_without_the_plugin_of_its_processor_names_the_fix(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "run"
     monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["deepsets"])
-    assert main(["train", "minimum", "--processor", "mine", *TRAIN, str(folder)]) == 0
+    assert main(["train", "bfs", "--processor", "mine", *TRAIN, str(folder)]) == 0
     monkeypatch.delitem(PROCESSORS, "mine")
     needed = f": it needs the processor 'mine', {FIX}\n"
     assert errors(capsys, "resume", str(folder)) == f"{folder}{needed}"
     assert errors(capsys, "eval", str(folder)) == f"{folder / 'best.safetensors'}{needed}"
 
 
-def test_a_run_whose_plugin_has_changed_is_not_gone_on_with(tmp_path, capsys, monkeypatch):
-    registry = sys.modules["algorist.algorithms"]._registry
+def test_a_run_whose_plugin_has_changed_is_not_gone_on_with(tmp_path, capsys):
     old, new = tmp_path / "old.py", tmp_path / "new.py"
     old.write_text(EXAMPLE.read_text())
     new.write_text(EXAMPLE.read_text().replace('"smaller": node.mask_one', '"smaller": node.mask'))
     folder = tmp_path / "run"
-    assert main(["--plugin", str(old), "train", "euclid", *TRAIN, str(folder)]) == 0
+    with forgotten():
+        assert main(["--plugin", str(old), "train", "euclid", *TRAIN, str(folder)]) == 0
     best = (folder / "best.safetensors").read_bytes()
-    monkeypatch.delitem(registry, "euclid")
     algorist.load_plugin(new)
     told = errors(capsys, "resume", str(folder), "--steps", "2")
     assert told.startswith("euclid: it has other features than when this run was")
@@ -218,7 +230,7 @@ def test_a_run_whose_plugin_has_changed_is_not_gone_on_with(tmp_path, capsys, mo
 def test_a_run_whose_processor_has_changed_is_told_in_a_line(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "run"
     monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["deepsets"])
-    assert main(["train", "minimum", "--processor", "mine", *TRAIN, str(folder)]) == 0
+    assert main(["train", "bfs", "--processor", "mine", *TRAIN, str(folder)]) == 0
     monkeypatch.setitem(PROCESSORS, "mine", PROCESSORS["gmpnn"])
     for words in (["resume", str(folder), "--steps", "2"], ["eval", str(folder)]):
         told = errors(capsys, *words)
@@ -255,7 +267,7 @@ def test_a_recipe_that_fails_harms_only_those_who_choose_it(tmp_path, capsys, re
         "RECIPES['broken'] = broken\n"
     )
     request.addfinalizer(lambda: RECIPES.pop("broken", None))
-    words = ["--plugin", str(file), "train", "minimum", *TRAIN]
+    words = ["--plugin", str(file), "train", "bfs", *TRAIN]
     assert errors(capsys, *words, str(tmp_path / "a"), "--recipe", "broken") == (
         "recipe 'broken': AttributeError: 'ModelConfig' object has no attribute 'hiden' "
         f"({file}:3)\n"

@@ -17,10 +17,10 @@ PROCESS = Path(__file__).with_name("training_process.py")
 SCHEDULE = {"validate_every": 6, "checkpoint_every": 4}
 RUNS = {
     "one task, whole trajectories": small.training(
-        "insertion_sort", steps=80, schedule=SCHEDULE, optimizer={"teacher_forcing": 0.5}
+        "insertion_sort", steps=48, schedule=SCHEDULE, optimizer={"teacher_forcing": 0.5}
     ),
     "many tasks, chunks": small.training(
-        "bfs", "insertion_sort", seeds=(0, 1), steps=60, chunk=4, schedule=SCHEDULE
+        "bfs", "insertion_sort", seeds=(0, 1), steps=48, chunk=4, schedule=SCHEDULE
     ),
 }
 

@@ -27,12 +27,12 @@ def test_validations_are_errors_without_a_unit_and_the_best_has_their_sign(tmp_p
 
 
 def test_tests_show_errors_and_means_leave_them_out(tmp_path, capsys):
-    trained(tmp_path / "run", "euclid", "minimum")
+    trained(tmp_path / "run", "euclid", "bfs")
     capsys.readouterr()
     assert main(["eval", str(tmp_path / "run"), "--n", "4", "--count", "2"]) == 0
     rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert re.search(r"gcd \d\S* +error \d", rows["euclid"])
-    assert rows["mean"].split()[1] == rows["minimum"].split()[-2]
+    assert rows["mean"].split()[1] == rows["bfs"].split()[-2]
 
 
 def test_a_page_has_errors_too(tmp_path):

@@ -162,20 +162,21 @@ def step_of(folder):
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from algorist.training.trainer import Trainer
+from algorist.training.engine import Engine
 
-folder = Path(__file__).parent
+folder, learnt = Path(__file__).parent, []
 
-def learn(trainer, packed_batch):
-    usual(trainer, packed_batch)
-    if trainer.step >= 5 and (folder / "hold").exists():
+def learn(engine, packed_batch):
+    usual(engine, packed_batch)
+    learnt.append(packed_batch)
+    if len(learnt) > 5 and (folder / "hold").exists():
         (folder / "told").write_text(str(os.getpid()))
         (folder / "told").rename(folder / "held")
         while (folder / "hold").exists():
             time.sleep(0.01)
 
 if "algorist.experiments.worker" in sys.orig_argv:
-    usual, Trainer._learn = Trainer._learn, learn
+    usual, Engine.learn = Engine.learn, learn
 """
 
 
@@ -366,24 +367,38 @@ def test_seeds_in_lockstep_are_one_run_that_can_be_stopped_packed_and_taken_else
 # A cluster
 
 
-@pytest.fixture
-def cluster(monkeypatch):
+def test_a_cluster_that_is_not_there_is_told(capsys, tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[ray]'")
+    assert sweep(tmp_path, "--ray", "127.0.0.1:1") == 2
+    assert "--ray: cannot reach 127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def cluster():
     """Two nodes of a real Ray, with room for one run each."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[ray]'")
     from ray.cluster_utils import Cluster
 
-    monkeypatch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
-    nodes = Cluster(initialize_head=True, head_node_args=node)
-    nodes.add_node(num_cpus=1, object_store_memory=80 * 2**20)
-    nodes.wait_for_nodes()
-    yield nodes
-    nodes.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
+        nodes = Cluster(initialize_head=True, head_node_args=node)
+        nodes.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+        nodes.wait_for_nodes()
+        yield nodes
+        nodes.shutdown()
 
 
 def parent_of(worker):
     return int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_a_cluster_without_a_machine_for_a_run_is_told(capsys, tmp_path, cluster):
+    assert sweep(tmp_path, "--ray", cluster.address, "--cores", "2") == 2
+    assert "machines of 1 cores, 0 GPUs and 1 cores, 0 GPUs, expected 2" in capsys.readouterr().err
+    assert sweep(tmp_path, "--ray", cluster.address, "--device", "gpu") == 2
+    assert "--device: got 'gpu', expected one of auto, cpu, cuda" in capsys.readouterr().err
 
 
 def test_two_nodes_of_ray_of_which_one_loses_a_worker_do_as_local_processes(
@@ -395,16 +410,3 @@ def test_two_nodes_of_ray_of_which_one_loses_a_worker_do_as_local_processes(
     assert rows_of(tmp_path) == rows_of(done)[::2]
     assert sweep(tmp_path, seeds="0") == 0
     assert "all is done" in capsys.readouterr().out
-
-
-def test_a_cluster_without_a_machine_for_a_run_is_told(capsys, tmp_path, cluster):
-    assert sweep(tmp_path, "--ray", cluster.address, "--cores", "2") == 2
-    assert "machines of 1 cores, 0 GPUs and 1 cores, 0 GPUs, expected 2" in capsys.readouterr().err
-    assert sweep(tmp_path, "--ray", cluster.address, "--device", "gpu") == 2
-    assert "--device: got 'gpu', expected one of auto, cpu, cuda" in capsys.readouterr().err
-
-
-def test_a_cluster_that_is_not_there_is_told(capsys, tmp_path):
-    pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[ray]'")
-    assert sweep(tmp_path, "--ray", "127.0.0.1:1") == 2
-    assert "--ray: cannot reach 127.0.0.1:1" in capsys.readouterr().err

@@ -440,6 +440,7 @@ def _cosine():
     return cosine
 
 
+@pytest.mark.usefixtures("own_registry")
 @pytest.mark.parametrize(
     ("file", "words"),
     [

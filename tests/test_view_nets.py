@@ -108,9 +108,22 @@ def test_one_that_waits_is_told_so_and_can_give_up(app, monkeypatch):
         assert far == {"waiting": True}
         raise GoneError
 
+    begun, done = threading.Event(), threading.Event()
+
+    def hold(far):
+        begun.set()
+        assert done.wait(60)
+
     monkeypatch.setattr(room, "_HEARTBEAT", 0.01)
-    with app._one_at_a_time, pytest.raises(GoneError):
-        app.solve(SORT, told)
+    other = threading.Thread(target=app.solve, args=(SORT, hold))
+    other.start()
+    try:
+        assert begun.wait(60)
+        with pytest.raises(GoneError):
+            app.solve(SORT, told)
+    finally:
+        done.set()
+        other.join()
 
 
 def test_who_gives_up_lets_the_next_one_compute(app):

@@ -77,8 +77,12 @@ def test_text_is_large_enough_and_stands_out(opened, address, name, scheme):
 
 @pytest.mark.parametrize("viewport", [LAPTOP, PHONE], ids=["laptop", "phone"])
 @pytest.mark.parametrize("name", NAMES)
-def test_labels_cover_nothing(opened, address, name, viewport):
+def test_labels_and_the_player_cover_nothing(opened, address, name, viewport):
     page = opened(f"{address}#{name}", viewport=viewport)
+    player = page.locator("#player").bounding_box()["y"]
+    for picture in page.locator("#stage svg.picture:visible").all():
+        box = picture.bounding_box()
+        assert box["y"] + box["height"] <= player + 1
     for step in steps_to_look_at(page):
         go(page, step)
         assert overlaps(page) == [], step
@@ -128,16 +132,6 @@ def test_nothing_moves_when_the_verdict_comes(opened, address):
         page.click("text=Both answers")
         assert page.is_visible(".answers table")
         assert page.locator("#side-net").bounding_box() == before
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_player_covers_no_picture_at_first(opened, address, name):
-    for viewport in (LAPTOP, PHONE):
-        page = opened(f"{address}#{name}", viewport=viewport)
-        player = page.locator("#player").bounding_box()["y"]
-        for picture in page.locator("#stage svg.picture:visible").all():
-            box = picture.bounding_box()
-            assert box["y"] + box["height"] <= player + 1
 
 
 def test_the_curve_goes_no_further_than_the_reader_until_the_verdict_is_told(opened, address):

@@ -8,6 +8,7 @@ from algorist.training.engine import Engine
 from algorist.training.loader import LoaderSpec, TaskStream
 from algorist.training.packing import StreamKey, WindowLayout, bucket_window
 from algorist.training.trainer import Trainer
+from algorist.training.validation import Validation
 from algorist.training.workers import _AHEAD, Loader, WorkerPool
 
 CONFIG = small.training("bfs", "insertion_sort", steps=9, chunk=4, seeds=(0, 1))
@@ -120,18 +121,17 @@ def test_what_is_learnt_does_not_depend_on_bytes_that_are_overwritten_later():
     assert torch.equal(*hidden)
 
 
-def test_the_best_weights_of_a_seed_are_kept_by_themselves():
-    trainer = Trainer(CONFIG)
-    list(trainer.run())
-    before = {name: weights.clone() for name, weights in trainer.best.items()}
-    with torch.no_grad():
-        for parameter in trainer.net.parameters():
-            parameter += 1
-    trainer._keep_best(1, 0.5)
-    for name, parameter in trainer.net.named_parameters():
-        assert torch.equal(trainer.best[name][0], before[name][0]), name
-        assert torch.equal(trainer.best[name][1], parameter[1]), name
-    assert trainer.best_scores[1] == pytest.approx(0.5)
+def test_the_best_weights_of_a_seed_are_kept_by_themselves(monkeypatch):
+    scores = iter([[0.5, 0.25], [0.25, 0.5]])
+    monkeypatch.setattr(Validation, "qualities", lambda _: {"bfs": next(scores)})
+    trainer = Trainer(small.training("bfs", steps=2, seeds=(0, 1), schedule={"validate_every": 1}))
+    first, second = (small.weights(trainer.net) for _ in trainer.run())
+    assert any(not torch.equal(first[name], weights) for name, weights in second.items())
+    for name, best in trainer.best.items():
+        assert torch.equal(best[0], first[name][0]), name
+        assert torch.equal(best[1], second[name][1]), name
+    assert trainer.best_scores == [0.5, 0.5]
+    assert trainer.best_steps == [1, 2]
 
 
 def test_packed_windows_go_to_other_devices_by_one_copy():
