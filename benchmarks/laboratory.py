@@ -1,17 +1,19 @@
 """Train small nets on a CPU and print whether they learn the steps of algorithms.
 
 python benchmarks/laboratory.py dfs heapsort --steps 2000
-python benchmarks/laboratory.py --all --without comparisons
+python benchmarks/laboratory.py --all --each --without comparisons
 python benchmarks/laboratory.py dfs --recipe ibarz2022 --set hidden=64 --measure 8,16,32
 
-One net for all algorithms that are given. One-step accuracy: discrete hints that are right one step
-after the true ones. Free run: those that are right on the net's own trajectory. Problems to measure
-with are drawn as the benchmark draws its tests, from a seed of their own.
+One net for all algorithms that are given, or with --each one for each. One-step accuracy: discrete
+hints that are right one step after the true ones. Free run: those that are right on the net's own
+trajectory. Problems to measure with are drawn as the benchmark draws its tests, from a seed of
+their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import time
@@ -67,9 +69,9 @@ def measure(learner: Learner, name: str, *, n: int, count: int, seed: int) -> tu
     return accuracy, f"{worst} {one_step[worst]:.1f}" if worst else ""
 
 
-def configure(arguments: argparse.Namespace) -> Config:
+def configure(arguments: argparse.Namespace, names: Sequence[str]) -> Config:
     """The recipe at a small size, with the switches that are asked for."""
-    config = recipe(arguments.recipe, arguments.algorithms)
+    config = recipe(arguments.recipe, names)
     settings: dict[str, Any] = {
         **_SMALL,
         "steps": arguments.steps,
@@ -99,6 +101,9 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("algorithms", nargs="*", choices=[*algorist.algorithms(), []])
     parser.add_argument("--all", action="store_true", help="all thirty algorithms")
+    parser.add_argument(
+        "--each", action="store_true", help="a net for each, instead of one for all"
+    )
     parser.add_argument("--recipe", default="algorist2026", choices=list(RECIPES))
     parser.add_argument("--steps", type=int, default=1000, help="updates per algorithm")
     parser.add_argument("--sizes", default=SIZES, type=_numbers, help="of training")
@@ -118,29 +123,39 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
         arguments.algorithms = list(algorist.algorithms())
     if not arguments.algorithms:
         parser.error("expected the name of an algorithm, or --all")
+    if arguments.save and arguments.each and len(arguments.algorithms) > 1:
+        parser.error("--save: got --each and several algorithms, expected one net to save")
     return arguments
+
+
+def train(arguments: argparse.Namespace, names: Sequence[str]) -> Learner:
+    """One net for some algorithms."""
+    trainer, start = Trainer(configure(arguments, names)), time.perf_counter()
+    for _ in trainer.run():
+        pass
+    learner = trainer.evaluated_model
+    print(f"{learner.net}, trained for {time.perf_counter() - start:.0f} s", flush=True)
+    if arguments.save:
+        learner.save(arguments.save)
+    return learner
 
 
 def main(argv: Sequence[str] | None = None) -> dict[int, Accuracy]:
     """Train, print a row for each algorithm and size, and return the means by size."""
     arguments = parse(argv)
-    trainer, start = Trainer(configure(arguments)), time.perf_counter()
-    for _ in trainer.run():
-        pass
-    learner = trainer.evaluated_model
-    if arguments.save:
-        learner.save(arguments.save)
-    print(f"{learner.net}, trained for {time.perf_counter() - start:.0f} s\n{_HEADER}", flush=True)
-    means = {}
-    for n in arguments.measure:
-        rows = []
-        for name in arguments.algorithms:
+    names, rows = arguments.algorithms, dict[int, list[Accuracy]]()
+    for group in [[name] for name in names] if arguments.each else [names]:
+        learner = train(arguments, group)
+        print(_HEADER)
+        for n, name in itertools.product(arguments.measure, group):
             row, worst = measure(
                 learner, name, n=n, count=arguments.count, seed=arguments.problem_seed
             )
-            rows.append(row)
+            rows.setdefault(n, []).append(row)
             print(f"{name:30s} {n:4d} {row}   {worst}", flush=True)
-        means[n] = Accuracy(*(statistics.fmean(column) for column in zip(*rows, strict=True)))
+    means = {}
+    for n, own in rows.items():
+        means[n] = Accuracy(*(statistics.fmean(column) for column in zip(*own, strict=True)))
         print(f"{'mean':30s} {n:4d} {means[n]}", flush=True)
     return means
 

@@ -12,7 +12,12 @@ from torch.nn.functional import one_hot
 
 import algorist
 from algorist.data import official
-from algorist.model.comparisons import neighbours_in_order, shorter_ways
+from algorist.model.comparisons import (
+    compare_distances,
+    first_neighbours,
+    neighbours_in_order,
+    shorter_ways,
+)
 from algorist.model.derived import VISITED, DerivedFeatures, changed_hints
 from algorist.model.encoders import dense_values
 from algorist.model.exact_sums import Choice, with_constants
@@ -169,11 +174,30 @@ def test_the_next_in_order_is_marked():
     assert [0, 0, 1, 0] in bits  # the next smaller one
 
 
+def test_distances_are_compared_with_the_length_of_the_needle():
+    """Four letters and a needle of two: at i = 2 the last window that is whole begins at 1."""
+    read = selection("kmp_matcher", "pos", "string", "s", "i")
+    values = {"pos": torch.arange(6) / 6, "string": torch.tensor([0.0, 0, 0, 0, 1, 1])}
+    for s, i, expected in ((0, 0, [0, 0, 0]), (0, 1, [1, 0, 0]), (0, 2, [1, 1, 0])):
+        bits = compare_distances(read, values | {"s": hot(s, 6), "i": hot(i, 6)}).view(3, 2, 2)
+        assert bits[:, 1, 0].tolist() == expected
+
+
 def test_the_ends_of_the_next_edge_are_marked():
     read = selection("mst_kruskal", "pos", "A", "u", "v")
     weights = torch.tensor([[0, 0.2, 0.5, 0], [0.2, 0, 0.3, 0], [0.5, 0.3, 0, 0.9], [0, 0, 0.9, 0]])
     values = {"pos": torch.rand(4), "A": weights, "u": hot(0, 4), "v": hot(1, 4)}
     assert [0, 1, 1, 0] in columns_of(neighbours_in_order(read, values))
+
+
+def test_the_first_white_neighbour_is_marked():
+    read = selection("dfs", "pos", "adj", "color", "u")
+    adj = torch.tensor([[0.0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]])
+    values = {"pos": torch.arange(4) / 4, "adj": adj, "color": hot([1, 2, 0, 0], 3), "u": hot(0, 4)}
+    found = first_neighbours(read, values)
+    (nodes,), (graph,) = found[Location.NODE], found[Location.GRAPH]
+    assert columns_of(nodes) == [[0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]]  # white, grey, black
+    assert graph.tolist() == [1, 0, 1]
 
 
 def test_shorter_ways_are_marked():

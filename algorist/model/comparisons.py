@@ -11,7 +11,7 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import Columns, Selection, Values, above_diagonal
+from algorist.model.selection import Columns, Selection, Values, above_diagonal, rank
 from algorist.spec import Location, Stage
 
 
@@ -25,16 +25,29 @@ def compare_with_graph(selection: Selection, values: Values) -> list[Tensor]:
 
 
 def compare_with_selected(selection: Selection, values: Values) -> Tensor | None:
-    """(..., n, F): whether scalars of nodes are below or above that of the node that a mask
-    selects, and which way three points turn."""
-    pairs = _pairs(selection, values)
-    if pairs is None:
+    """(..., n, F): whether scalars of nodes are below or above one of the node that a mask selects,
+    the same one or another (`low[v] < d[u]`), and which way three points turn."""
+    if not selection.masks:
         return None
-    limit, x = pairs
+    limit, x = _pairs(selection, values, others=True)
     bits = [(x < limit).mT, (limit < x).mT]
     if selection.has_points:
         turns = selection.turns(values, values)
         bits += [turns > 0, turns < 0]
+    return torch.cat(bits, -1).float()
+
+
+def compare_distances(selection: Selection, values: Values) -> Tensor | None:
+    """(..., F): how far the first of two selected nodes is behind the second, compared with how
+    many nodes an input marks: at least one less, at least as far, further. The needle of string
+    matchers is marked, and what is compared with it begins so far before the last letter."""
+    if not selection.masks or not selection.marks:
+        return None
+    n = values["pos"].shape[-1]
+    index = selection.mask(values) @ (n * rank(values["pos"])).unsqueeze(-1)  # (..., m, 1)
+    distance = (index - index.mT).flatten(-2)
+    counts = [values[name].sum(-1, keepdim=True) for name in selection.marks]
+    bits = [distance - count > limit for count in counts for limit in (-1.5, -0.5, 0.5)]
     return torch.cat(bits, -1).float()
 
 
@@ -48,17 +61,35 @@ def compare_selected_edges(selection: Selection, found: Columns) -> Tensor | Non
 def neighbours_in_order(selection: Selection, values: Values) -> Tensor | None:
     """(..., n, F): which nodes have the next larger and the next smaller scalar than the node that
     a mask selects, and which are ends of the edge that follows the one between two such nodes."""
-    found, pairs = [], _pairs(selection, values)
-    if pairs is not None:
-        limit, x = pairs
-        found += [_is_next(x, limit), _is_next(-x, -limit)]
+    if not selection.masks:
+        return None
+    limit, x = _pairs(selection, values)
+    found = [_is_next(x, limit), _is_next(-x, -limit)]
     edges = selection.of_edges(values)
     if edges is not None and len(selection.masks) > 1:
         mask = selection.mask(values).unsqueeze(-3)
         limit = above_diagonal(mask @ edges @ mask.mT).unsqueeze(-1)  # (..., q, pairs, 1)
         after = _is_next(edges.flatten(-2).unsqueeze(-2), limit).unflatten(-1, edges.shape[-2:])
         found += [after.amax(axis).flatten(-3, -2) for axis in (-1, -2)]
-    return torch.cat(found, -2).mT if found else None
+    return torch.cat(found, -2).mT
+
+
+def first_neighbours(selection: Selection, values: Values) -> Columns:
+    """Bits of nodes: which is the first neighbour of a class that a selected node has, by position,
+    as in `for v in adj[u]: if color[v] == WHITE`; of the graph: whether there is one."""
+    found: Columns = {location: [] for location in Location}
+    if not selection.masks or not selection.classes:
+        return found
+    selected = selection.follow(selection.mask(values), values)  # (..., m, n)
+    classes = torch.cat([values[name] for name in selection.classes], -1).mT  # (..., c, n)
+    pos = values["pos"][..., None, None, :]
+    for name in selection.edge_bits:
+        rows = (selected @ values[name]).unsqueeze(-2) * classes.unsqueeze(-3)  # (..., m, c, n)
+        at = pos.masked_fill(rows < 0.5, torch.inf)
+        first = (at == at.amin(-1, keepdim=True)) & (rows > 0.5)
+        found[Location.NODE].append(first.flatten(-3, -2).mT.float())
+        found[Location.GRAPH].append(rows.amax(-1).flatten(-2))
+    return found
 
 
 def shorter_ways(selection: Selection, values: Values) -> list[Tensor]:
@@ -78,14 +109,18 @@ def shorter_ways(selection: Selection, values: Values) -> list[Tensor]:
     return found
 
 
-def _pairs(selection: Selection, values: Values) -> tuple[Tensor, Tensor] | None:
-    """The scalar of the node that each mask selects (..., F, 1), and of all nodes (..., F, n)."""
-    scalars = [values[f.name] for f in selection.scalars[Location.NODE]]
-    if not scalars or not selection.masks:
-        return None
-    x, mask = torch.stack(scalars, -2), selection.mask(values)  # (..., q, n), (..., m, n)
+def _pairs(selection: Selection, values: Values, *, others: bool = False) -> tuple[Tensor, Tensor]:
+    """A scalar of the node that each mask selects (..., F, 1), and the same one of all nodes, or
+    with `others` any other too, (..., F, n). Positions are compared with nothing else."""
+    names = [f.name for f in selection.scalars[Location.NODE]]
+    pairs = [(name, name) for name in names]
+    if others:
+        pairs += permutations([name for name in names if name != "pos"], 2)
+    mask = selection.mask(values)  # (..., m, n)
+    limits, x = (torch.stack([values[name] for name in of], -2) for of in zip(*pairs, strict=True))
     shape = (*x.shape[:-1], len(selection.masks), x.shape[-1])
-    return (x @ mask.mT).flatten(-2).unsqueeze(-1), x.unsqueeze(-2).expand(shape).flatten(-3, -2)
+    limit = (limits @ mask.mT).flatten(-2).unsqueeze(-1)
+    return limit, x.unsqueeze(-2).expand(shape).flatten(-3, -2)
 
 
 def _is_next(x: Tensor, limit: Tensor) -> Tensor:

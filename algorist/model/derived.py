@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from algorist.model.comparisons import (
+    compare_distances,
     compare_selected_edges,
     compare_with_graph,
     compare_with_selected,
+    first_neighbours,
     neighbours_in_order,
     shorter_ways,
 )
@@ -124,11 +126,15 @@ class DerivedFeatures:
         return groups
 
     def _compared_to_selected(self, values: Values, found: Columns) -> dict[str, Group]:
-        bits = {
+        bits: dict[str, tuple[Location, Tensor | None]] = {
             "selected_sides_": (Location.NODE, compare_with_selected(self.selection, values)),
+            "selected_distances_": (Location.GRAPH, compare_distances(self.selection, values)),
             "selected_next_": (Location.NODE, neighbours_in_order(self.selection, values)),
             "selected_order_": (Location.EDGE, compare_selected_edges(self.selection, found)),
         }
+        for location, columns in first_neighbours(self.selection, values).items():
+            if columns:
+                bits[f"selected_first_{location}_"] = (location, torch.cat(columns, -1))
         return {
             name: _group_bits(location, numbers)
             for name, (location, numbers) in bits.items()

@@ -37,11 +37,12 @@ class ModelConfig:
     pointer_reversal: bool = False
     """Encode every feature of edges, pointers included, the other way round as well."""
     comparisons: bool = False
-    """Encode which of two nodes has the smaller scalar, and the ranks of nodes."""
+    """Encode which of two scalars is smaller, which node comes next in order, and ranks."""
     dereference: bool = False
-    """Encode the scalars that pointers and one-hot masks select."""
+    """Encode the scalars, bits and classes that pointers and one-hot masks select."""
     hint_changes: bool = False
-    """Encode which hints the step before changed: some states come twice in a run."""
+    """Encode which hints the step before changed, and which nodes one-hot hints have selected so
+    far: some states come twice in a run."""
     edge_pointers: bool = False
     """Encode and decode pointers of edges whole, instead of their means over nodes."""
     message_passing_steps: int = 1

@@ -47,7 +47,9 @@ class Selection:
         """Pointers of inputs: each node points to the one before it."""
         self.edge_pointers = [f.name for f in edges if f.kind == Kind.POINTER]
         self._bits = [f for f in nodes if f.kind in (Kind.MASK, Kind.CATEGORICAL)]
-        self._edge_bits = [f.name for f in edges if f.kind == Kind.MASK]
+        self.classes = [f.name for f in nodes if f.classes and f.stage == Stage.HINT]
+        self.marks = [f.name for f in nodes if f.kind == Kind.MASK and f.stage == Stage.INPUT]
+        self.edge_bits = [f.name for f in edges if f.kind == Kind.MASK]
         self.has_points = {"x", "y"} <= {f.name for f in self.scalars[Location.NODE]}
 
     def columns(self, values: Values) -> Columns:
@@ -116,12 +118,12 @@ class Selection:
         if self.masks:
             mask = self.mask(values)
             after = [mask @ _follower(values[name]) for name in self.chains]
-            followed = torch.cat((self._follow(mask, values, self.pointers), *after), -2)
+            followed = torch.cat((self.follow(mask, values, self.pointers), *after), -2)
             read = followed @ torch.cat((*bits, mask.mT), -1)
             of_classes = [followed @ values[f.name] for f in self._bits if f.classes]
             found[Location.GRAPH] += [read.flatten(-2), *map(_equal_pairs, of_classes)]
-            by_hints = self._follow(mask, values)
-            for name in self._edge_bits:
+            by_hints = self.follow(mask, values)
+            for name in self.edge_bits:
                 found[Location.NODE] += [(by_hints @ values[name]).mT, values[name] @ by_hints.mT]
             for pointer in (values[f.name] for f in self.pointers):
                 found[Location.NODE] += [(mask @ pointer).mT, pointer @ mask.mT]
@@ -137,7 +139,7 @@ class Selection:
     def turns(self, choices: Values, values: Values) -> Tensor:
         """(..., n, F): for two of the points that masks select, or hints from there, and each node,
         above 0 if the way from the first over the second to the node turns left."""
-        mask = self._follow(self.mask(choices), choices)
+        mask = self.follow(self.mask(choices), choices)
         x, y = values["x"].unsqueeze(-1), values["y"].unsqueeze(-1)  # (..., n, 1)
         (x1, x2), (y1, y2) = (_pairs((mask @ z).mT) for z in (x, y))  # (..., 1, F)
         return (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)
@@ -152,7 +154,7 @@ class Selection:
         """(..., m, n): all one-hot masks."""
         return torch.stack([choices[name] for name in self.masks], -2)
 
-    def _follow(
+    def follow(
         self, mask: Tensor, choices: Values, along: Sequence[Feature] | None = None
     ) -> Tensor:
         """(..., m', n): masks, and the nodes that these point to by some pointers, or by hints."""

@@ -22,8 +22,8 @@ class TaskEncoding:
     permutations: bool = True
     """Ask for sorted orders as permutation matrices (paper, section 3.2.2)."""
     gated_scalars: bool = False
-    """Keep every scalar hint exactly, unless a gate opens; its new value is then a combination of
-    scalars that the net has read."""
+    """Keep every scalar hint exactly, unless a gate opens; its new value is then the sum of two
+    numbers that the net chooses."""
     output_step: bool = False
     """Decode outputs in a step of their own, which reads the last hints."""
 
