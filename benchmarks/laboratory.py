@@ -136,7 +136,7 @@ def train(arguments: argparse.Namespace, names: Sequence[str]) -> Learner:
     learner = trainer.evaluated_model
     print(f"{learner.net}, trained for {time.perf_counter() - start:.0f} s", flush=True)
     if arguments.save:
-        learner.save(arguments.save)
+        trainer.best_learner().save(arguments.save)
     return learner
 
 
