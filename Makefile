@@ -8,7 +8,8 @@ REQUIREMENTS := pyproject.toml constraints.txt constraints-dev.txt
 # Files are compiled when they are first imported: compiling all of them takes longer than unpacking them.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints-dev.txt
 # Neighbours stay together, so that few things which they share are made twice.
-PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
+# One process more than there are cores: tests that start processes of their own wait for these.
+PYTEST := $(BIN)/pytest -q -n $(shell expr $$(nproc) + 1) --dist worksteal
 
 # Where the environment forbids to keep bytecode, each of the many processes that tests start would compile PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
