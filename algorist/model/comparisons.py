@@ -85,9 +85,7 @@ def first_neighbours(selection: Selection, values: Values) -> Columns:
     pos = values["pos"][..., None, None, :]
     for name in selection.edge_bits:
         rows = (selected @ values[name]).unsqueeze(-2) * classes.unsqueeze(-3)  # (..., m, c, n)
-        at = pos.masked_fill(rows < 0.5, torch.inf)
-        first = (at == at.amin(-1, keepdim=True)) & (rows > 0.5)
-        found[Location.NODE].append(first.flatten(-3, -2).mT.float())
+        found[Location.NODE].append(_is_smallest(pos, rows > 0.5).flatten(-3, -2).mT)
         found[Location.GRAPH].append(rows.amax(-1).flatten(-2))
     return found
 
@@ -125,5 +123,10 @@ def _pairs(selection: Selection, values: Values, *, others: bool = False) -> tup
 
 def _is_next(x: Tensor, limit: Tensor) -> Tensor:
     """1 where x (..., n) is the smallest number above its limit (..., 1)."""
-    above = x.masked_fill(x <= limit, torch.inf)
-    return ((above == above.amin(-1, keepdim=True)) & (x > limit)).float()
+    return _is_smallest(x, x > limit)
+
+
+def _is_smallest(x: Tensor, among: Tensor) -> Tensor:
+    """1 where x (..., n) is the smallest of those numbers that are `among` the ones that count."""
+    counted = x.masked_fill(~among, torch.inf)
+    return ((counted == counted.amin(-1, keepdim=True)) & among).float()

@@ -378,11 +378,12 @@ class Decoders:
                 found[f.name] = row(f).finish(decoder(nodes, edges, states.graph, *more), ending)
         if gated:
             chosen = self._chosen(found) if choices is None else choices
-            known = self._derived.known(states.values, chosen)
+            every = self._derived.known(states.values, chosen)
+            known = {location: every.at(location) for location in {f.location for f in gated}}
         for f in gated:
             old, truth = states.values[f.name], None if choices is None else choices[f.name]
             decoder = self._decoders[f.name]
-            found[f.name] = decoder(nodes, edges, states.graph, known.at(f.location), old, truth)
+            found[f.name] = decoder(nodes, edges, states.graph, known[f.location], old, truth)
         return {f.name: found[f.name] for f in self.features}
 
     def _chosen(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -17,8 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-CONSTANTS = 4
-"""How many constants are known: 0, a hundredth (by which clocks tick), 1, and 1 / n."""
+_CONSTANTS = (0.0, 0.01, 1.0)
+"""Known at every size, as 1 / n is: nothing, the hundredth by which clocks tick, and one."""
+CONSTANTS = len(_CONSTANTS) + 1
+"""How many constants are known, 1 / n included."""
 TOLERANCE = 1e-6
 """How far a sum may be from the truth, relative to it where that is above 1."""
 CHANGE = 1e-7
@@ -32,7 +34,7 @@ _LEAST = 1e-20
 def with_constants(known: Tensor, n: int) -> Tensor:
     """(..., F + CONSTANTS): known numbers of problems of n nodes, and the constants."""
     column = (*known.shape[:-1], 1)
-    return torch.cat((known, *(known.new_full(column, c) for c in (0.0, 0.01, 1.0, 1 / n))), -1)
+    return torch.cat((known, *(known.new_full(column, c) for c in (*_CONSTANTS, 1 / n))), -1)
 
 
 class Choice(NamedTuple):
@@ -88,7 +90,7 @@ class Choice(NamedTuple):
         """How probable a single term is that equals a value."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
         first = self.first.softmax(-1)[..., :-1]
-        zero = self.terms.shape[-1] - CONSTANTS
+        zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
         return torch.where(equal, first, 0.0).sum(-1) * self.second.softmax(-1)[..., zero]
 
     def _likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
