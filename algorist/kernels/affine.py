@@ -6,10 +6,16 @@ program. Values are laid out (replica, ..., channel).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from algorist.kernels.replica_function import ReplicaFunction
+
+_PARTS = 32
+"""How many parts the rows are cut into for gradients of weights."""
 
 
 class Affine(NamedTuple):
@@ -22,14 +28,14 @@ class Affine(NamedTuple):
         """Apply to values of shape (S, ..., in)."""
         if len(x) == 1:  # a plain product: a batched one of one is slower
             return (x @ self.weight.squeeze(0)).add_(self.bias.squeeze(0))
-        return _shaped(torch.baddbmm(self.bias.unsqueeze(1), _rows(x), self.weight), x)
+        return _shaped(_BatchedProduct.apply(_rows(x), self.weight) + self.bias.unsqueeze(1), x)
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
     """x W, for values of shape (S, ..., in)."""
     if len(x) == 1:
         return x @ weight.squeeze(0)  # not weight[0], whose backward copies the whole of it
-    return _shaped(torch.bmm(_rows(x), weight), x)
+    return _shaped(_BatchedProduct.apply(_rows(x), weight), x)
 
 
 def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
@@ -37,7 +43,7 @@ def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     if len(x) == 1:
         rows = torch.addmm(_rows(base)[0], _rows(x)[0], weight.squeeze(0)).unsqueeze(0)
         return _shaped(rows, x)
-    return _shaped(torch.baddbmm(_rows(base), _rows(x), weight), x)
+    return _shaped(_BatchedProduct.apply(_rows(x), weight) + _rows(base), x)
 
 
 class FactoredEdges(NamedTuple):
@@ -72,6 +78,34 @@ class FactoredEdges(NamedTuple):
     @property
     def _only_dense(self) -> bool:
         return self.dense is not None and not self.raw.shape[-1]
+
+
+class _BatchedProduct(ReplicaFunction):
+    """x W for each replica: (S, rows, in) and (S, in, out) make (S, rows, out).
+
+    The gradient of W sums over all rows. cuBLAS leaves most of a GPU idle there, since a batched
+    product has few results. So the rows are cut into parts, whose sums are added up.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor) -> Tensor:
+        return torch.bmm(x, weight)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        of_x = torch.bmm(grad, weight.mT) if ctx.needs_input_grad[0] else None
+        if not ctx.needs_input_grad[1]:
+            return of_x, None
+        S, rows, inputs = x.shape
+        parts = math.gcd(rows, _PARTS)
+        cut = (S * parts, rows // parts)
+        of_parts = torch.bmm(x.reshape(*cut, inputs).mT, grad.reshape(*cut, grad.shape[-1]))
+        return of_x, of_parts.unflatten(0, (S, parts)).sum(1)
 
 
 def _rows(x: Tensor) -> Tensor:

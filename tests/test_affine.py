@@ -1,0 +1,52 @@
+"""Linear maps of several replicas: values and gradients against `torch.einsum`."""
+
+import pytest
+import torch
+
+from algorist.kernels.affine import Affine, add_product, product
+
+REPLICAS = 3
+ROWS = {"many parts": (4, 16), "some parts": (3, 4), "one part": (5, 7), "one row": ()}
+"""The axes between replica and channel: how many parts they can be cut into for gradients."""
+MAPS = {
+    "affine": lambda x, weight, bias, base: Affine(weight, bias)(x),
+    "product": lambda x, weight, bias, base: product(x, weight),
+    "add_product": lambda x, weight, bias, base: add_product(base, x, weight),
+}
+
+
+def expected_of(name, x, weight, bias, base):
+    found = torch.einsum("s...i,sio->s...o", x, weight)
+    bias = bias.view(REPLICAS, *(1,) * (x.ndim - 2), -1)
+    return found + {"affine": bias, "product": 0, "add_product": base}[name]
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("learnt", ["both", "x", "weight"])
+def test_gradients_of_replicas_are_those_of_einsum(name, rows, learnt):
+    generator = torch.Generator().manual_seed(len(rows))
+    shapes = {
+        "x": (REPLICAS, *rows, 5),
+        "weight": (REPLICAS, 5, 6),
+        "bias": (REPLICAS, 6),
+        "base": (REPLICAS, *rows, 6),
+    }
+    given = {k: torch.randn(v, generator=generator).double() for k, v in shapes.items()}
+    read = [k for k in ("x", "weight") if learnt in ("both", k)]
+    for k in read:
+        given[k].requires_grad_()
+    got, expected = MAPS[name](**given), expected_of(name, **given)
+    torch.testing.assert_close(got, expected)
+    inputs = [given[k] for k in read]
+    gradients = (torch.autograd.grad(y.sin().sum(), inputs) for y in (got, expected))
+    for own, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(own, other)
+
+
+def test_gradients_of_values_that_are_not_laid_out_in_order():
+    weight = torch.randn(REPLICAS, 5, 6, requires_grad=True)
+    x = torch.randn(5, 8, REPLICAS).permute(2, 1, 0)  # (S, rows, in)
+    got = product(x, weight)
+    (own,) = torch.autograd.grad(got.sum(), [weight])  # a gradient that is expanded
+    torch.testing.assert_close(own, x.sum(1).unsqueeze(-1).expand_as(weight))
