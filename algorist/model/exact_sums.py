@@ -47,17 +47,24 @@ class Choice(NamedTuple):
 
     def decide(self, predicted: Tensor) -> Tensor:
         """The value (S, B, ...) of the likeliest terms, or the predicted one."""
-        options = torch.cat((self.terms, predicted.unsqueeze(-1)), -1)
-        chosen = self.first.argmax(-1, keepdim=True)
-        addend = self._addends().gather(-1, self.second.argmax(-1, keepdim=True))
-        is_sum = chosen < self.terms.shape[-1]
-        return (options.gather(-1, chosen) + torch.where(is_sum, addend, 0.0)).squeeze(-1)
+        value, is_sum = self._likeliest_sum()
+        return torch.where(is_sum, value, predicted)
+
+    def _likeliest_sum(self) -> tuple[Tensor, Tensor]:
+        """The sum (S, B, ...) of the likeliest terms, and whether the first of them is one."""
+        first = self.first.argmax(-1, keepdim=True)
+        second = self.second.argmax(-1, keepdim=True)
+        count = self.terms.shape[-1]
+        value = self.terms.gather(-1, first.clamp(max=count - 1))
+        value = value + self._addends().gather(-1, second)
+        return value.squeeze(-1), (first < count).squeeze(-1)
 
     def loss(self, old: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of each entry (S, B, ...), and 1 where no sum makes the truth.
 
         An entry that does not change is right if the gate is closed, and also if it is open and
-        the term is the same number. The terms are learnt from some of the entries that change.
+        what is chosen is the same number. The terms are learnt from some of the entries that
+        change.
         """
         flat = Choice(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
         old, true = old.flatten(1), truth.flatten(1)
@@ -87,11 +94,14 @@ class Choice(NamedTuple):
         )
 
     def _same(self, value: Tensor) -> Tensor:
-        """How probable a single term is that equals a value."""
+        """How probable it is that what is chosen equals a value: 1 where the likeliest sum does, or
+        the probability of a single term."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
         first = self.first.softmax(-1)[..., :-1]
         zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
-        return torch.where(equal, first, 0.0).sum(-1) * self.second.softmax(-1)[..., zero]
+        single = torch.where(equal, first, 0.0).sum(-1) * self.second.softmax(-1)[..., zero]
+        chosen, is_sum = self._likeliest_sum()
+        return torch.where(is_sum & ((chosen - value).abs() < CHANGE), 1.0, single)
 
     def _likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
         """How probable the right terms are, and whether there are any.
