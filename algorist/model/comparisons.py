@@ -6,12 +6,12 @@ size, keys are four times denser. Values are dense, as in `selection.py`.
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import cycle, permutations
 
 import torch
 from torch import Tensor
 
-from algorist.model.selection import Columns, Selection, Values, above_diagonal, rank
+from algorist.model.selection import Columns, Selection, Values, above_diagonal, rank, smaller
 from algorist.spec import Location, Stage
 
 
@@ -22,6 +22,13 @@ def compare_with_graph(selection: Selection, values: Values) -> list[Tensor]:
     limits = [values[f.name].unsqueeze(-1) for f in selection.scalars[Location.GRAPH]]
     found = [bits for x in scalars for limit in limits for bits in (x < limit, limit < x)]
     return found + [x + more > limit for x in scalars for more, limit in permutations(limits, 2)]
+
+
+def compare_with_pointing(selection: Selection, values: Values) -> list[Tensor]:
+    """(..., n) each: whether one of the nodes that point to a node has a smaller scalar."""
+    scalars = [values[f.name] for f in selection.scalars[Location.NODE] if f.stage == Stage.HINT]
+    least = selection.least_of_pointing(values)
+    return [y < x for y, x in zip(least, cycle(scalars))]
 
 
 def compare_with_selected(selection: Selection, values: Values) -> Tensor | None:
@@ -67,10 +74,13 @@ def neighbours_in_order(selection: Selection, values: Values) -> Tensor | None:
     found = [_is_next(x, limit), _is_next(-x, -limit)]
     edges = selection.of_edges(values)
     if edges is not None and len(selection.masks) > 1:
+        edges = edges * (1 - torch.eye(edges.shape[-1], device=edges.device))  # no loops
         mask = selection.mask(values).unsqueeze(-3)
         limit = above_diagonal(mask @ edges @ mask.mT).unsqueeze(-1)  # (..., q, pairs, 1)
         after = _is_next(edges.flatten(-2).unsqueeze(-2), limit).unflatten(-1, edges.shape[-2:])
-        found += [after.amax(axis).flatten(-3, -2) for axis in (-1, -2)]
+        # Of an edge that goes both ways, that from the first of its ends to the other.
+        ordered = torch.maximum(smaller(values["pos"])[..., None, None, :, :], 1 - after.mT)
+        found += [(after * ordered).amax(axis).flatten(-3, -2) for axis in (-1, -2)]
     return torch.cat(found, -2).mT
 
 

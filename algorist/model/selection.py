@@ -79,9 +79,22 @@ class Selection:
             if edges is not None:
                 _select_edges(found, pointer.unsqueeze(-3), edges)
         if edges is not None:
-            for follower in (_follower(values[name]).unsqueeze(-3) for name in self.chains):
-                after = torch.cat((follower @ edges, edges @ follower.mT), -3)
+            for onward in (_follower(values[name]).unsqueeze(-3) for name in self.chains):
+                after = torch.cat((onward @ edges, edges @ onward.mT), -3)
                 found[Location.EDGE].append(after.movedim(-3, -1))
+        return found
+
+    def least_of_pointing(self, values: Values) -> list[Tensor]:
+        """(..., n) each: the smallest scalar of a hint among the nodes that point to a node by a
+        hint, as `min(low[child])`; that of the node itself where none does."""
+        found = []
+        for pointer in (values[f.name] for f in self.pointers if f.stage == Stage.HINT):
+            points_here = _follower(pointer) > 0.5
+            for f in self.scalars[Location.NODE]:
+                if f.stage == Stage.HINT:
+                    x = values[f.name]
+                    least = x.unsqueeze(-2).masked_fill(~points_here, torch.inf).amin(-1)
+                    found.append(torch.where(points_here.any(-1), least, x))
         return found
 
     def select_by_edges(self, choices: Values, values: Values) -> list[Tensor]:
@@ -167,8 +180,16 @@ class Selection:
         features = self.scalars[Location.NODE]
         columns = [values[f.name] for f in features]
         if self._ranks:
-            columns += [rank(values[f.name]) for f in features if f.stage == Stage.INPUT]
+            ordered = self.in_order(values)
+            columns += [rank(ordered[f.name]) for f in features if f.stage == Stage.INPUT]
         return torch.stack(columns, -1) if columns else None
+
+    def in_order(self, values: Values) -> Values:
+        """The values with positions to compare: where an input marks the second of two strings, it
+        comes after the first one. The benchmark's positions start anew there, random ones do not.
+        """
+        marks = [values[name] for name in self.marks]
+        return {**values, "pos": values["pos"] + torch.stack(marks).sum(0)} if marks else values
 
     def of_edges(self, values: Values) -> Tensor | None:
         """(..., q, n, n): all scalars of edges."""
