@@ -27,6 +27,8 @@ from algorist.spec import Feature, Kind, Location, Stage
 EDGE_CHANNELS = 32
 """Hidden channels of decoders that look at edges more closely: of gated scalars, and of pointers of
 edges to nodes."""
+HEAD_START = 5.0
+"""How much larger the logits of present values are at first."""
 
 
 class DecoderSizes(NamedTuple):
@@ -238,7 +240,10 @@ class GatedDecoder(BuiltInDecoder):
     will do a number like any other.
     """
 
-    def __init__(self, replicas: int, sizes: DecoderSizes, location: Location, known: int):
+    def __init__(
+        self, replicas: int, sizes: DecoderSizes, location: Location, known: int, choices: int
+    ):
+        """So many scalars are `known`, and so many bits about the choices for the next step."""
         super().__init__()
         linear = partial(Linear, replicas)
         self.location, self.reads_edges = location, location == Location.EDGE
@@ -251,6 +256,7 @@ class GatedDecoder(BuiltInDecoder):
         self.value = linear(width, 2)
         terms = known + CONSTANTS
         self.first, self.second = linear(width, terms + 1), linear(width, 2 * terms)
+        self.choices = linear(choices, 3 * terms + 2, spread=0.5) if choices else None
 
     @property
     def _value_layers(self) -> list[Linear]:
@@ -274,13 +280,15 @@ class GatedDecoder(BuiltInDecoder):
         edges: Joint,
         graph: Tensor | Factored,
         known: Tensor,
+        choices: Tensor,
         old: Tensor,
         truth: Tensor | None = None,
     ) -> Tensor:
         """(..., 4): the logit of a change, the new value, the old one, and the loss of its terms.
 
-        `known` (..., F) are scalars to add, `old` (...) is the value that the net has read. In
-        training the `truth` is given, and the new value is it wherever a sum can make it.
+        `known` (..., F) are scalars to add, `choices` (..., G) say what is chosen for the next
+        step, `old` (...) is the value that the net has read. In training the `truth` is given, and
+        the new value is it wherever a sum can make it.
         """
         inner: Any = nodes
         if self.reads_edges:
@@ -290,6 +298,11 @@ class GatedDecoder(BuiltInDecoder):
             inner = torch.cat((dense(nodes).amax(2), dense(graph)), -1)
         value, first, second = (layer(inner) for layer in self._value_layers)
         gate, new = value.unbind(-1)
+        if self.choices is not None:
+            widths = (1, first.shape[-1], second.shape[-1])
+            of_gate, of_first, of_second = self.choices(choices).split(widths, -1)
+            gate = gate + of_gate.squeeze(-1)
+            first, second = first + of_first, second + of_second
         choice = Choice(gate, first, second, with_constants(known, nodes.shape[2]))
         if truth is None:
             loss, new = torch.zeros_like(new), choice.decide(new)
@@ -297,6 +310,56 @@ class GatedDecoder(BuiltInDecoder):
             loss, is_no_sum = choice.loss(old, truth)
             new = torch.where(is_no_sum > 0, new, truth)
         return torch.stack((gate, new, old, loss), -1)
+
+
+class ConditionalDecoder(BuiltInDecoder):
+    """Logits of a decoder, given which nodes the masks of the next step select.
+
+    Most of what a step changes, it changes at such nodes: the color of u, the pointer of v to u.
+    All else stays as it is, so the present value has a head start, which depends on the masks too.
+    """
+
+    def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
+        """`plain` is the decoder of the logits; so many masks are told (`choice_masks`)."""
+        super().__init__()
+        linear = partial(Linear, replicas, masks, spread=0.1)
+        self.plain, self.reads_edges = plain, plain.reads_edges
+        self._of_edges, self._is_mask = feature.location == Location.EDGE, feature.kind == Kind.MASK
+        self._of_pairs = self._of_edges or feature.kind == Kind.POINTER
+        self.change = linear(masks if self._of_pairs else feature.classes or 1)
+        self.keep = linear(masks if self._of_edges else 1, bias=0 if self._of_edges else HEAD_START)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of the plain decoder."""
+        return self.plain.node_layers
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """Those of the plain decoder."""
+        return self.plain.edge_layers
+
+    def forward(
+        self, nodes: Joint, edges: Joint, graph: Tensor | Factored, masks: Tensor, old: Tensor
+    ) -> Tensor:
+        """The logits, given masks (S, B, n, K) and the present value, dense."""
+        logits: Tensor = self.plain(nodes, edges, graph)
+        change, keep = self.change(masks), self.keep(masks)
+        change = change @ masks.mT if self._of_pairs else change.view_as(logits)
+        if self._of_edges:
+            keep = keep @ masks.mT + HEAD_START
+        elif self._is_mask:
+            keep = keep.squeeze(-1)
+        return logits + change + keep * (2 * old - 1 if self._is_mask else old)
+
+
+def _is_conditional(feature: Feature) -> bool:
+    """Whether a feature is decoded after the masks of the next step."""
+    if feature.stage != Stage.HINT:
+        return False
+    if feature.location == Location.NODE:
+        return feature.kind in (Kind.MASK, Kind.CATEGORICAL, Kind.POINTER)
+    return feature.location == Location.EDGE and feature.kind == Kind.MASK
 
 
 BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
@@ -309,15 +372,24 @@ BUILT_IN: dict[DecoderType, type[BuiltInDecoder]] = {
 
 
 def make_decoder(
-    feature: Feature, sizes: DecoderSizes, replicas: int, config: ModelConfig, known: int
+    feature: Feature,
+    sizes: DecoderSizes,
+    replicas: int,
+    config: ModelConfig,
+    derived: DerivedFeatures,
 ) -> BuiltInDecoder:
-    """A new decoder for a feature; gated scalars are sums of so many `known` ones."""
+    """A new decoder for a feature of a task for which so much is `derived`."""
     form = row(feature).form
     if feature.kind == Kind.GATED_SCALAR:
-        return GatedDecoder(replicas, sizes, feature.location, known)
+        location = feature.location
+        known, choices = derived.known_width(location), derived.choice_width(location)
+        return GatedDecoder(replicas, sizes, location, known, choices)
     if form == DecoderType.EDGE_POINTER and config.edge_pointers:
         return WholeEdgePointerDecoder(replicas, sizes)
-    return BUILT_IN[form](replicas, sizes)
+    plain = BUILT_IN[form](replicas, sizes)
+    if config.conditional_hints and _is_conditional(feature):
+        return ConditionalDecoder(replicas, plain, feature, derived.mask_width)
+    return plain
 
 
 def previous_hint(feature: Feature) -> str:
@@ -370,20 +442,28 @@ class Decoders:
         ending = Ending(allowed, noise)
         found: dict[str, Tensor] = {}
         gated = [f for f in self.features if f.kind == Kind.GATED_SCALAR]
-        for f in self.features:
+        masks: Tensor | None = None
+        for f in sorted(self.features, key=lambda f: f.kind != Kind.MASK_ONE):
             if f not in gated:
-                decoder, more = self._decoders[f.name], []
+                decoder, more = self._decoders[f.name], list[Any]()
+                if isinstance(decoder, ConditionalDecoder):
+                    if masks is None:
+                        following = self._chosen(found) if choices is None else choices
+                        masks = self._derived.choice_masks(states.values, following)
+                    more = [masks, states.values[f.name]]
                 if isinstance(decoder, WholeEdgePointerDecoder):
                     more = [states.values.get(previous_hint(f))]
                 found[f.name] = row(f).finish(decoder(nodes, edges, states.graph, *more), ending)
         if gated:
             chosen = self._chosen(found) if choices is None else choices
             every = self._derived.known(states.values, chosen)
-            known = {location: every.at(location) for location in {f.location for f in gated}}
+            locations = {f.location for f in gated}
+            known = {location: every.at(location) for location in locations}
+            told = {x: self._derived.choices_at(x, states.values, chosen) for x in locations}
         for f in gated:
             old, truth = states.values[f.name], None if choices is None else choices[f.name]
-            decoder = self._decoders[f.name]
-            found[f.name] = decoder(nodes, edges, states.graph, known[f.location], old, truth)
+            decoder, read = self._decoders[f.name], (known[f.location], told[f.location])
+            found[f.name] = decoder(nodes, edges, states.graph, *read, old, truth)
         return {f.name: found[f.name] for f in self.features}
 
     def _chosen(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:

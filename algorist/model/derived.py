@@ -18,15 +18,16 @@ from algorist.model.comparisons import (
     compare_distances,
     compare_selected_edges,
     compare_with_graph,
+    compare_with_pointing,
     compare_with_selected,
     first_neighbours,
     neighbours_in_order,
     shorter_ways,
 )
-from algorist.model.kinds import dense_shape, squash
+from algorist.model.kinds import dense_shape, keep_masked, squash
 from algorist.model.model_config import ModelConfig
 from algorist.model.selection import Columns, Selection, Values, selects_nodes, smaller
-from algorist.spec import Feature, Location, Stage
+from algorist.spec import Feature, Kind, Location, Stage
 
 _BIT_SPREAD = 0.5
 """The standard deviation of the first weights that read a bit."""
@@ -105,7 +106,7 @@ class DerivedFeatures:
         if self._config.dereference:
             groups |= self._selected(values)
         if self._config.comparisons:
-            groups |= self._compared(values)
+            groups |= self._compared(self.selection.in_order(values))
         return groups
 
     def _selected(self, values: Values) -> dict[str, Group]:
@@ -122,7 +123,7 @@ class DerivedFeatures:
             if columns
         }
         if self._config.comparisons:
-            groups |= self._compared_to_selected(values, found)
+            groups |= self._compared_to_selected(self.selection.in_order(values), found)
         return groups
 
     def _compared_to_selected(self, values: Values, found: Columns) -> dict[str, Group]:
@@ -159,6 +160,7 @@ class DerivedFeatures:
             "signs_": (Location.GRAPH, [values[f.name] > 0 for f in scalars[Location.GRAPH]]),
             EQUAL: (Location.EDGE, [values[name] @ values[name].mT for name in classes]),
             "shorter_": (Location.EDGE, shorter_ways(self.selection, values)),
+            "least_": (Location.NODE, compare_with_pointing(self.selection, values)),
         }
         return groups | {
             name: _group_bits(location, torch.stack(columns, -1).float())
@@ -178,7 +180,49 @@ class DerivedFeatures:
             parts.append(self.selection.select(values, values))
             parts.append(self.selection.select(following, values))
             parts.append({Location.EDGE: self.selection.select_by_edges(following, values)})
+            least = self.selection.least_of_pointing(values)
+            parts.append({Location.NODE: [x.unsqueeze(-1) for x in least]})
         return Known(parts, values["pos"])
+
+    def choices_at(self, location: Location, values: Values, choices: Values) -> Tensor:
+        """(..., F): what new scalars at a location are told of the choices for the next step:
+        those there, and which of them change; of other locations whether any changes."""
+        leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
+        shape = location.shape(n)
+        columns = [values["pos"].new_empty(*leading, *shape, 0)]
+        for f in self._hints:
+            if f.kind in (Kind.SCALAR, Kind.GATED_SCALAR):
+                continue
+            new = keep_masked(f, values[f.name], choices[f.name])
+            entries = (*leading, *f.location.shape(n), -1)
+            changed = (values[f.name] != new).float().reshape(entries).amax(-1, keepdim=True)
+            if f.location == location:
+                columns += [changed] if f.kind == Kind.POINTER else [changed, new.reshape(entries)]
+            else:
+                anywhere = changed.reshape(*leading, *(1,) * len(shape), -1).amax(-1, keepdim=True)
+                columns.append(anywhere.expand(*leading, *shape, 1))
+        return torch.cat(columns, -1)
+
+    def choice_masks(self, values: Values, choices: Values) -> Tensor:
+        """(..., n, K): the nodes that masks select now and in the next step, where the present
+        pointers of hints lead from these, and a 1 for each node."""
+        one = torch.ones_like(values["pos"]).unsqueeze(-1)
+        masks = [values[name] for name in self.selection.masks]
+        masks += [choices[name] for name in self._selecting]
+        if not masks:
+            return one
+        return torch.cat((self.selection.follow(torch.stack(masks, -2), values).mT, one), -1)
+
+    @property
+    def mask_width(self) -> int:
+        """How many columns `choice_masks` has."""
+        blank = self.blank(2)
+        return self.choice_masks(blank, blank).shape[-1]
+
+    def choice_width(self, location: Location) -> int:
+        """How many columns `choices_at` has."""
+        blank = self.blank(2)
+        return self.choices_at(location, blank, blank).shape[-1]
 
     def blank(self, n: int) -> dict[str, Tensor]:
         """Zeros for a problem of `n` nodes."""

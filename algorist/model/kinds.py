@@ -307,6 +307,12 @@ def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
     return (*shape, n) if feature.kind == Kind.POINTER else shape
 
 
+def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
+    """New dense values, but the old ones where these do not count."""
+    masked = old == MASKED
+    return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
+
+
 def squash(x: Tensor) -> Tensor:
     """The identity up to 1, beyond that the logarithm: counts grow with the problem."""
     return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))

@@ -45,6 +45,9 @@ class ModelConfig:
     far: some states come twice in a run."""
     edge_pointers: bool = False
     """Encode and decode pointers of edges whole, instead of their means over nodes."""
+    conditional_hints: bool = False
+    """Decode hints after the one-hot masks of the next step, given what these select; present
+    values have a head start."""
     message_passing_steps: int = 1
     """How often the processor is applied in each step."""
     carry_state: bool = True

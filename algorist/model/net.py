@@ -36,7 +36,7 @@ from algorist.model.sparse_scan import SparseScan, sparse_processor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
-from algorist.spec import Feature, Kind, Spec
+from algorist.spec import Feature, Spec
 
 if TYPE_CHECKING:
     from algorist.model.predicted import Prediction
@@ -116,9 +116,7 @@ class Net(nn.Module):
         own = own_decoder(feature, among)
         if own is not None:
             return DecoderPerSeed(among[own], feature, sizes, self.replicas)
-        is_gated = feature.kind == Kind.GATED_SCALAR
-        known = derived.known_width(feature.location) if is_gated else 0
-        return make_decoder(feature, sizes, self.replicas, self.config, known)
+        return make_decoder(feature, sizes, self.replicas, self.config, derived)
 
     def __repr__(self) -> str:
         names = ", ".join(list(self.specs)[:3]) + (", ..." if len(self.specs) > 3 else "")

@@ -14,14 +14,17 @@ from algorist.model.decoders import Decoders, States
 from algorist.model.derived import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
-from algorist.model.kinds import row
+from algorist.model.kinds import keep_masked, row
 from algorist.model.nests import Nest, leaves, map_nest
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.window import Window, expanded
-from algorist.spec import Stage
+from algorist.spec import Kind, Stage
 
 if TYPE_CHECKING:
     from algorist.model.net import Net
+
+_MASKABLE = (Kind.MASK, Kind.CATEGORICAL)
+"""Kinds of hints that may not count everywhere."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Scan:
         spec = net.spec(algorithm)
         decoded, encoded = net.decoded(spec), net.encoded(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
+        self.masked_hints = [f for f in self.read_hints if f.kind in _MASKABLE]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
         shapes = dense_shapes(self.lanes, self.n)
         self.derived = net.derived[algorithm]
@@ -159,6 +163,9 @@ class Scan:
             return truth
         hard = self.net.hard_feedback
         own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.read_hints}
+        if carry.read:  # what does not count stays marked so, as it is in the true hints
+            for f in self.masked_hints:
+                own[f.name] = keep_masked(f, carry.read[f.name], own[f.name])
         given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
         if not given:
             return own

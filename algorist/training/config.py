@@ -66,6 +66,10 @@ class DataConfig:
             _at_least("sizes", size, 1)
 
 
+_BETA2, _EPS = 0.999, 1e-8
+"""Adam's, as its authors and PyTorch have them."""
+
+
 @dataclass(frozen=True)
 class OptimizerConfig:
     """How the weights change."""
@@ -88,6 +92,11 @@ class OptimizerConfig:
     """How fast the weights decay (adamw, sgd)."""
     momentum: float = 0.0
     """How much of the step before is repeated (sgd)."""
+    beta2: float = _BETA2
+    """How slowly the mean of squared gradients forgets (adam, adamw)."""
+    eps: float = _EPS
+    """What is added to the root of the mean of squared gradients: larger values make steps smaller
+    where gradients are tiny (adam, adamw)."""
     schedule: str = DEFAULT_SCHEDULE
     """How the learning rate changes: constant, warmup, cosine, step, one of your own, or several
     that are multiplied, as in warmup+cosine."""
@@ -113,6 +122,12 @@ class OptimizerConfig:
             raise ValueError(
                 f"momentum: got {self.momentum}, but {self.optimizer} has its own: choose sgd"
             )
+        if not 0 < self.beta2 < 1:
+            raise ValueError(f"beta2: got {self.beta2}, expected a number between 0 and 1")
+        if not 0 < self.eps < math.inf:
+            raise ValueError(f"eps: got {self.eps}, expected a number above 0")
+        if self.optimizer == "sgd" and (self.beta2, self.eps) != (_BETA2, _EPS):
+            raise ValueError("beta2, eps: got sgd, which has neither: choose adam or adamw")
         if not 0 <= self.teacher_forcing <= 1:
             raise ValueError(
                 f"teacher_forcing: got {self.teacher_forcing}, expected a probability from 0 to 1"
@@ -179,6 +194,11 @@ class Config:
                 f"gated_scalars: got hints {self.model.hints}, expected encoded_decoded: a scalar "
                 "that the net does not read cannot be kept"
             )
+        if self.model.conditional_hints and self.model.hints != "encoded_decoded":
+            raise ValueError(
+                f"conditional_hints: got hints {self.model.hints}, expected encoded_decoded: a "
+                "hint that the net does not read has no present value"
+            )
         if self.convention.output_step and self.data.chunk:
             raise ValueError("output_step: got chunks, expected whole trajectories or transitions")
         if self.data.transitions:
@@ -202,7 +222,14 @@ class Config:
     def _check_sparse(self) -> None:
         refused = {
             self.data: ("chunk", "online", "transitions"),
-            self.model: ("use_lstm", "comparisons", "dereference", "hint_changes", "edge_pointers"),
+            self.model: (
+                "use_lstm",
+                "comparisons",
+                "dereference",
+                "hint_changes",
+                "edge_pointers",
+                "conditional_hints",
+            ),
             self.convention: ("gated_scalars", "output_step"),
             self.optimizer: ("loss_terms",),
         }

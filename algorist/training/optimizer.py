@@ -42,13 +42,15 @@ class TorchOptimizer(Protocol):
 
 def adam(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchOptimizer:
     """Adam without weight decay."""
-    return _with_moments(torch.optim.Adam(parameters, **_for_gpus(parameters)))
+    options = {**_adam_settings(settings), **_for_gpus(parameters)}
+    return _with_moments(torch.optim.Adam(parameters, **options))
 
 
 def adamw(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchOptimizer:
     """Adam with decoupled weight decay."""
+    options = {**_adam_settings(settings), **_for_gpus(parameters)}
     decay = settings.weight_decay
-    return _with_moments(torch.optim.AdamW(parameters, weight_decay=decay, **_for_gpus(parameters)))
+    return _with_moments(torch.optim.AdamW(parameters, weight_decay=decay, **options))
 
 
 def sgd(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchOptimizer:
@@ -61,6 +63,10 @@ def sgd(parameters: Sequence[nn.Parameter], settings: OptimizerConfig) -> TorchO
         for p in parameters:
             optimizer.state[p]["momentum_buffer"] = torch.zeros_like(p)
     return optimizer
+
+
+def _adam_settings(settings: OptimizerConfig) -> dict[str, Any]:
+    return {"betas": (0.9, settings.beta2), "eps": settings.eps}
 
 
 def _for_gpus(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:
@@ -101,7 +107,7 @@ class Optimizer:
     """
 
     def __init__(self, net: nn.Module, config: OptimizerConfig):
-        self.clip, self._weight_decay = config.clip, config.weight_decay
+        self.clip, self._config = config.clip, config
         self._fused: dict[tuple[tuple[int, int, int], ...], Adam] = {}
         self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
         factory = OPTIMIZERS[config.optimizer]
@@ -172,7 +178,10 @@ class Optimizer:
                 Weights(p.detach(), g, *(states[p][m] for m in (*_MOMENTS, _COUNT)))
                 for p, g in learning.items()
             ]
-            self._fused[places] = Adam(weights, weight_decay=self._weight_decay)
+            config = self._config
+            self._fused[places] = Adam(
+                weights, weight_decay=config.weight_decay, **_adam_settings(config)
+            )
         return self._fused[places]
 
     def tensors(self) -> dict[str, Tensor]:

@@ -55,10 +55,11 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
             dereference=True,
             hint_changes=True,
             edge_pointers=True,
+            conditional_hints=True,
         ),
         convention=TaskEncoding(gated_scalars=True, output_step=True),
         data=DataConfig(transitions=256),
-        optimizer=OptimizerConfig(schedule="cosine"),
+        optimizer=OptimizerConfig(schedule="cosine", learning_rate=7e-4, beta2=0.98, eps=3e-6),
         schedule=ScheduleConfig(average=400, validate_by="hints", validate_every=500),
     )
 
@@ -190,6 +191,9 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "dereference": Improvement("dereferenced values", _model(dereference=False)),
     "gated_scalars": Improvement("exact scalars behind gates", _convention(gated_scalars=False)),
     "edge_pointers": Improvement("whole pointers of edges", _model(edge_pointers=False)),
+    "conditional_hints": Improvement(
+        "hints given the masks of the next step", _model(conditional_hints=False)
+    ),
     "hint_changes": Improvement("history of hints", _model(hint_changes=False)),
     "transitions": Improvement("single steps instead of trajectories", _without_transitions),
     "cosine": Improvement("cosine decay", _optimizer(schedule=DEFAULT_SCHEDULE)),

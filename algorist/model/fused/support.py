@@ -33,6 +33,7 @@ _DEFAULTS = {
     "dereference": False,
     "hint_changes": False,
     "edge_pointers": False,
+    "conditional_hints": False,
     "message_passing_steps": 1,
     "dropout": 0.0,
     "use_lstm": False,
