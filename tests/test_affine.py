@@ -50,3 +50,24 @@ def test_gradients_of_values_that_are_not_laid_out_in_order():
     got = product(x, weight)
     (own,) = torch.autograd.grad(got.sum(), [weight])  # a gradient that is expanded
     torch.testing.assert_close(own, x.sum(1).unsqueeze(-1).expand_as(weight))
+
+
+def test_products_can_be_mapped_over_a_further_axis():
+    """Values have it, weights are shared: their gradients are sums over it."""
+    x = torch.randn(2, REPLICAS, 4, 5, dtype=torch.float64)
+    weight = torch.randn(REPLICAS, 5, 6, dtype=torch.float64, requires_grad=True)
+    got = torch.vmap(product, in_dims=(0, None))(x, weight)
+    expected = torch.einsum("msri,sio->msro", x, weight)
+    torch.testing.assert_close(got, expected)
+    gradients = [torch.autograd.grad(y.sin().sum(), weight) for y in (got, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_no_rows_have_gradients_of_zero():
+    x = torch.randn(REPLICAS, 0, 5, requires_grad=True)
+    weight = torch.randn(REPLICAS, 5, 6, requires_grad=True)
+    got = product(x, weight)
+    of_x, of_weight = torch.autograd.grad(got.sum(), [x, weight])
+    assert got.shape == (REPLICAS, 0, 6)
+    assert of_x.shape == x.shape
+    assert torch.equal(of_weight, torch.zeros_like(weight))

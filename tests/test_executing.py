@@ -183,11 +183,61 @@ def test_distances_are_compared_with_the_length_of_the_needle():
         assert bits[:, 1, 0].tolist() == expected
 
 
+STRING_MATCHERS = ["kmp_matcher", "naive_string_matcher", "lcs_length"]
+
+
+def derived_at_steps(batch, pos):
+    """What a net derives at the steps that all samples have if nodes have these positions."""
+    spec, n = batch.spec, batch.n
+    derived = DerivedFeatures((*spec.inputs, *spec.hints), config(batch.algorithm).model)
+    arrays = {**batch.inputs, "pos": pos}
+    truths = {f.name: torch.from_numpy(arrays[f.name]).float() for f in spec.inputs}
+    inputs = dense_values(spec.inputs, truths, n)
+    truths = {f.name: torch.from_numpy(batch.hints[f.name]) for f in spec.hints}
+    hints = dense_values(spec.hints, truths, n)
+    for t in range(batch.lengths.min()):
+        values = inputs | {name: x[t] for name, x in hints.items()}
+        yield derived(values, None), derived.selection.of_nodes(values)
+
+
+@pytest.mark.parametrize("name", STRING_MATCHERS)
+def test_the_second_string_is_compared_as_if_positions_went_on(name):
+    """The benchmark's start anew in it, those of training are sorted."""
+    batch = seen(name)
+    starts_anew = batch.inputs["pos"]
+    goes_on = np.sort(np.random.RandomState(0).uniform(size=starts_anew.shape), -1)
+    assert (np.diff(starts_anew) < 0).any(-1).all()
+    steps = list(zip(*(derived_at_steps(batch, x) for x in (starts_anew, goes_on)), strict=True))
+    assert len(steps) > 1
+    scalars = {f"selected_{location}_" for location in LOCATIONS}  # positions themselves
+    for (own, own_nodes), (expected, nodes) in steps:
+        for group in own.keys() - scalars:
+            assert torch.equal(own[group].numbers, expected[group].numbers), group
+        assert {"comparisons_", "ranks_"} < own.keys()
+        assert torch.equal(own_nodes[..., -1], nodes[..., -1]), "ranks that masks select"
+
+
+def test_positions_without_a_second_string_are_compared_as_they_are():
+    spec = ENCODING.spec("heapsort")
+    read, values = Selection(spec.inputs, ranks=True), {"pos": torch.rand(4), "key": torch.rand(4)}
+    assert read.in_order(values) is values
+
+
 def test_the_ends_of_the_next_edge_are_marked():
+    """Of one that goes both ways the first end by position, then the second."""
     read = selection("mst_kruskal", "pos", "A", "u", "v")
     weights = torch.tensor([[0, 0.2, 0.5, 0], [0.2, 0, 0.3, 0], [0.5, 0.3, 0, 0.9], [0, 0, 0.9, 0]])
-    values = {"pos": torch.rand(4), "A": weights, "u": hot(0, 4), "v": hot(1, 4)}
-    assert [0, 1, 1, 0] in columns_of(neighbours_in_order(read, values))
+    values = {"A": weights, "u": hot(0, 4), "v": hot(1, 4)}
+    both = {"pos": torch.arange(4) / 4} | values
+    first, second = [0, 1, 0, 0], [0, 0, 1, 0]
+    assert columns_of(neighbours_in_order(read, both))[-2:] == [first, second]
+    with_loop = {**both, "A": weights + torch.diag(torch.tensor([0.1, 0, 0.25, 0]))}
+    assert columns_of(neighbours_in_order(read, with_loop))[-2:] == [first, second]
+    turned = {**both, "pos": 1 - both["pos"]}
+    assert columns_of(neighbours_in_order(read, turned))[-2:] == [second, first]
+    one_way = {**both, "A": weights.tril()}
+    one_way["A"][0, 1] = 0.2
+    assert columns_of(neighbours_in_order(read, one_way))[-2:] == [second, first]
 
 
 def test_the_first_white_neighbour_is_marked():
@@ -400,16 +450,18 @@ def test_every_switch_can_be_left_out(name):
         assert 0 <= algorist.evaluate(net, name, batch).score <= 1
 
 
-def test_replicas_do_not_see_each_other():
-    name, own = "matrix_chain_order", config("matrix_chain_order")
-    batch = official.generate(name, n=4, count=2, seed=5)
+@pytest.mark.parametrize(
+    ("name", "output"), [("matrix_chain_order", "s"), ("bridges", "is_bridge")]
+)
+def test_replicas_do_not_see_each_other(name, output):
+    own, batch = config(name), official.generate(name, n=4, count=2, seed=5)
 
     def predictions(*seeds):
         return predict(Learner.new([name], own.model, own.convention, seeds), name, batch)
 
     for together, seed in zip(predictions(3, 4), (3, 4), strict=True):
         (alone,) = predictions(seed)
-        np.testing.assert_array_equal(together.outputs["s"], alone.outputs["s"])
+        np.testing.assert_array_equal(together.outputs[output], alone.outputs[output])
 
 
 def test_a_run_goes_on_exactly():
@@ -431,7 +483,7 @@ def test_a_small_net_learns_the_steps_of_bfs():
 
     small_net = ["--set", "hidden=16", "--set", "average=20"]
     sizes = ["--sizes", "4,6", "--measure", "6"]
-    means = laboratory.main(["bfs", "--steps", "100", *sizes, *small_net])
+    means = laboratory.main(["bfs", "--steps", "200", *sizes, *small_net])
     assert means[6].one_step > 94
 
 

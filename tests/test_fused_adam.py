@@ -15,13 +15,18 @@ def scalar(value: float) -> torch.Tensor:
     return torch.tensor(value, device=DEVICE)
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("weight_decay", "beta2", "eps"), [(0.0, 0.999, 1e-8), (0.1, 0.99, 1e-8), (0.0, 0.99, 0.5)]
+)
 @pytest.mark.parametrize(("replicas", "limit"), [(1, 0.5), (3, 0.0), (3, 0.5), (3, 1e3)])
-def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, limit, weight_decay):
+def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(
+    replicas, limit, weight_decay, beta2, eps
+):
     torch.manual_seed(replicas)
+    settings = {"betas": (0.9, beta2), "eps": eps, "weight_decay": weight_decay}
     start = [torch.randn(replicas, *shape, device=DEVICE) for shape in SHAPES]
     expected = [tensor.clone().requires_grad_() for tensor in start]
-    adam = torch.optim.AdamW(expected, lr=1e-2, weight_decay=weight_decay)
+    adam = torch.optim.AdamW(expected, lr=1e-2, **settings)
     buffer = torch.empty(sum(x.numel() for x in start) + 7, device=DEVICE)
     views, at = [torch.empty_like(start[0])], 7  # the first lies apart from the others
     for tensor in start[1:]:
@@ -31,7 +36,7 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(replicas, li
         Weights(x, view, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=DEVICE))
         for x, view in zip(start, views, strict=True)
     ]
-    own, learning_rate = Adam(weights, weight_decay=weight_decay), scalar(1e-2)
+    own, learning_rate = Adam(weights, **settings), scalar(1e-2)
     for _ in range(3):
         buffer.normal_()
         views[0].normal_()

@@ -254,7 +254,7 @@ def test_a_decoder_of_ones_own_is_computed(monkeypatch):
 
 @pytest.mark.parametrize(
     "setting",
-    [{"pointer_reversal": True}, {"message_passing_steps": 2}],
+    [{"pointer_reversal": True}, {"conditional_hints": True}, {"message_passing_steps": 2}],
     ids=lambda x: next(iter(x)),
 )
 def test_settings_that_fused_kernels_do_not_know_are_computed_by_plain_ones(setting):

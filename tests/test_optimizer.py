@@ -41,3 +41,30 @@ def test_clipping_can_be_switched_off(limit, change):
     optimizer.step()
     assert optimizer.tensors()["weight.exp_avg"].item() == pytest.approx(0.1 * change)
     assert net.weight.grad is None
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+@pytest.mark.parametrize("beta2", [0.999, 0.9])
+def test_squared_gradients_are_forgotten_as_slowly_as_is_asked_for(name, beta2):
+    settings = {"optimizer": name, "beta2": beta2, "clip": 0.0}
+    net = torch.nn.Linear(1, 1, bias=False)
+    optimizer = Optimizer(net, small.training("bfs", optimizer=settings).optimizer)
+    for gradient in (2.0, 0.0):
+        net.weight.grad = torch.full((1, 1), gradient)
+        optimizer.step()
+    squares = optimizer.tensors()["weight.exp_avg_sq"].item()
+    assert squares == pytest.approx(beta2 * (1 - beta2) * 4)
+    assert optimizer.tensors()["weight.exp_avg"].item() == pytest.approx(0.9 * 0.1 * 2)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+@pytest.mark.parametrize(("eps", "share"), [(1e-8, 1.0), (2.0, 0.5)])
+def test_tiny_gradients_move_weights_as_little_as_is_asked_for(name, eps, share):
+    """The first step is the learning rate times g / (|g| + eps)."""
+    settings = {"optimizer": name, "eps": eps, "clip": 0.0, "learning_rate": 0.1}
+    net = torch.nn.Linear(1, 1, bias=False)
+    optimizer = Optimizer(net, small.training("bfs", optimizer=settings).optimizer)
+    before = net.weight.item()
+    net.weight.grad = torch.full((1, 1), 2.0)
+    optimizer.step()
+    assert before - net.weight.item() == pytest.approx(0.1 * share, rel=1e-4)

@@ -101,6 +101,7 @@ def test_each_improvement_is_one_switch(improvement, expected):
         ("dereference", {"model.dereference": False}),
         ("gated_scalars", {"convention.gated_scalars": False}),
         ("edge_pointers", {"model.edge_pointers": False}),
+        ("conditional_hints", {"model.conditional_hints": False}),
         ("hint_changes", {"model.hint_changes": False}),
         ("transitions", {"data.transitions": 0, "optimizer.teacher_forcing": 1.0}),
         ("cosine", {"optimizer.schedule": "constant"}),
@@ -120,7 +121,7 @@ def test_nets_that_read_true_hints_anyway_are_not_ablated_by_teacher_forcing():
 
 
 def test_every_improvement_of_the_table_is_tested_and_ablated_once():
-    assert len(IMPROVEMENTS) == 21
+    assert len(IMPROVEMENTS) == 22
     assert len(set(ABLATION_ORDER)) == len(ABLATION_ORDER)
     assert set(ABLATION_ORDER) <= set(IMPROVEMENTS)
 
@@ -189,6 +190,12 @@ def test_a_configuration_that_cannot_be_is_refused(text, message):
         (DataConfig, {"sizes": [0]}, "sizes: got 0, expected 1 or more"),
         (OptimizerConfig, {"teacher_forcing": 2}, "teacher_forcing: got 2.0, expected a prob"),
         (OptimizerConfig, {"learning_rate": 0}, "learning_rate: got 0.0, expected a number above"),
+        (OptimizerConfig, {"beta2": 0}, "beta2: got 0.0, expected a number between 0 and 1"),
+        (OptimizerConfig, {"beta2": 1}, "beta2: got 1.0, expected a number between 0 and 1"),
+        (OptimizerConfig, {"eps": 0}, "eps: got 0.0, expected a number above 0"),
+        (OptimizerConfig, {"eps": float("nan")}, "eps: got nan, expected a number above 0"),
+        (OptimizerConfig, {"optimizer": "sgd", "eps": 1e-6}, "beta2, eps: got sgd, which has ne"),
+        (OptimizerConfig, {"optimizer": "sgd", "beta2": 0.9}, "beta2, eps: got sgd, which has ne"),
         (OptimizerConfig, {"clip": -1}, "clip: got -1.0, expected 0 or more"),
         (ScheduleConfig, {"steps": 0}, "steps: got 0, expected 1 or more"),
         (ScheduleConfig, {"validate_every": 0}, "validate_every: got 0"),

@@ -58,7 +58,7 @@ def test_every_setting_is_an_option(setting):
     value, text = other_value(setting.kind, setting.of(start))
     if setting.name in CHOICES:
         value = text = CHOICES[setting.name]
-    if setting.name == "dropout":
+    if setting.name in ("dropout", "beta2"):
         value, text = 0.5, "0.5"
     flag = setting.name.replace("_", "-")
     words = [f"--{flag}", text] if text else [f"--{flag}" if value else f"--no-{flag}"]

@@ -134,6 +134,8 @@ def test_processors_and_algorithms_that_need_all_pairs_are_refused():
         recipe("salsa2023", ["floyd_warshall"]).convention.spec("floyd_warshall")
     with pytest.raises(ValueError, match="chunk: got 4, but sparse nets know only 0"):
         changed(recipe("salsa2023", ["bfs"]), chunk=4)
+    with pytest.raises(ValueError, match="conditional_hints: got True, but sparse nets know only"):
+        changed(recipe("salsa2023", ["bfs"]), conditional_hints=True)
     with pytest.raises(ValueError, match="unknown family of graphs 'tree'"):
         changed(recipe("salsa2023", ["bfs"]), graph_family="er+tree")
 
