@@ -31,7 +31,13 @@ from algorist.training.config import Config, changed
 from algorist.training.recipes import IMPROVEMENTS, RECIPES, recipe, without
 from algorist.training.trainer import Trainer
 
-_SMALL = {"hidden": 32, "batch_size": 16, "average": 200, "checkpoint_every": 10**9}
+_SMALL = {
+    "hidden": 32,
+    "batch_size": 16,
+    "learning_rate": 1e-3,  # small nets bear a larger one than the recipes' nets
+    "average": 200,
+    "checkpoint_every": 10**9,
+}
 _HEADER = f"{'':30s} {'n':>4s} {'one step':>9s} {'free run':>9s} {'score':>6s} {'correct':>8s}"
 
 
