@@ -76,7 +76,7 @@ class Problem:
             return pairs
         return pairs + product(relu(Affine(*self.projection)(self.maxima)), triplet)
 
-    def check_slopes(self):
+    def check_grads(self):
         """Of all that both decoders read, once the columns of `d_decoded` are complete."""
         close(self.d_decoded[..., COLUMN:-SPARE], self.decoded.grad[..., COLUMN:-SPARE])
         assert self.d_decoded[..., :COLUMN].isnan().all()
@@ -92,7 +92,7 @@ class Problem:
 
 @by_case
 @with_and_without_triplets
-def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, count, F, triplets):
+def test_values_of_edges_and_their_grads_are_those_of_the_plain_twin(S, n, count, F, triplets):
     problem = Problem(S, n, 2 * count, F, triplets)
     edge, triplet = draw(S, F, count), draw(S, H, count) if triplets else None
     values, grads = blank(*problem.raw.shape[:-1], count), draw(*problem.raw.shape[:-1], count)
@@ -110,7 +110,7 @@ def test_values_of_edges_and_their_slopes_are_those_of_the_plain_twin(S, n, coun
     close(values, expected.detach())
     (expected * grads).sum().backward()
     with torch.no_grad():
-        problem.check_slopes()
+        problem.check_grads()
         close(torch.einsum("sbijf,sbijc->sfc", problem.raw, grads), edge.grad)
         if triplets:
             close(torch.einsum("sbijh,sbijc->shc", problem.edge_states, grads), triplet.grad)
@@ -180,7 +180,7 @@ def test_scores_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, tri
 
 @by_case
 @with_and_without_triplets
-def test_slopes_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, triplets):
+def test_grads_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, triplets):
     pointers = Pointers(S, n, count, F, triplets)
     pointers.run(pointers.edge_states, pointers.kept_pairs)
     pointers.run_backward()
@@ -188,7 +188,7 @@ def test_slopes_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, tri
     (pointers.expected() * pointers.grads).sum().backward()
     with torch.no_grad():
         pointers.complete()
-        pointers.check_slopes()
+        pointers.check_grads()
         edge, score, bias, triplet, _ = pointers.maps
         close(torch.einsum("sbijf,qsbijh->sqfh", pointers.raw, pointers.d_pair), edge.grad)
         close(pointers.d_score.sum((2, 3)).transpose(0, 1), score.grad)

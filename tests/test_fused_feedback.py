@@ -133,7 +133,7 @@ def check_values(step: Step, hard: bool) -> None:
         torch.testing.assert_close(value, expected[name], rtol=1e-5, atol=1e-6, msg=name)
 
 
-def check_slopes(step: Step, hard: bool) -> None:
+def check_grads(step: Step, hard: bool) -> None:
     leaves = [value.requires_grad_() for value in (*step.logits.values(), step.after)]
     numbers = step.plain(hard)
     grad_buffers = {name: random(SLOTS[name], *value.shape) for name, value in numbers.items()}
@@ -165,21 +165,21 @@ def test_predictions_become_the_numbers_of_the_next_step(feature, hard):
 
 @by_hint
 @softly_and_hard
-def test_slopes_flow_back_to_predictions_unless_they_are_hard(feature, hard):
-    check_slopes(Step([feature], S=1, B=3, n=5), hard)
+def test_grads_flow_back_to_predictions_unless_they_are_hard(feature, hard):
+    check_grads(Step([feature], S=1, B=3, n=5), hard)
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_many_hints_begin_together(n):
     step = Step([*HINTS, *HINTS[::-1]], S=3 if n == 7 else 1, B=3, n=n)
     check_values(step, hard=False)
-    check_slopes(step, hard=False)
+    check_grads(step, hard=False)
 
 
 def test_as_many_classes_as_there_may_be():
     step = Step([hint(location, Kind.CATEGORICAL, 32) for location in Location], S=1, B=3, n=4)
     check_values(step, hard=False)
-    check_slopes(step, hard=False)
+    check_grads(step, hard=False)
 
 
 def test_many_nodes_are_taken_in_pieces():
@@ -187,12 +187,12 @@ def test_many_nodes_are_taken_in_pieces():
     few = [feature for feature in HINTS if CODES[feature.location, feature.kind] in PIECES]
     step = Step(few, S=1, B=3, n=70)
     check_values(step, hard=False)
-    check_slopes(step, hard=False)
+    check_grads(step, hard=False)
 
 
 def test_without_hints_the_states_alone_move_on():
     check_values(Step([], S=2, B=3, n=4), hard=False)
-    check_slopes(Step([], S=2, B=3, n=4), hard=False)
+    check_grads(Step([], S=2, B=3, n=4), hard=False)
 
 
 @pytest.mark.parametrize("kind", [Kind.MASK_ONE, Kind.POINTER])

@@ -30,7 +30,7 @@ def test_moments_at_ends_are_those_of_their_steps_and_lanes(shapes):
             assert got[0, s, e].equal(stack[k, s, b])
 
 
-def test_slopes_of_ends_are_put_into_the_last_slot_where_they_lie():
+def test_grads_of_ends_are_put_into_the_last_slot_where_they_lie():
     E, grad_buffers = STEPS.shape[1], (1, 2, 3, 2, 4)
     stacks = [
         torch.full((K, count, S, B, *shape), torch.nan, device=DEVICE)

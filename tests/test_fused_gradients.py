@@ -77,7 +77,7 @@ def test_products_side_by_side_share_inputs_or_have_their_own():
     close(got[:, :, :1], einsum("kpsbija,kpsbijc->spac", own, grads))
 
 
-def test_several_stacks_of_slopes_are_added_up():
+def test_several_stacks_of_grads_are_added_up():
     first, second = some(K, 2, B, N, H), some(K, 2, B, N, H)
     narrow = some(K, 2, B, N, F)
     got = made([first, second], narrow)

@@ -70,7 +70,7 @@ class Problem:
         empty = torch.empty(0)
         window = Window({}, self.targets, {}, self.follows, (empty, empty), empty)
         parts = feature_losses(self.spec, Rollout(views, {}, None), window)
-        return slopes_of(torch.stack(list(parts.values())), leaves, 1.0)
+        return grads_of(torch.stack(list(parts.values())), leaves, 1.0)
 
     def fused(self, scale: Tensor | float = 1.0) -> tuple[Tensor, Logits]:
         """Losses and grads from the kernels; each loss counts so much."""
@@ -84,7 +84,7 @@ class Problem:
         )
         table = loss_table(hints, DEVICE)
         targets = Targets(*(part[1:].to(DEVICE) for part in values.parts))
-        return slopes_of(mean_losses(table, views, targets, self.follows), leaves, scale)
+        return grads_of(mean_losses(table, views, targets, self.follows), leaves, scale)
 
     def values(self) -> Values:
         """The targets side by side, as windows hold them."""
@@ -97,7 +97,7 @@ class Problem:
         return Logits(*(None if x is None else x.clone().requires_grad_() for x in self.logits))
 
 
-def slopes_of(losses: Tensor, leaves: Logits, scale: Tensor | float) -> tuple[Tensor, Logits]:
+def grads_of(losses: Tensor, leaves: Logits, scale: Tensor | float) -> tuple[Tensor, Logits]:
     """The losses (hints, S), and the grads of their sum, each times its scale."""
     (losses * scale).sum().backward()
     return losses.detach(), Logits(*(None if x is None else x.grad for x in leaves))
@@ -153,9 +153,9 @@ def problem(K, S, B, n, names=tuple(EVERY_KIND), seed=0, spread=3.0) -> Problem:
 
 def assert_agree(made: Problem, atol: float = 1e-7):
     losses, grads = made.fused()
-    expected_losses, expected_slopes = made.expected()
+    expected_losses, expected_grads = made.expected()
     torch.testing.assert_close(losses, expected_losses, rtol=2e-6, atol=1e-6)
-    for name, grad, expected in zip(Logits._fields, grads, expected_slopes, strict=True):
+    for name, grad, expected in zip(Logits._fields, grads, expected_grads, strict=True):
         if grad is None:
             assert expected is None, name
             continue
@@ -163,7 +163,7 @@ def assert_agree(made: Problem, atol: float = 1e-7):
 
 
 @pytest.mark.parametrize(("n", "K", "S"), CASES)
-def test_losses_and_slopes_of_every_kind_agree_with_the_objective(n, K, S):
+def test_losses_and_grads_of_every_kind_agree_with_the_objective(n, K, S):
     assert_agree(problem(K, S, B=1 if n in (16, 17) else 2, n=n))
 
 

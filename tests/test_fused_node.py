@@ -36,7 +36,7 @@ def learnt(*shape):
     return draw(*shape).requires_grad_()
 
 
-def slopes_of(result, gradient, *inputs):
+def grads_of(result, gradient, *inputs):
     return torch.autograd.grad(result, inputs, gradient)
 
 
@@ -63,7 +63,7 @@ def test_a_projection_multiplies_its_parts_side_by_side(S, n, states, F, C):
         (2, ((2, 3, 2 * H + 1, 5),)),
     ],
 )
-def test_slopes_of_a_projection_go_back_to_its_parts_and_partial_ones_are_summed(
+def test_grads_of_a_projection_go_back_to_its_parts_and_partial_ones_are_summed(
     S, n, states, groups
 ):
     F, C = 5, 203
@@ -110,7 +110,7 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     total = grad_buffers.sum(0)
     weights = [maps.of_message, *(maps.norm or ()), *(maps.gate or ())]
     inputs = (state, messages, *([before] if gated else []), *weights)
-    d_state, d_messages, *rest = slopes_of(expected, total, *inputs)
+    d_state, d_messages, *rest = grads_of(expected, total, *inputs)
     grads, d_message = torch.zeros(S, B, n, C, device=DEVICE), blank(S, B, n, H)
     d_before, d_gate = (blank(S, B, n, H) if gated else None for _ in range(2))
     d_norm = (blank(S, B, n, H), blank(S, B, n, H)) if normed else None
@@ -123,16 +123,16 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     if gated:
         assert_close(d_before, rest.pop(0))
     message_mask = grads[..., keep : keep + H * (1 + gated)]
-    found = [affine_slopes(messages, message_mask)[0]]
+    found = [affine_grads(messages, message_mask)[0]]
     if normed:
         found += [x.sum((1, 2)) for x in d_norm]
     if gated:
-        found += affine_slopes(kept[2], d_gate)
+        found += affine_grads(kept[2], d_gate)
     for got, wanted in zip(found, rest, strict=True):
         assert_close(got, wanted)
 
 
-def affine_slopes(x, grads):
+def affine_grads(x, grads):
     """Of a map's weight and bias."""
     rows = grads.flatten(1, 2)
     return x.detach().flatten(1, 2).mT @ rows, rows.sum(1)
@@ -160,7 +160,7 @@ def test_the_graph_reads_the_largest_of_its_nodes(S, n, Cg):
     assert torch.equal(out, unkept)
 
     gradient = draw(S, B, Cg)
-    *d_parts, d_encoder, d_weight, d_graph = slopes_of(
+    *d_parts, d_encoder, d_weight, d_graph = grads_of(
         expected, gradient, x, before, after, *weights
     )
     results = [blank(S, B, n, width) for width in (F, H, H, H)]

@@ -129,7 +129,7 @@ def test_scores_are_those_of_the_plain_twin(S, n, P, F, triplets):
 
 @by_case
 @with_and_without_triplets
-def test_slopes_are_those_of_the_plain_twin(S, n, P, F, triplets):
+def test_grads_are_those_of_the_plain_twin(S, n, P, F, triplets):
     problem = Problem(S, n, P, F, triplets)
     problem.run()
     got = problem.run_backward()

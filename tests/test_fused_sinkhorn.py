@@ -21,7 +21,7 @@ def draw(*shape: int, spread: float = 1.0) -> Tensor:
     return spread * torch.randn(*shape, device=DEVICE)
 
 
-def values_and_slopes(scores: Tensor, weights: Tensor, noise: Tensor | None, *, fused: bool):
+def values_and_grads(scores: Tensor, weights: Tensor, noise: Tensor | None, *, fused: bool):
     """The result, and the grads of a weighted sum of it, less the huge numbers on the diagonal."""
     scores = scores.clone().requires_grad_()
     result = log_sinkhorn(scores, SINKHORN_STEPS, noise, fused=fused)
@@ -32,15 +32,15 @@ def values_and_slopes(scores: Tensor, weights: Tensor, noise: Tensor | None, *, 
 
 
 def assert_agree(scores: Tensor, weights: Tensor, noise: Tensor | None = None):
-    result, grads = values_and_slopes(scores, weights, noise, fused=True)
-    expected, expected_slopes = values_and_slopes(scores, weights, noise, fused=False)
+    result, grads = values_and_grads(scores, weights, noise, fused=True)
+    expected, expected_grads = values_and_grads(scores, weights, noise, fused=False)
     torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(result.exp(), expected.exp(), rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(grads, expected_slopes, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(grads, expected_grads, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_values_and_slopes_agree_with_the_plain_operator(n):
+def test_values_and_grads_agree_with_the_plain_operator(n):
     shape = (2, 3, n, n) if n < 16 else (1, 1, n, n)
     assert_agree(draw(*shape), draw(*shape))
 

@@ -21,7 +21,7 @@ def seed():
 
 @by_shape
 @pytest.mark.parametrize("grad_buffers", [1, 3])
-def test_triplet_maxima_and_all_their_slopes(shape, grad_buffers):
+def test_triplet_maxima_and_all_their_grads(shape, grad_buffers):
     S, B, n, F = shape
     state, raw, edge = draw(S, B, n, SPARE + 3 * T), draw(S, B, n, n, F), draw(S, F, 3 * T)
     maxima, winner = unwritten(S, B, n, n, T), unwritten(S, B, n, n, T, dtype=torch.int16)
