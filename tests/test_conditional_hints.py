@@ -19,8 +19,9 @@ from test_executing import (
 )
 
 from algorist.model.comparisons import compare_with_pointing
-from algorist.model.decoders import BuiltInDecoder, ConditionalDecoder
+from algorist.model.decoders import BuiltInDecoder
 from algorist.model.derived import DerivedFeatures
+from algorist.model.executing_decoders import ConditionalDecoder
 from algorist.model.kinds import row
 from algorist.model.window import pieces
 from algorist.spec import MASKED, Feature, Kind, Location, Stage

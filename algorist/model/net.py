@@ -20,7 +20,8 @@ from algorist.batch import Batch
 from algorist.errors import UnregisteredError, unknown
 from algorist.kernels.fused.streams import on
 from algorist.kernels.ops import using
-from algorist.model.decoders import DecoderSizes, make_decoder
+from algorist.model.decoders import DecoderSizes
+from algorist.model.decoding import make_decoder
 from algorist.model.derived import DerivedFeatures
 from algorist.model.encoders import make_encoders
 from algorist.model.fused.support import changed_part, obstacle_to_fusing

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
-from algorist.model.decoders import Decoders, States
+from algorist.model.decoding import Decoders, States
 from algorist.model.derived import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored

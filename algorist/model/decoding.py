@@ -1,0 +1,139 @@
+"""Decoding a step: which decoder a feature has, and in which order all of them are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
+from algorist.model.derived import DerivedFeatures
+from algorist.model.executing_decoders import (
+    ConditionalDecoder,
+    GatedDecoder,
+    WholeEdgePointerDecoder,
+    is_conditional,
+)
+from algorist.model.factored import Factored, Joint, side_by_side
+from algorist.model.kinds import DecoderType, Ending, row
+from algorist.model.model_config import ModelConfig
+from algorist.model.processors.base import EdgeStates
+from algorist.spec import Feature, Kind, Stage
+
+
+class States(NamedTuple):
+    """All that decoders may read of one step."""
+
+    nodes: Tensor | Factored  # (S, B, n, h)
+    edges: Tensor | Factored  # (S, B, n, n, h)
+    graph: Tensor | Factored  # (S, B, h)
+    before: Tensor  # (S, B, n, h)
+    after: Tensor  # (S, B, n, h)
+    edge_states: EdgeStates | None
+    adjacency: Tensor | None  # (S, B, n, n)
+    values: Mapping[str, Tensor]  # what the net has read, dense
+
+
+def make_decoder(
+    feature: Feature,
+    sizes: DecoderSizes,
+    replicas: int,
+    config: ModelConfig,
+    derived: DerivedFeatures,
+) -> BuiltInDecoder:
+    """A new decoder for a feature of a task for which so much is `derived`."""
+    form = row(feature).form
+    if feature.kind == Kind.GATED_SCALAR:
+        location = feature.location
+        known, choices = derived.known_width(location), derived.choice_width(location)
+        return GatedDecoder(replicas, sizes, location, known, choices)
+    if form == DecoderType.EDGE_POINTER and config.edge_pointers:
+        return WholeEdgePointerDecoder(replicas, sizes)
+    plain = BUILT_IN[form](replicas, sizes)
+    if config.conditional_hints and is_conditional(feature):
+        return ConditionalDecoder(replicas, plain, feature, derived.mask_width)
+    return plain
+
+
+def previous_hint(feature: Feature) -> str:
+    """The hint that a pointer of edges goes on from: itself, or that which an output ends."""
+    return feature.name if feature.stage == Stage.HINT else f"{feature.name}_h"
+
+
+class Decoders:
+    """The decoders of some features, ready for a scan."""
+
+    def __init__(
+        self,
+        features: Sequence[Feature],
+        decoders: Mapping[str, nn.Module],
+        derived: DerivedFeatures,
+    ):
+        self.features, self._derived = features, derived
+        self._decoders = {f.name: decoders[f.name] for f in features}
+        every = self._decoders.values()
+        self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
+        self._edge_layers = [layer for d in every for layer in getattr(d, "edge_layers", [])]
+        self.reads_edges = any(getattr(d, "reads_edges", True) for d in every)
+
+    @property
+    def previous(self) -> list[str]:
+        """The hints whose values decoders of pointers of edges go on from."""
+        return [
+            previous_hint(f)
+            for f in self.features
+            if isinstance(self._decoders[f.name], WholeEdgePointerDecoder)
+        ]
+
+    def __call__(
+        self,
+        states: States,
+        *,
+        allowed: Tensor | None,
+        noise: Tensor | None = None,
+        choices: Mapping[str, Tensor] | None = None,
+    ) -> dict[str, Tensor]:
+        """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs.
+
+        Gated scalars are added up by the true `choices` of the next step, or by those predicted.
+        """
+        nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
+        edges = None
+        if self.reads_edges:
+            beside = [] if states.edge_states is None else [states.edge_states.states]
+            edges = Joint(side_by_side(states.edges, *beside), self._edge_layers)
+        ending = Ending(allowed, noise)
+        found: dict[str, Tensor] = {}
+        gated = [f for f in self.features if f.kind == Kind.GATED_SCALAR]
+        masks: Tensor | None = None
+        for f in sorted(self.features, key=lambda f: f.kind != Kind.MASK_ONE):
+            if f not in gated:
+                decoder, more = self._decoders[f.name], list[Any]()
+                if isinstance(decoder, ConditionalDecoder):
+                    if masks is None:
+                        following = self._chosen(found) if choices is None else choices
+                        masks = self._derived.choice_masks(states.values, following)
+                    more = [masks, states.values[f.name]]
+                if isinstance(decoder, WholeEdgePointerDecoder):
+                    more = [states.values.get(previous_hint(f))]
+                found[f.name] = row(f).finish(decoder(nodes, edges, states.graph, *more), ending)
+        if gated:
+            chosen = self._chosen(found) if choices is None else choices
+            every = self._derived.known(states.values, chosen)
+            locations = {f.location for f in gated}
+            known = {location: every.at(location) for location in locations}
+            told = {x: self._derived.choices_at(x, states.values, chosen) for x in locations}
+        for f in gated:
+            old, truth = states.values[f.name], None if choices is None else choices[f.name]
+            decoder, read = self._decoders[f.name], (known[f.location], told[f.location])
+            found[f.name] = decoder(nodes, edges, states.graph, *read, old, truth)
+        return {f.name: found[f.name] for f in self.features}
+
+    def _chosen(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What is predicted, decided."""
+        return {
+            f.name: row(f).ops.feedback(predictions[f.name], True)
+            for f in self.features
+            if f.name in predictions
+        }

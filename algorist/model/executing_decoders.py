@@ -1,0 +1,198 @@
+"""Decoders of nets that execute (docs/executing.md): they read more than the states of a step."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algorist.model.decoders import BuiltInDecoder, DecoderSizes
+from algorist.model.exact_sums import CONSTANTS, Choice, with_constants
+from algorist.model.factored import Factored, Joint, dense
+from algorist.model.layers import Linear
+from algorist.spec import Feature, Kind, Location, Stage
+
+EDGE_CHANNELS = 32
+"""Hidden channels of decoders that look at edges more closely: of gated scalars, and of pointers of
+edges to nodes."""
+HEAD_START = 5.0
+"""How much larger the logits of present values are at first."""
+
+
+class WholeEdgePointerDecoder(BuiltInDecoder):
+    """For each edge how strongly it points to each node, from all three nodes and their edges."""
+
+    reads_edges = True
+
+    def __init__(self, replicas: int, sizes: DecoderSizes):
+        super().__init__()
+        linear = partial(Linear, replicas)
+        nodes, edges, k = sizes.nodes, sizes.edges, EDGE_CHANNELS
+        self.source, self.target, self.pointee = (linear(nodes, k) for _ in range(3))
+        self.edge, self.from_source, self.from_target = (linear(edges, k) for _ in range(3))
+        self.previous = linear(1, k, spread=1.0)
+        self.score = linear(k, 1)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of all three nodes."""
+        return [self.source, self.target, self.pointee]
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """Those of all three edges."""
+        return [self.edge, self.from_source, self.from_target]
+
+    def forward(
+        self,
+        nodes: Joint,
+        edges: Joint,
+        graph: Tensor | Factored,
+        previous: Tensor | None = None,
+    ) -> Tensor:
+        """(S, B, n, n, n); `previous` are the pointers that the net has read, in the same form."""
+        pair = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2) + self.edge(edges)
+        of_source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
+        of_target = self.from_target(edges)
+
+        def logits(p: slice) -> Tensor:
+            inner = pair.unsqueeze(4) + of_source[:, :, :, None, p] + of_target[:, :, None, :, p]
+            if previous is not None:
+                inner = inner + self.previous(previous[..., p].unsqueeze(-1))
+            return self.score(inner.relu()).squeeze(-1)
+
+        if torch.is_grad_enabled():
+            return logits(slice(None))
+        n = pair.shape[2]  # one pointee at a time, since n * n * n * k numbers may not fit
+        return torch.cat([logits(slice(p, p + 1)) for p in range(n)], -1)
+
+
+class GatedDecoder(BuiltInDecoder):
+    """Scalars that are kept unless a gate opens, at one location.
+
+    A new value is an exact sum of two known scalars or constants (`exact_sums.py`), or where no sum
+    will do a number like any other.
+    """
+
+    def __init__(
+        self, replicas: int, sizes: DecoderSizes, location: Location, known: int, choices: int
+    ):
+        """So many scalars are `known`, and so many bits about the choices for the next step."""
+        super().__init__()
+        linear = partial(Linear, replicas)
+        self.location, self.reads_edges = location, location == Location.EDGE
+        width = {Location.NODE: sizes.nodes, Location.GRAPH: sizes.nodes + sizes.graph}.get(
+            location, EDGE_CHANNELS
+        )
+        if self.reads_edges:
+            self.source, self.target = (linear(sizes.nodes, width) for _ in range(2))
+            self.edge = linear(sizes.edges, width)
+        self.value = linear(width, 2)
+        terms = known + CONSTANTS
+        self.first, self.second = linear(width, terms + 1), linear(width, 2 * terms)
+        self.choices = linear(choices, 3 * terms + 2, spread=0.5) if choices else None
+
+    @property
+    def _value_layers(self) -> list[Linear]:
+        return [self.value, self.first, self.second]
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those that read nodes as they are."""
+        if self.location == Location.NODE:
+            return self._value_layers
+        return [self.source, self.target] if self.reads_edges else []
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """That of the edge itself."""
+        return [self.edge] if self.reads_edges else []
+
+    def forward(
+        self,
+        nodes: Joint,
+        edges: Joint,
+        graph: Tensor | Factored,
+        known: Tensor,
+        choices: Tensor,
+        old: Tensor,
+        truth: Tensor | None = None,
+    ) -> Tensor:
+        """(..., 4): the logit of a change, the new value, the old one, and the loss of its terms.
+
+        `known` (..., F) are scalars to add, `choices` (..., G) say what is chosen for the next
+        step, `old` (...) is the value that the net has read. In training the `truth` is given, and
+        the new value is it wherever a sum can make it.
+        """
+        inner: Any = nodes
+        if self.reads_edges:
+            ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
+            inner = (ends + self.edge(edges)).relu()
+        elif self.location == Location.GRAPH:
+            inner = torch.cat((dense(nodes).amax(2), dense(graph)), -1)
+        value, first, second = (layer(inner) for layer in self._value_layers)
+        gate, new = value.unbind(-1)
+        if self.choices is not None:
+            widths = (1, first.shape[-1], second.shape[-1])
+            of_gate, of_first, of_second = self.choices(choices).split(widths, -1)
+            gate = gate + of_gate.squeeze(-1)
+            first, second = first + of_first, second + of_second
+        choice = Choice(gate, first, second, with_constants(known, nodes.shape[2]))
+        if truth is None:
+            loss, new = torch.zeros_like(new), choice.decide(new)
+        else:
+            loss, is_no_sum = choice.loss(old, truth)
+            new = torch.where(is_no_sum > 0, new, truth)
+        return torch.stack((gate, new, old, loss), -1)
+
+
+class ConditionalDecoder(BuiltInDecoder):
+    """Logits of a decoder, given which nodes the masks of the next step select.
+
+    Most of what a step changes, it changes at such nodes: the color of u, the pointer of v to u.
+    All else stays as it is, so the present value has a head start, which depends on the masks too.
+    """
+
+    def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
+        """`plain` is the decoder of the logits; so many masks are told (`choice_masks`)."""
+        super().__init__()
+        linear = partial(Linear, replicas, masks, spread=0.1)
+        self.plain, self.reads_edges = plain, plain.reads_edges
+        self._of_edges, self._is_mask = feature.location == Location.EDGE, feature.kind == Kind.MASK
+        self._of_pairs = self._of_edges or feature.kind == Kind.POINTER
+        self.change = linear(masks if self._of_pairs else feature.classes or 1)
+        self.keep = linear(masks if self._of_edges else 1, bias=0 if self._of_edges else HEAD_START)
+
+    @property
+    def node_layers(self) -> list[Linear]:
+        """Those of the plain decoder."""
+        return self.plain.node_layers
+
+    @property
+    def edge_layers(self) -> list[Linear]:
+        """Those of the plain decoder."""
+        return self.plain.edge_layers
+
+    def forward(
+        self, nodes: Joint, edges: Joint, graph: Tensor | Factored, masks: Tensor, old: Tensor
+    ) -> Tensor:
+        """The logits, given masks (S, B, n, K) and the present value, dense."""
+        logits: Tensor = self.plain(nodes, edges, graph)
+        change, keep = self.change(masks), self.keep(masks)
+        change = change @ masks.mT if self._of_pairs else change.view_as(logits)
+        if self._of_edges:
+            keep = keep @ masks.mT + HEAD_START
+        elif self._is_mask:
+            keep = keep.squeeze(-1)
+        return logits + change + keep * (2 * old - 1 if self._is_mask else old)
+
+
+def is_conditional(feature: Feature) -> bool:
+    """Whether a feature is decoded after the masks of the next step."""
+    if feature.stage != Stage.HINT:
+        return False
+    if feature.location == Location.NODE:
+        return feature.kind in (Kind.MASK, Kind.CATEGORICAL, Kind.POINTER)
+    return feature.location == Location.EDGE and feature.kind == Kind.MASK
