@@ -11,7 +11,15 @@ from itertools import cycle, permutations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import Columns, Selection, Values, above_diagonal, rank, smaller
+from algorist.model.selection import (
+    Columns,
+    Selection,
+    Values,
+    above_diagonal,
+    rank,
+    smaller,
+    without_loops,
+)
 from algorist.spec import Location, Stage
 
 
@@ -26,9 +34,8 @@ def compare_with_graph(selection: Selection, values: Values) -> list[Tensor]:
 
 def compare_with_pointing(selection: Selection, values: Values) -> list[Tensor]:
     """(..., n) each: whether one of the nodes that point to a node has a smaller scalar."""
-    scalars = [values[f.name] for f in selection.scalars[Location.NODE] if f.stage == Stage.HINT]
     least = selection.least_of_pointing(values)
-    return [y < x for y, x in zip(least, cycle(scalars))]
+    return [y < x for y, x in zip(least, cycle(selection.hint_scalars(values)))]
 
 
 def compare_with_selected(selection: Selection, values: Values) -> Tensor | None:
@@ -74,7 +81,7 @@ def neighbours_in_order(selection: Selection, values: Values) -> Tensor | None:
     found = [_is_next(x, limit), _is_next(-x, -limit)]
     edges = selection.of_edges(values)
     if edges is not None and len(selection.masks) > 1:
-        edges = edges * (1 - torch.eye(edges.shape[-1], device=edges.device))  # no loops
+        edges = without_loops(edges)
         mask = selection.mask(values).unsqueeze(-3)
         limit = above_diagonal(mask @ edges @ mask.mT).unsqueeze(-1)  # (..., q, pairs, 1)
         after = _is_next(edges.flatten(-2).unsqueeze(-2), limit).unflatten(-1, edges.shape[-2:])
@@ -104,7 +111,7 @@ def shorter_ways(selection: Selection, values: Values) -> list[Tensor]:
     """(..., n, n) each: where the scalar of a hint at i and that of the edge (i, j) make less than
     that at j, and where two edges by way of a selected node make less than one."""
     found = []
-    starts = [values[f.name] for f in selection.scalars[Location.NODE] if f.stage == Stage.HINT]
+    starts = selection.hint_scalars(values)
     for edge in selection.scalars[Location.EDGE]:
         x = values[edge.name]
         if edge.stage == Stage.INPUT:

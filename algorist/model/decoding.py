@@ -71,6 +71,8 @@ class Decoders:
         derived: DerivedFeatures,
     ):
         self.features, self._derived = features, derived
+        self._gated = [f for f in features if f.kind == Kind.GATED_SCALAR]
+        self._others = [f for f in features if f.kind != Kind.GATED_SCALAR]
         self._decoders = {f.name: decoders[f.name] for f in features}
         every = self._decoders.values()
         self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
@@ -96,7 +98,8 @@ class Decoders:
     ) -> dict[str, Tensor]:
         """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs.
 
-        Gated scalars are added up by the true `choices` of the next step, or by those predicted.
+        One-hot masks come first, other hints given these, and gated scalars last: each reads the
+        true `choices` of the next step, or those that were predicted before.
         """
         nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
         edges = None
@@ -104,31 +107,44 @@ class Decoders:
             beside = [] if states.edge_states is None else [states.edge_states.states]
             edges = Joint(side_by_side(states.edges, *beside), self._edge_layers)
         ending = Ending(allowed, noise)
+        read = (nodes, edges, states.graph)
         found: dict[str, Tensor] = {}
-        gated = [f for f in self.features if f.kind == Kind.GATED_SCALAR]
         masks: Tensor | None = None
-        for f in sorted(self.features, key=lambda f: f.kind != Kind.MASK_ONE):
-            if f not in gated:
-                decoder, more = self._decoders[f.name], list[Any]()
-                if isinstance(decoder, ConditionalDecoder):
-                    if masks is None:
-                        following = self._chosen(found) if choices is None else choices
-                        masks = self._derived.choice_masks(states.values, following)
-                    more = [masks, states.values[f.name]]
-                if isinstance(decoder, WholeEdgePointerDecoder):
-                    more = [states.values.get(previous_hint(f))]
-                found[f.name] = row(f).finish(decoder(nodes, edges, states.graph, *more), ending)
-        if gated:
-            chosen = self._chosen(found) if choices is None else choices
-            every = self._derived.known(states.values, chosen)
-            locations = {f.location for f in gated}
-            known = {location: every.at(location) for location in locations}
-            told = {x: self._derived.choices_at(x, states.values, chosen) for x in locations}
-        for f in gated:
-            old, truth = states.values[f.name], None if choices is None else choices[f.name]
-            decoder, read = self._decoders[f.name], (known[f.location], told[f.location])
-            found[f.name] = decoder(nodes, edges, states.graph, *read, old, truth)
+        for f in sorted(self._others, key=lambda f: f.kind != Kind.MASK_ONE):
+            decoder, more = self._decoders[f.name], list[Any]()
+            if isinstance(decoder, ConditionalDecoder):
+                if masks is None:
+                    chosen = self._chosen(found) if choices is None else choices
+                    masks = self._derived.choice_masks(states.values, chosen)
+                more = [masks, states.values[f.name]]
+            elif isinstance(decoder, WholeEdgePointerDecoder):
+                more = [states.values.get(previous_hint(f))]
+            found[f.name] = row(f).finish(decoder(*read, *more), ending)
+        if self._gated:
+            found |= self._new_scalars(read, states.values, found, choices)
         return {f.name: found[f.name] for f in self.features}
+
+    def _new_scalars(
+        self,
+        read: tuple[Any, ...],
+        values: Mapping[str, Tensor],
+        found: Mapping[str, Tensor],
+        choices: Mapping[str, Tensor] | None,
+    ) -> dict[str, Tensor]:
+        """The gated scalars, after all other features are `found`."""
+        chosen = self._chosen(found) if choices is None else choices
+        known, derived = self._derived.known(values, chosen), self._derived
+        at = {
+            x: (known.at(x), derived.choices_at(x, values, chosen))
+            for x in {f.location for f in self._gated}
+        }
+        truths = choices or {}
+        return {
+            f.name: self._decoders[f.name](
+                *read, *at[f.location], values[f.name], truths.get(f.name)
+            )
+            for f in self._gated
+        }
 
     def _chosen(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What is predicted, decided."""

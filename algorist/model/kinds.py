@@ -308,7 +308,9 @@ def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
 
 
 def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
-    """New dense values, but the old ones where these do not count."""
+    """New dense values, but the old ones where these do not count, of kinds that may not."""
+    if feature.kind not in (Kind.MASK, Kind.CATEGORICAL):
+        return new
     masked = old == MASKED
     return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
 

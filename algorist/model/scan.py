@@ -18,13 +18,10 @@ from algorist.model.kinds import keep_masked, row
 from algorist.model.nests import Nest, leaves, map_nest
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.window import Window, expanded
-from algorist.spec import Kind, Stage
+from algorist.spec import Stage
 
 if TYPE_CHECKING:
     from algorist.model.net import Net
-
-_MASKABLE = (Kind.MASK, Kind.CATEGORICAL)
-"""Kinds of hints that may not count everywhere."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,6 @@ class Scan:
         spec = net.spec(algorithm)
         decoded, encoded = net.decoded(spec), net.encoded(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
-        self.masked_hints = [f for f in self.read_hints if f.kind in _MASKABLE]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
         shapes = dense_shapes(self.lanes, self.n)
         self.derived = net.derived[algorithm]
@@ -164,7 +160,7 @@ class Scan:
         hard = self.net.hard_feedback
         own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.read_hints}
         if carry.read:  # what does not count stays marked so, as it is in the true hints
-            for f in self.masked_hints:
+            for f in self.read_hints:
                 own[f.name] = keep_masked(f, carry.read[f.name], own[f.name])
         given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
         if not given:

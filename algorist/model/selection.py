@@ -90,11 +90,9 @@ class Selection:
         found = []
         for pointer in (values[f.name] for f in self.pointers if f.stage == Stage.HINT):
             points_here = _follower(pointer) > 0.5
-            for f in self.scalars[Location.NODE]:
-                if f.stage == Stage.HINT:
-                    x = values[f.name]
-                    least = x.unsqueeze(-2).masked_fill(~points_here, torch.inf).amin(-1)
-                    found.append(torch.where(points_here.any(-1), least, x))
+            for x in self.hint_scalars(values):
+                least = x.unsqueeze(-2).masked_fill(~points_here, torch.inf).amin(-1)
+                found.append(torch.where(points_here.any(-1), least, x))
         return found
 
     def select_by_edges(self, choices: Values, values: Values) -> list[Tensor]:
@@ -175,6 +173,10 @@ class Selection:
             along = [f for f in self.pointers if f.stage == Stage.HINT]
         return torch.cat((mask, *(mask @ choices[f.name] for f in along)), -2)
 
+    def hint_scalars(self, values: Values) -> list[Tensor]:
+        """(..., n) each: the scalars of nodes that are hints."""
+        return [values[f.name] for f in self.scalars[Location.NODE] if f.stage == Stage.HINT]
+
     def of_nodes(self, values: Values) -> Tensor | None:
         """(..., n, q): all scalars of nodes."""
         features = self.scalars[Location.NODE]
@@ -208,7 +210,12 @@ def _select_edges(found: Columns, pointer: Tensor, edges: Tensor) -> None:
 
 def _follower(chain: Tensor) -> Tensor:
     """(..., n, n): from each node to the one that points to it, where each points to the last."""
-    return (chain * (1 - torch.eye(chain.shape[-1], device=chain.device))).mT
+    return without_loops(chain).mT
+
+
+def without_loops(edges: Tensor) -> Tensor:
+    """(..., n, n): the same with zeros from each node to itself."""
+    return edges * (1 - torch.eye(edges.shape[-1], device=edges.device))
 
 
 def _equal_pairs(classes: Tensor) -> Tensor:
