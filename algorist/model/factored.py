@@ -28,6 +28,7 @@ class Encoding:
     def __init__(self, weight: Tensor, bias: Tensor):
         """Weights (S, F, h) and bias (S, h)."""
         self.affine = Affine(weight, bias)
+        self._raw = weight.shape[1]
         self._rows = torch.cat((weight, bias.unsqueeze(1)), 1)
         self._composed: dict[tuple[Linear, ...], Affine] = {}
         self._split: dict[tuple[Linear, ...], tuple[Tensor, ...]] = {}
@@ -46,8 +47,8 @@ class Encoding:
         if layers not in self._composed:
             weight = torch.cat([layer.weight for layer in layers], -1)
             bias = torch.cat([layer.bias for layer in layers], -1)
-            of_encoding, rest = weight.tensor_split((self.channels,), 1)
-            rows, constant = torch.bmm(self._rows, of_encoding).tensor_split((-1,), 1)
+            of_encoding, rest = _split_rows(weight, self.channels)
+            rows, constant = _split_rows(torch.bmm(self._rows, of_encoding), self._raw)
             self._composed[layers] = Affine(torch.cat((rows, rest), 1), constant.squeeze(1) + bias)
         return self._composed[layers]
 
@@ -62,8 +63,17 @@ class Encoding:
         """The same as weights of raw numbers, weights of what is beside them, and a bias."""
         if layers not in self._split:
             weight, bias = self.composed(layers)
-            self._split[layers] = (*weight.tensor_split((len(self.affine.weight[0]),), 1), bias)
+            self._split[layers] = (*_split_rows(weight, self._raw), bias)
         return self._split[layers]
+
+
+def _split_rows(matrix: Tensor, first: int) -> tuple[Tensor, ...]:
+    """The first rows of a matrix (S, rows, out), and the others.
+
+    Their gradients are joined by one copy. Those of slices are filled with zeros and added up.
+    """
+    parts: tuple[Tensor, ...] = matrix.split((first, matrix.shape[1] - first), 1)
+    return parts
 
 
 class Factored:
