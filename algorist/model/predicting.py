@@ -29,8 +29,10 @@ PIECE = 64
 """The longest stretch of steps that is computed at once: it bounds the memory."""
 WATCHED_PIECE = 8
 """The same where somebody waits to be told how far it is."""
-BATCH_SIZE, LARGE = 32, 64
-"""The most samples of large problems that are computed at once, and how many nodes these have."""
+BATCH_SIZE = 32
+"""The most samples that are computed at once on a CPU, whose caches are filled by few."""
+_EDGE_SHARE = 1 / 32
+"""How much of a GPU's memory the edges of all samples that are computed at once may fill."""
 
 
 @dataclass(frozen=True)
@@ -192,14 +194,19 @@ def _at_steps(forced: bool | Collection[int], shape: Sequence[int]) -> np.ndarra
 
 
 def split(learner: Learner, batch: Batch) -> Iterator[Batch]:
-    """The batch in parts that are computed at once: larger ones where problems are small.
-
-    That is for GPUs, which small batches leave half idle. Caches of CPUs are filled by few samples.
-    """
-    on_gpu = learner.net.device.type == "cuda"
-    size = BATCH_SIZE * max(1, (LARGE // batch.n) ** 2 if on_gpu else 1)
+    """The batch in parts that are computed at once."""
+    size = _most_at_once(learner.net, batch.n)
     for indices in np.array_split(np.arange(len(batch)), -(-len(batch) // size)):
         yield batch.take(indices)
+
+
+def _most_at_once(net: Net, n: int) -> int:
+    """How many samples of `n` nodes are computed at once. GPUs are half idle if these are few."""
+    if net.device.type != "cuda":
+        return BATCH_SIZE
+    memory = torch.cuda.get_device_properties(net.device).total_memory
+    edges = net.replicas * n * n * net.config.hidden * 4  # bytes of a sample
+    return max(BATCH_SIZE, int(_EDGE_SHARE * memory / edges))
 
 
 def by_replica(net: Net, algorithm: str, parts: Sequence[Answers]) -> list[Predictions]:
