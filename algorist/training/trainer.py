@@ -151,9 +151,8 @@ class Trainer:
 
     def run(self) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
-        schedule = self.config.schedule
         with self._packed_batches() as packed_batches:
-            while self.step < schedule.steps:
+            while self.step < self.config.schedule.steps:
                 self._set_learning_rate()
                 for _ in self.task_streams:
                     self._learn(self._awaited(packed_batches))
@@ -163,6 +162,7 @@ class Trainer:
                 self._summed_steps += 1
                 if self.average:
                     self.average.add(self.step)
+                schedule = self.config.schedule  # which may change on the way
                 due = self.step % schedule.validate_every == 0 or self.step == schedule.steps
                 yield self._report() if due else None
 
