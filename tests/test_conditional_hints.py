@@ -97,10 +97,17 @@ def conditional_features(name, **settings):
 
 
 def test_discrete_hints_are_conditional_where_that_is_asked_for():
-    """Not one-hot masks, scalars, hints of the graph and outputs."""
-    assert conditional_features("bridges") == {"is_bridge_h", "pi_h", "color", "s_prev"}
-    assert conditional_features("mst_kruskal") == {"in_mst_h", "pi", "mask_u", "mask_v"}
+    """Not one-hot masks, scalars and hints of the graph."""
+    hints = {"is_bridge_h", "pi_h", "color", "s_prev"}
+    assert conditional_features("bridges", outputs_from_hints=False) == hints
+    assert conditional_features("mst_kruskal") == {"in_mst_h", "in_mst", "pi", "mask_u", "mask_v"}
     assert not conditional_features("bridges", conditional_hints=False)
+
+
+def test_outputs_go_on_from_the_hint_that_they_end():
+    assert "is_bridge" in conditional_features("bridges")
+    assert "is_cut" in conditional_features("articulation_points")
+    assert "min" not in conditional_features("minimum")  # a one-hot mask
 
 
 @pytest.mark.parametrize("hints", ["decoded_only", "none"])
@@ -122,7 +129,7 @@ def share_kept(hint, **settings):
 @pytest.mark.parametrize("hint", ["pi_h", "color"])
 def test_a_fresh_net_keeps_what_it_reads(hint):
     assert share_kept(hint) > 0.8
-    assert share_kept(hint, conditional_hints=False) < 0.6
+    assert share_kept(hint, conditional_hints=False, orders=False) < 0.6
 
 
 def first_step():

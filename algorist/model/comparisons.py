@@ -23,10 +23,12 @@ from algorist.model.selection import (
 from algorist.spec import Location, Stage
 
 
-def compare_with_graph(selection: Selection, values: Values) -> list[Tensor]:
+def compare_with_graph(selection: Selection, values: Values, *, positions: bool) -> list[Tensor]:
     """(..., n) each: whether scalars of nodes are below or above those of the graph, and whether
-    they are above one of these when another one is added."""
-    scalars = [values[f.name] for f in selection.scalars[Location.NODE]]
+    they are above one of these when another one is added. With or without positions: a clock passes
+    all of them in large problems alone."""
+    nodes = selection.scalars[Location.NODE]
+    scalars = [values[f.name] for f in nodes if positions or f.name != "pos"]
     limits = [values[f.name].unsqueeze(-1) for f in selection.scalars[Location.GRAPH]]
     found = [bits for x in scalars for limit in limits for bits in (x < limit, limit < x)]
     return found + [x + more > limit for x in scalars for more, limit in permutations(limits, 2)]
@@ -70,6 +72,21 @@ def compare_selected_edges(selection: Selection, found: Columns) -> Tensor | Non
     of_pointers = found[Location.EDGE][: len(selection.pointers)]
     ends = [pairs.chunk(3, -1)[:2] for pairs in of_pointers]
     return torch.cat([(first < second).float() for first, second in ends], -1) if ends else None
+
+
+def compare_tables(selection: Selection, values: Values) -> Tensor | None:
+    """(..., n, n, F): whether S[i, j] is below or above S[P(i), j], S[i, P(j)] and S[P(i), P(j)]:
+    in a table that is a hint, with P the one before, the entries above, to the left and diagonally.
+    """
+    bits = []
+    for pointer in (values[f.name] for f in selection.pointers):
+        for table in selection.scalars[Location.EDGE]:
+            if table.stage == Stage.HINT:
+                own = values[table.name]
+                above, left = pointer @ own, own @ pointer.mT
+                for x in (above, left, above @ pointer.mT):
+                    bits += [own < x, x < own]
+    return torch.stack(bits, -1).float() if bits else None
 
 
 def neighbours_in_order(selection: Selection, values: Values) -> Tensor | None:

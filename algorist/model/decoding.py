@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived import DerivedFeatures, previous_hint
 from algorist.model.executing_decoders import (
     ConditionalDecoder,
     GatedDecoder,
@@ -19,6 +19,7 @@ from algorist.model.factored import Factored, Joint, side_by_side
 from algorist.model.kinds import DecoderType, Ending, row
 from algorist.model.model_config import ModelConfig
 from algorist.model.processors.base import EdgeStates
+from algorist.model.splits import SPLITS
 from algorist.spec import Feature, Kind, Stage
 
 
@@ -49,16 +50,13 @@ def make_decoder(
         known, choices = derived.known_width(location), derived.choice_width(location)
         return GatedDecoder(replicas, sizes, location, known, choices)
     if form == DecoderType.EDGE_POINTER and config.edge_pointers:
-        return WholeEdgePointerDecoder(replicas, sizes)
+        suggested = derived.splits_width if feature.stage == Stage.HINT else 0
+        return WholeEdgePointerDecoder(replicas, sizes, suggested)
     plain = BUILT_IN[form](replicas, sizes)
-    if config.conditional_hints and is_conditional(feature):
-        return ConditionalDecoder(replicas, plain, feature, derived.mask_width)
+    if config.conditional_hints and is_conditional(feature) and derived.goes_on(feature):
+        masks = derived.mask_width if feature.stage == Stage.HINT else 1
+        return ConditionalDecoder(replicas, plain, feature, masks)
     return plain
-
-
-def previous_hint(feature: Feature) -> str:
-    """The hint that a pointer of edges goes on from: itself, or that which an output ends."""
-    return feature.name if feature.stage == Stage.HINT else f"{feature.name}_h"
 
 
 class Decoders:
@@ -71,6 +69,7 @@ class Decoders:
         derived: DerivedFeatures,
     ):
         self.features, self._derived = features, derived
+        self._ends = all(f.stage == Stage.OUTPUT for f in features)
         self._gated = [f for f in features if f.kind == Kind.GATED_SCALAR]
         self._others = [f for f in features if f.kind != Kind.GATED_SCALAR]
         self._decoders = {f.name: decoders[f.name] for f in features}
@@ -81,11 +80,10 @@ class Decoders:
 
     @property
     def previous(self) -> list[str]:
-        """The hints whose values decoders of pointers of edges go on from."""
+        """The hints whose values decoders go on from."""
+        going_on = (WholeEdgePointerDecoder, ConditionalDecoder)
         return [
-            previous_hint(f)
-            for f in self.features
-            if isinstance(self._decoders[f.name], WholeEdgePointerDecoder)
+            previous_hint(f) for f in self.features if isinstance(self._decoders[f.name], going_on)
         ]
 
     def __call__(
@@ -109,16 +107,16 @@ class Decoders:
         ending = Ending(allowed, noise)
         read = (nodes, edges, states.graph)
         found: dict[str, Tensor] = {}
-        masks: Tensor | None = None
+        masks = states.after.new_ones(*states.after.shape[:-1], 1) if self._ends else None
         for f in sorted(self._others, key=lambda f: f.kind != Kind.MASK_ONE):
             decoder, more = self._decoders[f.name], list[Any]()
             if isinstance(decoder, ConditionalDecoder):
                 if masks is None:
                     chosen = self._chosen(found) if choices is None else choices
                     masks = self._derived.choice_masks(states.values, chosen)
-                more = [masks, states.values[f.name]]
+                more = [masks, states.values[previous_hint(f)]]
             elif isinstance(decoder, WholeEdgePointerDecoder):
-                more = [states.values.get(previous_hint(f))]
+                more = [states.values.get(name) for name in (previous_hint(f), SPLITS)]
             found[f.name] = row(f).finish(decoder(*read, *more), ending)
         if self._gated:
             found |= self._new_scalars(read, states.values, found, choices)

@@ -16,6 +16,7 @@ from algorist.model.factored import Encoding, Factored, dense
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
+from algorist.model.orders import has_magnitude
 from algorist.spec import Feature, Kind, Location, Stage
 
 REVERSED = "_reversed"
@@ -43,12 +44,14 @@ def make_encoders(
     """The encoders of some features, and of what is derived from them, by name.
 
     With pointer reversal edges have one for each direction, except comparisons, which have both.
+    Nets with `orders` read the order of scalar hints, not how large they are.
     """
+    read = [f for f in features if not (derived.orders and has_magnitude(f))]
     xavier = config.scalar_hint_init == "xavier"
     linear = partial(Linear, replicas)
     made: dict[str, nn.Module] = {}
     for suffix in ("", REVERSED) if config.pointer_reversal else ("",):
-        for f in features:
+        for f in read:
             if not suffix or row(f).form.encode_location == Location.EDGE:
                 made[f.name + suffix] = make_encoder(f, replicas, config.hidden, xavier=xavier)
         for name, group in derived.groups.items():

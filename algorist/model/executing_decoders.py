@@ -12,7 +12,7 @@ from algorist.model.decoders import BuiltInDecoder, DecoderSizes
 from algorist.model.exact_sums import CONSTANTS, Choice, with_constants
 from algorist.model.factored import Factored, Joint, dense
 from algorist.model.layers import Linear
-from algorist.spec import Feature, Kind, Location, Stage
+from algorist.spec import Feature, Kind, Location
 
 EDGE_CHANNELS = 32
 """Hidden channels of decoders that look at edges more closely: of gated scalars, and of pointers of
@@ -26,13 +26,15 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
 
     reads_edges = True
 
-    def __init__(self, replicas: int, sizes: DecoderSizes):
+    def __init__(self, replicas: int, sizes: DecoderSizes, suggested: int = 0):
+        """So many pointers are suggested (`splits.py`)."""
         super().__init__()
         linear = partial(Linear, replicas)
         nodes, edges, k = sizes.nodes, sizes.edges, EDGE_CHANNELS
         self.source, self.target, self.pointee = (linear(nodes, k) for _ in range(3))
         self.edge, self.from_source, self.from_target = (linear(edges, k) for _ in range(3))
         self.previous = linear(1, k, spread=1.0)
+        self.suggested = linear(suggested, k, spread=1.0) if suggested else None
         self.score = linear(k, 1)
 
     @property
@@ -51,8 +53,10 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
         edges: Joint,
         graph: Tensor | Factored,
         previous: Tensor | None = None,
+        suggested: Tensor | None = None,
     ) -> Tensor:
-        """(S, B, n, n, n); `previous` are the pointers that the net has read, in the same form."""
+        """(S, B, n, n, n); `previous` are the pointers that the net has read, in the same form, and
+        `suggested` (S, B, n, n, n, F) those that follow from what it has read."""
         pair = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2) + self.edge(edges)
         of_source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
         of_target = self.from_target(edges)
@@ -61,6 +65,8 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
             inner = pair.unsqueeze(4) + of_source[:, :, :, None, p] + of_target[:, :, None, :, p]
             if previous is not None:
                 inner = inner + self.previous(previous[..., p].unsqueeze(-1))
+            if self.suggested is not None and suggested is not None:
+                inner = inner + self.suggested(suggested[..., p, :])
             return self.score(inner.relu()).squeeze(-1)
 
         if torch.is_grad_enabled():
@@ -153,6 +159,7 @@ class ConditionalDecoder(BuiltInDecoder):
 
     Most of what a step changes, it changes at such nodes: the color of u, the pointer of v to u.
     All else stays as it is, so the present value has a head start, which depends on the masks too.
+    For an output, the present value is that of the hint that it ends, and no node is selected.
     """
 
     def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
@@ -190,9 +197,7 @@ class ConditionalDecoder(BuiltInDecoder):
 
 
 def is_conditional(feature: Feature) -> bool:
-    """Whether a feature is decoded after the masks of the next step."""
-    if feature.stage != Stage.HINT:
-        return False
+    """Whether a feature is one of those for which present values have a head start."""
     if feature.location == Location.NODE:
         return feature.kind in (Kind.MASK, Kind.CATEGORICAL, Kind.POINTER)
     return feature.location == Location.EDGE and feature.kind == Kind.MASK

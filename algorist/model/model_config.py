@@ -48,6 +48,17 @@ class ModelConfig:
     conditional_hints: bool = False
     """Decode hints after the one-hot masks of the next step, given what these select; present
     values have a head start."""
+    orders: bool = False
+    """Beside comparisons: encode the order of scalar hints instead of how large they are."""
+    places: bool = False
+    """Beside comparisons: encode which node is halfway between two, and add places along chains of
+    pointers to the terms of gated scalars."""
+    splits: bool = False
+    """Beside comparisons: suggest to pointers of edges where a problem is best split, and compare
+    entries of tables with their neighbours."""
+    outputs_from_hints: bool = False
+    """Beside conditional hints: decode outputs given the last hint of the same name, which has a
+    head start."""
     message_passing_steps: int = 1
     """How often the processor is applied in each step."""
     carry_state: bool = True

@@ -18,7 +18,7 @@ from algorist.model.kinds import keep_masked, row
 from algorist.model.nests import Nest, leaves, map_nest
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.window import Window, expanded
-from algorist.spec import Stage
+from algorist.spec import Kind, Stage
 
 if TYPE_CHECKING:
     from algorist.model.net import Net
@@ -119,6 +119,7 @@ class Scan:
         """Read moment k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
+        values = self.derived.with_splits(values)
         if self.derived.reads_changes:
             values = self.derived.with_visited(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
@@ -145,7 +146,10 @@ class Scan:
 
     def _outputs(self, states: States) -> dict[str, Tensor]:
         """The outputs, from the states at the ends of trajectories: decoded there alone."""
-        kept = {name: one_hot(x.long(), self.n).float() for name, x in states.values.items()}
+        kept = {
+            name: x if x.is_floating_point() else one_hot(x.long(), self.n).float()
+            for name, x in states.values.items()
+        }
         states = states._replace(values=kept)
         return self.decode_outputs(states, allowed=self._allowed(states), noise=self.window.noise)
 
@@ -181,12 +185,12 @@ class Scan:
         """(S, B, F + 1): which hints the step before changed, where the net is told."""
         if not self.derived.reads_changes:
             return None
-        first = changed_hints(hints, None, 2)
-        if carry is None:
-            return first if self.window.changed is None else self.window.changed
-        changed = changed_hints(hints, carry.read, 2)
-        if self.window.is_first is None:
+        if carry is None and self.window.changed is not None:
+            return self.window.changed
+        changed = changed_hints(hints, carry.read if carry else None, 2)
+        if carry is None or self.window.is_first is None:
             return changed
+        first = changed_hints(hints, None, 2)
         return torch.where(self.window.is_first[k].unsqueeze(-1), first, changed)
 
     def _read(self, states: States) -> dict[str, Tensor]:
@@ -206,9 +210,11 @@ class Scan:
         return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
 
     def _kept(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What outputs are decoded from, beside the states: pointers of edges, as indices."""
+        """What outputs are decoded from, beside the states: hints, pointers as indices."""
+        pointers = {f.name for f in self.read_hints if f.kind == Kind.POINTER}
         return {
-            name: values[name].argmax(-1).to(torch.int16) for name in self.decode_outputs.previous
+            name: values[name].argmax(-1).to(torch.int16) if name in pointers else values[name]
+            for name in self.decode_outputs.previous
         }
 
     def _hidden(self, k: int, carry: Carry | None) -> Tensor:

@@ -50,6 +50,11 @@ class Selection:
         self.classes = [f.name for f in nodes if f.classes and f.stage == Stage.HINT]
         self.marks = [f.name for f in nodes if f.kind == Kind.MASK and f.stage == Stage.INPUT]
         self.edge_bits = [f.name for f in edges if f.kind == Kind.MASK]
+        self.edges_of_inputs = [
+            f.name for f in edges if f.kind == Kind.MASK and f.stage == Stage.INPUT
+        ]
+        self.known_edges = [f.name for f in edges if f.kind == Kind.MASK and f.stage == Stage.HINT]
+        """Masks of edges that are hints: entries of a table that are filled."""
         self.has_points = {"x", "y"} <= {f.name for f in self.scalars[Location.NODE]}
 
     def columns(self, values: Values) -> Columns:
@@ -59,10 +64,11 @@ class Selection:
             for location, features in self.scalars.items()
         }
 
-    def select(self, choices: Values, values: Values) -> Columns:
-        """The scalars of the nodes that the masks and pointers of `choices` name."""
+    def select(self, choices: Values, values: Values, *, magnitudes: bool = True) -> Columns:
+        """The scalars of the nodes that the masks and pointers of `choices` name; without
+        `magnitudes` those of nodes that are inputs alone."""
         found: Columns = {location: [] for location in Location}
-        nodes, edges = self.of_nodes(values), self.of_edges(values)
+        nodes, edges = self.of_nodes(values, hints=magnitudes), self.of_edges(values)
         if self.masks:
             mask = self.mask(choices)
             if nodes is not None:
@@ -177,9 +183,9 @@ class Selection:
         """(..., n) each: the scalars of nodes that are hints."""
         return [values[f.name] for f in self.scalars[Location.NODE] if f.stage == Stage.HINT]
 
-    def of_nodes(self, values: Values) -> Tensor | None:
-        """(..., n, q): all scalars of nodes."""
-        features = self.scalars[Location.NODE]
+    def of_nodes(self, values: Values, *, hints: bool = True) -> Tensor | None:
+        """(..., n, q): all scalars of nodes, or those of inputs alone."""
+        features = [f for f in self.scalars[Location.NODE] if hints or f.stage == Stage.INPUT]
         columns = [values[f.name] for f in features]
         if self._ranks:
             ordered = self.in_order(values)

@@ -56,6 +56,10 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
             hint_changes=True,
             edge_pointers=True,
             conditional_hints=True,
+            orders=True,
+            places=True,
+            splits=True,
+            outputs_from_hints=True,
         ),
         convention=TaskEncoding(gated_scalars=True, output_step=True),
         data=DataConfig(transitions=256),
@@ -193,6 +197,12 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "edge_pointers": Improvement("whole pointers of edges", _model(edge_pointers=False)),
     "conditional_hints": Improvement(
         "hints given the masks of the next step", _model(conditional_hints=False)
+    ),
+    "orders": Improvement("order of scalar hints, not their size", _model(orders=False)),
+    "places": Improvement("places along chains of pointers", _model(places=False)),
+    "splits": Improvement("best splits and ways", _model(splits=False)),
+    "outputs_from_hints": Improvement(
+        "outputs given the last hints", _model(outputs_from_hints=False)
     ),
     "hint_changes": Improvement("history of hints", _model(hint_changes=False)),
     "transitions": Improvement("single steps instead of trajectories", _without_transitions),

@@ -1,0 +1,137 @@
+"""Orders: what nets read of scalar hints instead of how large these are.
+
+Clocks and counters grow with the problem: those of n = 64 are out of the range that a net has seen
+in training. Their order is not. Values are dense, as in `selection.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from algorist.model.selection import Columns, Selection, Values, without_loops
+from algorist.spec import Feature, Kind, Location, Stage
+
+_LIMITS = (0.0, 0.01)
+"""What scalar hints are compared with: nothing, and the hundredth by which clocks and counters
+tick."""
+_MARGIN = 1e-6
+"""By how much a number must be above or below a limit."""
+
+
+def has_magnitude(feature: Feature) -> bool:
+    """Whether a net that reads orders does without the numbers of a feature: a scalar hint of nodes
+    or of the graph. They remain terms of new scalars."""
+    return (
+        feature.stage == Stage.HINT
+        and feature.location != Location.EDGE
+        and feature.kind in (Kind.SCALAR, Kind.GATED_SCALAR)
+    )
+
+
+def compare_with_limits(selection: Selection, values: Values) -> dict[Location, Tensor]:
+    """Bits of nodes and of the graph: whether scalar hints are below 0, above it and above a
+    hundredth."""
+    found = {}
+    for location in (Location.NODE, Location.GRAPH):
+        names = [f.name for f in selection.scalars[location] if has_magnitude(f)]
+        if not names:
+            continue
+        x = torch.stack([values[name] for name in names], -1)
+        bits = [x < -_MARGIN, *(x > limit + _MARGIN for limit in _LIMITS)]
+        found[location] = torch.cat(bits, -1).float()
+    return found
+
+
+def compare_along_pointers(selection: Selection, values: Values) -> Tensor | None:
+    """(..., n, F): whether a scalar hint of a node is below or above one of the node that it points
+    to, and whether this holds for one of the nodes that point to it, as in
+    `any(low[child] > d[u])`."""
+    x = hint_columns(selection, values)
+    pointers = [values[f.name] for f in selection.pointers if f.stage == Stage.HINT]
+    if x is None or not pointers:
+        return None
+    found = []
+    for pointer in map(without_loops, pointers):
+        y, leads = (pointer @ x).unsqueeze(-2), pointer.sum(-1)[..., None, None] > 0.5
+        own = x.unsqueeze(-1)
+        bits = torch.stack((own < y, y < own, own == y), -1) & leads.unsqueeze(-1)
+        of_nodes = bits.flatten(-3).float()
+        found += [of_nodes, (pointer.mT @ of_nodes > 0.5).float()]
+    return torch.cat(found, -1)
+
+
+def compare_with_choices(selection: Selection, choices: Values, values: Values) -> Tensor | None:
+    """(..., n, F): whether scalar hints of nodes are above one of the node that a mask of `choices`
+    selects, as in `min(low[u], d[v])` with the next v."""
+    x = hint_columns(selection, values)
+    if x is None or not selection.masks:
+        return None
+    limits = (selection.mask(choices) @ x).flatten(-2)[..., None, None, :]  # (..., 1, 1, F)
+    return (limits < x.unsqueeze(-1)).flatten(-2).float()
+
+
+def extremes(selection: Selection, marks: Sequence[str], values: Values) -> Tensor:
+    """(..., n, F): which node has the smallest and which the largest of each scalar, of all nodes
+    and of those that are marked or have a class: the last node, the first white one, the nearest
+    one in the queue."""
+    sets = [torch.ones_like(values["pos"]).unsqueeze(-2)]
+    sets += [values[name].unsqueeze(-2) for name in marks]
+    sets += [values[name].mT for name in selection.classes]
+    among = (torch.cat(sets, -2) > 0.5).unsqueeze(-3)  # (..., 1, c, n)
+    x = torch.stack([values[f.name] for f in selection.scalars[Location.NODE]], -2).unsqueeze(-2)
+    ends = [is_least(x, among, -1), is_least(-x, among, -1)]
+    return torch.cat(ends, -3).flatten(-3, -2).mT.float()
+
+
+def next_neighbours(selection: Selection, values: Values) -> Columns:
+    """Bits of nodes: which neighbour of a selected node comes next by position, first of all and
+    after each selected node, but for those that the node itself points to by hints; as in
+    `for v in adj[u]: if v != pi[u]`. Bits of the graph: whether there is one."""
+    found: Columns = {location: [] for location in Location}
+    if not selection.masks:
+        return found
+    mask, pos = selection.mask(values), values["pos"]  # (..., m, n), (..., n)
+    selected = selection.follow(mask, values)
+    hints = [values[f.name] for f in selection.pointers if f.stage == Stage.HINT]
+    pointees = torch.stack([selected @ p for p in hints]).amax(0) if hints else 0 * selected
+    limits = torch.cat((pos.amin(-1, keepdim=True) - 1, (mask @ pos.unsqueeze(-1)).squeeze(-1)), -1)
+    after = (pos.unsqueeze(-2) > limits.unsqueeze(-1)).unsqueeze(-3)  # (..., 1, m + 1, n)
+    for name in selection.edges_of_inputs:
+        rows = (selected @ without_loops(values[name]) > 0.5) & (pointees < 0.5)
+        among = rows.unsqueeze(-2) & after
+        least = is_least(pos[..., None, None, :], among, -1).flatten(-3, -2)
+        found[Location.NODE].append(least.mT.float())
+        found[Location.GRAPH].append(least.any(-1).float())
+    return found
+
+
+def best_ways(selection: Selection, marks: Sequence[str], values: Values) -> list[Tensor]:
+    """(..., n, n) each, in graphs with weights: whether the edge (i, j) is lighter than a scalar
+    hint at j, and whether the way over i is the shortest one to j, of all that come from marked
+    nodes: d(i) + A(i, j)."""
+    found = []
+    for name in (f.name for f in selection.scalars[Location.EDGE] if f.stage == Stage.INPUT):
+        x = values[name]
+        weighted = (x != x.round()).flatten(-2).any(-1)[..., None, None]
+        is_edge = (x != 0) & weighted
+        for d in selection.hint_scalars(values):
+            found.append((x < d.unsqueeze(-2)) & is_edge)
+            ways = d.unsqueeze(-1) + x
+            for mark in (values[name] > 0.5 for name in marks):
+                found.append(is_least(ways, is_edge & mark.unsqueeze(-1), -2))
+    return found
+
+
+def hint_columns(selection: Selection, values: Values) -> Tensor | None:
+    """(..., n, F): the scalars of nodes that are hints."""
+    columns = selection.hint_scalars(values)
+    return torch.stack(columns, -1) if columns else None
+
+
+def is_least(x: Tensor, among: Tensor, axis: int) -> Tensor:
+    """Whether each number is the smallest along an axis of those that are `among` some."""
+    counted = x.masked_fill(~among, torch.inf)
+    return (counted == counted.amin(axis, keepdim=True)) & among
