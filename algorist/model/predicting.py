@@ -31,8 +31,9 @@ WATCHED_PIECE = 8
 """The same where somebody waits to be told how far it is."""
 BATCH_SIZE = 32
 """The most samples that are computed at once on a CPU, whose caches are filled by few."""
-_EDGE_SHARE = 1 / 32
-"""How much of a GPU's memory the edges of all samples that are computed at once may fill."""
+_EDGE_SHARE = 1 / 128
+"""How much of a GPU's memory the edges of all samples that are computed at once may fill. A step
+makes dozens of tensors of that size or half of it."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,25 @@ def predict(
     At the steps `forced`, or at all of them if it is True, the net reads the true hints instead of
     its own (teacher forcing). What `pace.watch` raises ends the computation.
     """
-    parts = (
-        DeviceBatch(learner, algorithm, few, forced=forced, pace=pace)
-        for few in split(learner, batch)
-    )
-    answers = [part.answers(hints=hints, confidence=confidence) for part in parts]
-    return by_replica(learner.net, algorithm, answers)
+
+    def answers(few: Batch) -> Answers:
+        part = DeviceBatch(learner, algorithm, few, forced=forced, pace=pace)
+        return part.answers(hints=hints, confidence=confidence)
+
+    parts = [part for few in split(learner, batch) for part in _as_memory_allows(answers, few)]
+    return by_replica(learner.net, algorithm, parts)
+
+
+def _as_memory_allows(answers: Callable[[Batch], Answers], batch: Batch) -> list[Answers]:
+    """The answers to a batch, in halves if a GPU has no memory for all of it at once."""
+    try:
+        return [answers(batch)]
+    except torch.OutOfMemoryError:
+        if len(batch) == 1:
+            raise
+    torch.cuda.empty_cache()
+    halves = np.array_split(np.arange(len(batch)), 2)
+    return [part for half in halves for part in _as_memory_allows(answers, batch.take(half))]
 
 
 @contextmanager

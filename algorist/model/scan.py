@@ -103,7 +103,7 @@ class Scan:
                 states, allowed=self._allowed(states), choices=self._true_choices(k)
             )
             carry = Carry(states.after, hints, output.state, self._read(states))
-            ends.add(k, states._replace(values=self._kept(states.values)))
+            ends.add(k, self._of_outputs(states))
             penalties.append(output.losses)
             if keep_hints:
                 predictions.append(hints)
@@ -209,13 +209,16 @@ class Scan:
             return before
         return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
 
-    def _kept(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What outputs are decoded from, beside the states: hints, pointers as indices."""
+    def _of_outputs(self, states: States) -> States:
+        """What outputs are decoded from: states, and some hints, of these pointers as indices."""
         pointers = {f.name for f in self.read_hints if f.kind == Kind.POINTER}
-        return {
-            name: values[name].argmax(-1).to(torch.int16) if name in pointers else values[name]
-            for name in self.decode_outputs.previous
+        values = {name: states.values[name] for name in self.decode_outputs.previous}
+        values = {
+            name: x.argmax(-1).to(torch.int16) if name in pointers else x
+            for name, x in values.items()
         }
+        edge_states = states.edge_states if self.decode_outputs.reads_edges else None
+        return states._replace(values=values, edge_states=edge_states)
 
     def _hidden(self, k: int, carry: Carry | None) -> Tensor:
         if carry is None or not self.net.config.carry_state:
@@ -290,7 +293,10 @@ class EndStates:
             if isinstance(first, Factored):
                 return Factored(mapped([x.raw for x in values]), first.encoding)
             if isinstance(first, EdgeStates):
-                return EdgeStates(lambda: mapped([x.kept for x in values]), first.read)
+                states = EdgeStates(lambda: mapped([x.kept for x in values]), first.read)
+                if not torch.is_grad_enabled():
+                    states.release()
+                return states
             if isinstance(first, dict):
                 return {name: mapped([x[name] for x in values]) for name in first}
             return function(values)

@@ -79,6 +79,11 @@ class EdgeStates:
         """What they are made of."""
         return self._keep()
 
+    def release(self) -> None:
+        """Compute what is kept now, and let go of all that it is computed from."""
+        kept = self.kept
+        self._keep = lambda: kept
+
     @cached_property
     def states(self) -> Tensor:
         """The states themselves."""
