@@ -35,9 +35,6 @@ from algorist.training.run import Run, pack
 pytestmark = pytest.mark.usefixtures("piped")
 
 ROOT = Path(__file__).parent.parent
-NOT_SCORED = "algorist2026"
-"""The net that executes is shipped, but was not tested on whole official tests yet, which takes a
-GPU: results/ have no rows of it."""
 
 
 @pytest.fixture(scope="module")
@@ -348,18 +345,20 @@ def test_the_generalist_knows_all_algorithms():
     assert load("generalist").algorithms == ALGORITHMS
 
 
-def test_the_net_that_executes_knows_all_algorithms():
-    assert load("algorist2026").algorithms == ALGORITHMS
+def test_a_former_name_says_what_replaced_it():
+    with pytest.warns(UserWarning, match="'algorist2026' is called 'generalist' now"):
+        former = load("algorist2026")
+    assert same_weights(former, load("generalist"))
 
 
 @pytest.mark.parametrize(
     ("algorithm", "n"),
     [("heapsort", 8), ("dfs", 8), ("bfs", 8), ("quicksort", 8), ("kmp_matcher", 16)],
 )
-def test_the_net_that_executes_takes_every_step_as_the_algorithm_does(algorithm, n):
+def test_the_generalist_takes_every_step_as_the_algorithm_does(algorithm, n):
     """Answers and discrete hints are right, scalars but for rounding."""
     batch = official.generate(algorithm, n=n, count=4, seed=7)
-    learner = load("algorist2026")
+    learner = load("generalist")
     (got,) = evaluate(learner, algorithm, batch, hints=True)
     assert got.score == got.correct == 1
     hints = learner.convention.spec(algorithm).hints
@@ -387,8 +386,7 @@ def test_files_are_of_one_net_in_half_precision_and_say_where_it_is_from(name):
 
 def test_files_are_small():
     sizes = {name: file.stat().st_size for name, file in weights.shipped().items()}
-    assert sizes.pop("generalist") < 14e6
-    assert sizes.pop("algorist2026") <= 20e6
+    assert sizes.pop("generalist") <= 20e6
     assert sum(sizes.values()) < 40e6
 
 
@@ -412,9 +410,7 @@ def kept_scores():
     return {(r.part, r.algorithm): r for r in read(file_of(ROOT / "results", SHIPPED))}
 
 
-@pytest.mark.parametrize(
-    "name", [x for x in weights.shipped() if not x.startswith("sparse/") and x != NOT_SCORED]
-)
+@pytest.mark.parametrize("name", [x for x in weights.shipped() if not x.startswith("sparse/")])
 def test_the_kept_scores_are_of_the_files_and_of_whole_tests(name):
     learner, kept = load(name), kept_scores()
     (best,) = learner.metadata["replicas"]

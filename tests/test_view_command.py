@@ -167,9 +167,9 @@ def test_other_models_can_be_chosen_on_the_page(run, visited, tmp_path):
     code, _, err = run("--also", "mine.safetensors", "--port", "0", "--no-browser")
     assert (code, err) == (0, "")
     nets = {net["name"]: net for net in visited[0]["nets"]}
-    assert list(nets) == ["small", "mine", "algorist2026", "generalist", "specialists"]
+    assert list(nets) == ["small", "mine", "generalist", "specialists"]
     assert nets["mine"]["algorithms"] == ["heapsort"]
-    for name in ("algorist2026", "specialists"):
+    for name in ("specialists",):
         assert len(nets[name]["algorithms"]) == 30
     assert nets["generalist"]["curves"]["heapsort"][-1]["n"] == 64
 

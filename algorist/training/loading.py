@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
@@ -17,7 +18,7 @@ from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.checkpoint_compression import decompress
 from algorist.training.config import Config
-from algorist.weights import SAVED, models, shipped
+from algorist.weights import FORMER_NAMES, SAVED, models, shipped
 
 BEST, CONFIG = "best.safetensors", "config.json"
 """Files in the folder of a run: its best nets, and how it is trained."""
@@ -46,6 +47,10 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
         return read(path / BEST, device)
     if is_run(path):
         return _best_in(path, device)
+    if str(source) in FORMER_NAMES:
+        now = FORMER_NAMES[str(source)]
+        warnings.warn(f"the learner {str(source)!r} is called {now!r} now", stacklevel=2)
+        source = now
     if str(source) in known:
         return read(known[str(source)], device)
     _expect_one(source)

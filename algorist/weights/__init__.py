@@ -8,6 +8,9 @@ FOLDER = Path(__file__).parent
 DEFAULT = "generalist"
 """The learner that commands use unless they are given another."""
 
+FORMER_NAMES = {"algorist2026": "generalist"}
+"""What replaced learners that were shipped by another name."""
+
 SPARSE = "sparse"
 """The folder of learners for sparse graphs, which the page does not draw."""
 SAVED = ".safetensors"
