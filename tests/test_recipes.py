@@ -106,6 +106,7 @@ def test_each_improvement_is_one_switch(improvement, expected):
         ("places", {"model.places": False}),
         ("splits", {"model.splits": False}),
         ("outputs_from_hints", {"model.outputs_from_hints": False}),
+        ("directed_graphs", {"data.directed_share": 0.0}),
         ("hint_changes", {"model.hint_changes": False}),
         ("transitions", {"data.transitions": 0, "optimizer.teacher_forcing": 1.0}),
         ("cosine", {"optimizer.schedule": "constant"}),
@@ -125,7 +126,7 @@ def test_nets_that_read_true_hints_anyway_are_not_ablated_by_teacher_forcing():
 
 
 def test_every_improvement_of_the_table_is_tested_and_ablated_once():
-    assert len(IMPROVEMENTS) == 26
+    assert len(IMPROVEMENTS) == 27
     assert len(set(ABLATION_ORDER)) == len(ABLATION_ORDER)
     assert set(ABLATION_ORDER) <= set(IMPROVEMENTS)
 

@@ -16,6 +16,7 @@ from algorist import get
 from algorist.data import official
 from algorist.data.chunks import Chunker
 from algorist.data.stream import Fixed, OneSize, Online, Prefetch
+from algorist.training.config import DataConfig
 
 
 @pytest.mark.parametrize("name", algorist.algorithms())
@@ -66,6 +67,28 @@ def test_training_options_can_be_switched_off():
 
     assert densities(varied=True).std() > 2 * densities(varied=False).std()
     assert densities(varied=False).mean() == pytest.approx(0.25, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["bfs", "bellman_ford", "dijkstra", "floyd_warshall"])
+def test_some_graphs_are_directed_if_that_is_asked_for(name):
+    def directed(share):
+        graphs = Online(name, seed=0, sizes=(16,), directed_share=share).batch(0).inputs["A"]
+        return sum((A != A.T).any() for A in graphs)
+
+    assert directed(0.0) == 0
+    assert 4 <= directed(0.5) <= 28
+    assert directed(1.0) == 32
+
+
+def test_graphs_that_must_be_undirected_stay_so():
+    for name in ("mst_prim", "articulation_points"):
+        batches = [Online(name, seed=0, directed_share=x).batch(0) for x in (0.0, 1.0)]
+        np.testing.assert_array_equal(*(batch.inputs["A"] for batch in batches))
+
+
+def test_the_share_of_directed_graphs_is_a_share():
+    with pytest.raises(ValueError, match="directed_share: got 2, expected 0 to 1"):
+        DataConfig(directed_share=2)
 
 
 def test_stretched_algorithms_have_one_size():

@@ -127,6 +127,11 @@ class Algorithm:
                 raise ValueError(f"algorithm {self.name}: {unknown(what, name, known)}")
 
     @property
+    def may_be_directed(self) -> bool:
+        """Whether its sampler can draw directed graphs where the benchmark's are undirected."""
+        return "directed_share" in self.sampler.options
+
+    @property
     def description(self) -> str:
         """The first line of the algorithm's docstring."""
         return (inspect.getdoc(self.run) or "").split("\n")[0]

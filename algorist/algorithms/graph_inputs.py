@@ -32,7 +32,7 @@ SPARSE_TRAIN_P = tuple(p / 2 for p in TRAIN_P)
 
 
 def _checked(n: int, options: Options) -> Options:
-    for name in ("p", "eps"):
+    for name in ("p", "eps", "directed_share"):
         if any(not 0 <= p <= 1 for p in np.atleast_1d(options.get(name, 0))):
             raise ValueError(
                 f"option {name}: got {options[name]}, expected probabilities from 0 to 1"
@@ -74,6 +74,19 @@ def draw_undirected(rng, A, p):
     for i in range(len(A)):
         for j in range(i):
             A[i, j] = A[j, i] = A[i, j] * A[j, i]
+
+
+@compiled
+def draw_either(rng, A, p, directed_share):
+    """Draw an undirected graph or, with a probability, a directed one; returns whether it is one.
+
+    Where that is 0, as in the benchmark, nothing more is drawn.
+    """
+    if directed_share > 0 and uniform(rng, 0.0, 1.0) < directed_share:
+        draw_edges(rng, A, p)
+        return True
+    draw_undirected(rng, A, p)
+    return False
 
 
 @compiled
@@ -124,6 +137,13 @@ def undirected_with_source(rng, A, s, p=(0.5,)):
 
 
 @sampler(settle=_checked)
+def with_source(rng, A, s, p=(0.5,), directed_share=0.0):
+    """A graph, undirected in the benchmark, and a source node."""
+    draw_either(rng, A, p, directed_share)
+    s[0] = below(rng, len(A))
+
+
+@sampler(settle=_checked)
 def sparse_undirected(rng, A, p=(0.2,)):
     """An undirected graph of few edges."""
     draw_undirected(rng, A, p)
@@ -145,10 +165,10 @@ def sparse_undirected_weighted(rng, A, p=(0.2,), low=0.0, high=1.0):
 
 
 @sampler(settle=_checked_undirected)
-def undirected_weighted(rng, A, p=(0.5,), low=0.0, high=1.0):
-    """An undirected graph with weights."""
-    draw_undirected(rng, A, p)
-    draw_weights(rng, A, low, high, True)
+def weighted(rng, A, p=(0.5,), low=0.0, high=1.0, directed_share=0.0):
+    """A graph with weights, undirected in the benchmark."""
+    is_directed = draw_either(rng, A, p, directed_share)
+    draw_weights(rng, A, low, high, not is_directed)
 
 
 @sampler(settle=_checked_undirected)
@@ -156,6 +176,14 @@ def undirected_weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0):
     """An undirected graph with weights, and a source node."""
     draw_undirected(rng, A, p)
     draw_weights(rng, A, low, high, True)
+    s[0] = below(rng, len(A))
+
+
+@sampler(settle=_checked_undirected)
+def weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0, directed_share=0.0):
+    """A graph with weights, undirected in the benchmark, and a source node."""
+    is_directed = draw_either(rng, A, p, directed_share)
+    draw_weights(rng, A, low, high, not is_directed)
     s[0] = below(rng, len(A))
 
 

@@ -39,7 +39,7 @@ from algorist.algorithms.graph_inputs import (
     directed,
     directed_acyclic,
     sparse_undirected,
-    undirected_with_source,
+    with_source,
 )
 from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.textbook import point_to_self
@@ -52,7 +52,7 @@ from algorist.spec import edge, graph, node
     inputs=GRAPH_AND_SOURCE,
     hints={"reach_h": node.mask, "pi_h": node.pointer},
     outputs={"pi": node.pointer},
-    sampler=undirected_with_source,
+    sampler=with_source,
     accepts=is_breadth_first_tree,
     requires=(unweighted,),
     train_options={"p": TRAIN_P},

@@ -16,8 +16,8 @@ from algorist.algorithms.graph_inputs import (
     GRAPH_AND_SOURCE,
     TRAIN_P,
     acyclic_weighted_with_source,
-    undirected_weighted,
-    undirected_weighted_with_source,
+    weighted,
+    weighted_with_source,
 )
 from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.scaling import Scale
@@ -31,7 +31,7 @@ from algorist.spec import edge, graph, node
     inputs=GRAPH_AND_SOURCE,
     hints={"pi_h": node.pointer, "d": node.scalar, "msk": node.mask},
     outputs={"pi": node.pointer},
-    sampler=undirected_weighted_with_source,
+    sampler=weighted_with_source,
     accepts=is_shortest_path_tree,
     scale=Scale((("A",),), degrees={"d": 1}),
     requires=(no_negative_cycle,),
@@ -68,7 +68,7 @@ def bellman_ford(A, s, pi_h, d, msk, pi, trace):
         "u": node.mask_one,
     },
     outputs={"pi": node.pointer},
-    sampler=undirected_weighted_with_source,
+    sampler=weighted_with_source,
     accepts=is_shortest_path_tree,
     scale=Scale((("A",),), degrees={"d": 1}),
     requires=(non_negative,),
@@ -146,7 +146,7 @@ def dag_shortest_paths(
     inputs=GRAPH,
     hints={"Pi_h": edge.pointer, "D": edge.scalar, "msk": edge.mask, "k": node.mask_one},
     outputs={"Pi": edge.pointer},
-    sampler=undirected_weighted,
+    sampler=weighted,
     accepts=are_all_shortest_paths,
     scale=Scale((("A",),), degrees={"D": 1}),
     requires=(no_negative_cycle,),

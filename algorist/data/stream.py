@@ -84,11 +84,13 @@ class Online:
         sizes: tuple[int, ...] = SIZES,
         batch_size: int = BATCH_SIZE,
         varied: bool = True,
+        directed_share: float = 0.0,
     ):
         """Draw problems of the given sizes in turns.
 
         An algorithm that the benchmark runs at stretched sizes has only one size, the largest.
-        `varied` switches on the algorithm's `train_options`.
+        `varied` switches on the algorithm's `train_options`. The `directed_share` of graphs are
+        directed where an algorithm takes such graphs and the benchmark draws none.
         """
         self.algorithm, self.seed = declared(algorithm), seed
         self.batch_size = positive("batch_size", batch_size)
@@ -98,7 +100,9 @@ class Online:
             raise ValueError("sizes: got none, expected at least one")
         if self.algorithm.stretch != 1:
             self.sizes = (self.algorithm.size(max(self.sizes)),)
-        self._options = self.algorithm.train_options if varied else {}
+        self._options = dict(self.algorithm.train_options if varied else {})
+        if directed_share and self.algorithm.may_be_directed:
+            self._options["directed_share"] = directed_share
         for size in self.sizes:
             self._check(size)
 

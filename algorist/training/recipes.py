@@ -62,7 +62,7 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
             outputs_from_hints=True,
         ),
         convention=TaskEncoding(gated_scalars=True, output_step=True),
-        data=DataConfig(transitions=256),
+        data=DataConfig(transitions=256, directed_share=0.25),
         optimizer=OptimizerConfig(schedule="cosine", learning_rate=7e-4, beta2=0.98, eps=3e-6),
         schedule=ScheduleConfig(average=400, validate_by="hints", validate_every=500),
     )
@@ -204,6 +204,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "outputs_from_hints": Improvement(
         "outputs given the last hints", _model(outputs_from_hints=False)
     ),
+    "directed_graphs": Improvement("directed graphs", _data(directed_share=0.0)),
     "hint_changes": Improvement("history of hints", _model(hint_changes=False)),
     "transitions": Improvement("single steps instead of trajectories", _without_transitions),
     "cosine": Improvement("cosine decay", _optimizer(schedule=DEFAULT_SCHEDULE)),
