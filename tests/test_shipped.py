@@ -397,6 +397,30 @@ def test_the_generalist_solves_what_the_readme_gives_it():
     assert learner.run("minimum", key=[5, 2, 9, 1]).right
 
 
+@pytest.mark.parametrize("weight", [1, 5])
+@pytest.mark.parametrize(
+    ("algorithm", "source"),
+    [
+        ("bellman_ford", {"s": 0}),
+        ("dijkstra", {"s": 0}),
+        ("floyd_warshall", {}),
+        ("mst_kruskal", {}),
+        ("mst_prim", {"s": 0}),
+    ],
+)
+def test_the_generalist_solves_graphs_of_equal_weights(algorithm, source, weight):
+    ring = [(i, (i + 1) % 6, weight) for i in range(6)]
+    solution = load("generalist").run(algorithm, A=ring, **source, directed=False, compare=True)
+    assert solution.right
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "bellman_ford", "dijkstra"])
+def test_the_generalist_follows_edges_in_their_direction(algorithm):
+    roads = [(0, 1, 2), (1, 2, 1), (2, 0, 4), (3, 0, 1), (2, 4, 3), (4, 3, 2)]
+    solution = load("generalist").run(algorithm, A=roads, s=0, directed=True, compare=True)
+    assert solution.right
+
+
 def test_the_sparse_nets_are_small_and_solve_a_large_graph():
     files = {n: f for n, f in weights.shipped().items() if n.startswith("sparse/")}
     assert sum(file.stat().st_size for file in files.values()) < 5e6

@@ -25,6 +25,10 @@ GRAPH_AND_SOURCE = {
 }
 """The inputs that graph algorithms have, in the benchmark's order."""
 
+HEAVIEST = 0.99
+"""The largest weight that users' weights are scaled to. Nets that execute take a graph whose
+weights are all 0 or 1 for one without weights."""
+
 TRAIN_P = tuple(0.1 + 0.1 * i for i in range(9))
 """The edge probabilities of the paper's training graphs."""
 SPARSE_TRAIN_P = tuple(p / 2 for p in TRAIN_P)
@@ -117,6 +121,13 @@ def draw_weights(rng, A, low, high, undirected):
                 A[i, j] *= weights[i, j]
 
 
+@compiled
+def draw_either_weighted(rng, A, p, low, high, directed_share):
+    """Draw a graph as `draw_either` does, and weights."""
+    is_directed = draw_either(rng, A, p, directed_share)
+    draw_weights(rng, A, low, high, not is_directed)
+
+
 @sampler(settle=_checked)
 def directed(rng, A, p=(0.5,)):
     """A directed graph."""
@@ -167,8 +178,7 @@ def sparse_undirected_weighted(rng, A, p=(0.2,), low=0.0, high=1.0):
 @sampler(settle=_checked_undirected)
 def weighted(rng, A, p=(0.5,), low=0.0, high=1.0, directed_share=0.0):
     """A graph with weights, undirected in the benchmark."""
-    is_directed = draw_either(rng, A, p, directed_share)
-    draw_weights(rng, A, low, high, not is_directed)
+    draw_either_weighted(rng, A, p, low, high, directed_share)
 
 
 @sampler(settle=_checked_undirected)
@@ -182,8 +192,7 @@ def undirected_weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0):
 @sampler(settle=_checked_undirected)
 def weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0, directed_share=0.0):
     """A graph with weights, undirected in the benchmark, and a source node."""
-    is_directed = draw_either(rng, A, p, directed_share)
-    draw_weights(rng, A, low, high, not is_directed)
+    draw_either_weighted(rng, A, p, low, high, directed_share)
     s[0] = below(rng, len(A))
 
 

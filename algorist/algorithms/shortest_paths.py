@@ -14,6 +14,7 @@ from algorist.algorithms.graph_checks import acyclic, no_negative_cycle, non_neg
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
+    HEAVIEST,
     TRAIN_P,
     acyclic_weighted_with_source,
     weighted,
@@ -33,7 +34,7 @@ from algorist.spec import edge, graph, node
     outputs={"pi": node.pointer},
     sampler=weighted_with_source,
     accepts=is_shortest_path_tree,
-    scale=Scale((("A",),), degrees={"d": 1}),
+    scale=Scale((("A",),), high=HEAVIEST, degrees={"d": 1}),
     requires=(no_negative_cycle,),
     train_options={"p": TRAIN_P},
 )
@@ -70,7 +71,7 @@ def bellman_ford(A, s, pi_h, d, msk, pi, trace):
     outputs={"pi": node.pointer},
     sampler=weighted_with_source,
     accepts=is_shortest_path_tree,
-    scale=Scale((("A",),), degrees={"d": 1}),
+    scale=Scale((("A",),), high=HEAVIEST, degrees={"d": 1}),
     requires=(non_negative,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),
@@ -115,7 +116,7 @@ def dijkstra(A, s, pi_h, d, mark, in_queue, u, pi, trace):
     outputs={"pi": node.pointer},
     sampler=acyclic_weighted_with_source,
     accepts=is_shortest_path_tree,
-    scale=Scale((("A",),), degrees={"d": 1}),
+    scale=Scale((("A",),), high=HEAVIEST, degrees={"d": 1}),
     requires=(acyclic,),
     train_options={"p": TRAIN_P},
 )
@@ -148,7 +149,7 @@ def dag_shortest_paths(
     outputs={"Pi": edge.pointer},
     sampler=weighted,
     accepts=are_all_shortest_paths,
-    scale=Scale((("A",),), degrees={"D": 1}),
+    scale=Scale((("A",),), high=HEAVIEST, degrees={"D": 1}),
     requires=(no_negative_cycle,),
     train_options={"p": TRAIN_P},
 )

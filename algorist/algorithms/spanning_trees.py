@@ -12,12 +12,14 @@ from algorist.algorithms.graph_checks import symmetric
 from algorist.algorithms.graph_inputs import (
     GRAPH,
     GRAPH_AND_SOURCE,
+    HEAVIEST,
     SPARSE_TRAIN_P,
     TRAIN_P,
     sparse_undirected_weighted,
     undirected_weighted_with_source,
 )
 from algorist.algorithms.neighbours import end_of, slots, weight_of
+from algorist.algorithms.ranking import rank_edge_weights
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
@@ -69,7 +71,8 @@ def _find_root(pi, root, mask, trace):
     outputs={"in_mst": edge.mask},
     sampler=sparse_undirected_weighted,
     accepts=is_minimum_spanning_forest,
-    scale=Scale((("A",),)),
+    scale=Scale((("A",),), high=HEAVIEST),
+    rank=rank_edge_weights,
     requires=(symmetric,),
     train_options={"p": SPARSE_TRAIN_P},
 )
@@ -111,7 +114,7 @@ def mst_kruskal(A, in_mst_h, pi, u, v, root_u, root_v, mask_u, mask_v, phase, in
     outputs={"pi": node.pointer},
     sampler=undirected_weighted_with_source,
     accepts=is_minimum_spanning_tree,
-    scale=Scale((("A",),), degrees={"key": 1}),
+    scale=Scale((("A",),), high=HEAVIEST, degrees={"key": 1}),
     requires=(symmetric,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),

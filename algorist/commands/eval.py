@@ -27,7 +27,7 @@ from algorist.commands.arguments import (
 from algorist.data import DEVELOPMENT_SIZES, development, official
 from algorist.errors import each_once, unknown
 from algorist.report.terminal import Terminal
-from algorist.weights import DEFAULT, shipped
+from algorist.weights import DEFAULT, present_name, shipped
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -309,7 +309,7 @@ def _models(arguments: Namespace) -> tuple[list[str], list[str]]:
     words = list(arguments.algorithms)
     known = algorithm_names()
     count = next((i for i, w in enumerate(words) if w in known), len(words))
-    models, named = words[:count], words[count:]
+    models, named = list(map(_present_name, words[:count])), words[count:]
     if not models:
         return [DEFAULT if arguments.model is None else arguments.model], named
     if arguments.model is not None:
@@ -317,6 +317,11 @@ def _models(arguments: Namespace) -> tuple[list[str], list[str]]:
     for model in models:
         _expect_model(model)
     return each_once("MODEL", models), named
+
+
+def _present_name(word: str) -> str:
+    """A learner that lies here keeps its name; a shipped one has that of today."""
+    return word if Path(word).exists() else present_name(word)
 
 
 def _expect_model(word: str) -> None:

@@ -16,6 +16,8 @@ from algorist.model.selection import (
     Selection,
     Values,
     above_diagonal,
+    has_weights,
+    is_least,
     rank,
     smaller,
     without_loops,
@@ -119,7 +121,7 @@ def first_neighbours(selection: Selection, values: Values) -> Columns:
     pos = values["pos"][..., None, None, :]
     for name in selection.edge_bits:
         rows = (selected @ values[name]).unsqueeze(-2) * classes.unsqueeze(-3)  # (..., m, c, n)
-        found[Location.NODE].append(_is_smallest(pos, rows > 0.5).flatten(-3, -2).mT)
+        found[Location.NODE].append(is_least(pos, rows > 0.5).flatten(-3, -2).mT.float())
         found[Location.GRAPH].append(rows.amax(-1).flatten(-2))
     return found
 
@@ -133,7 +135,7 @@ def shorter_ways(selection: Selection, values: Values) -> list[Tensor]:
         x = values[edge.name]
         if edge.stage == Stage.INPUT:
             # Not in graphs without weights: there, a clock beside a 1 for an edge means nothing.
-            weighted = (x != x.round()).flatten(-2).any(-1)[..., None, None]
+            weighted = has_weights(x)
             found += [(d.unsqueeze(-1) + x < d.unsqueeze(-2)) & weighted for d in starts]
         else:
             for mask in (values[name] for name in selection.masks):
@@ -157,10 +159,4 @@ def _pairs(selection: Selection, values: Values, *, others: bool = False) -> tup
 
 def _is_next(x: Tensor, limit: Tensor) -> Tensor:
     """1 where x (..., n) is the smallest number above its limit (..., 1)."""
-    return _is_smallest(x, x > limit)
-
-
-def _is_smallest(x: Tensor, among: Tensor) -> Tensor:
-    """1 where x (..., n) is the smallest of those numbers that are `among` the ones that count."""
-    counted = x.masked_fill(~among, torch.inf)
-    return ((counted == counted.amin(-1, keepdim=True)) & among).float()
+    return is_least(x, x > limit).float()

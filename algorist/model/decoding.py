@@ -69,7 +69,7 @@ class Decoders:
         derived: DerivedFeatures,
     ):
         self.features, self._derived = features, derived
-        self._ends = all(f.stage == Stage.OUTPUT for f in features)
+        self._are_outputs = all(f.stage == Stage.OUTPUT for f in features)
         self._gated = [f for f in features if f.kind == Kind.GATED_SCALAR]
         self._others = [f for f in features if f.kind != Kind.GATED_SCALAR]
         self._decoders = {f.name: decoders[f.name] for f in features}
@@ -107,7 +107,7 @@ class Decoders:
         ending = Ending(allowed, noise)
         read = (nodes, edges, states.graph)
         found: dict[str, Tensor] = {}
-        masks = states.after.new_ones(*states.after.shape[:-1], 1) if self._ends else None
+        masks = states.after.new_ones(*states.after.shape[:-1], 1) if self._are_outputs else None
         for f in sorted(self._others, key=lambda f: f.kind != Kind.MASK_ONE):
             decoder, more = self._decoders[f.name], list[Any]()
             if isinstance(decoder, ConditionalDecoder):

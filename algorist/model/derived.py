@@ -2,7 +2,9 @@
 
 A net could approximate these, but only up to the sizes that it was trained on; computed, they are
 exact at every size. What masks and pointers select is in `selection.py`, what is compared in
-`comparisons.py`. Here they become what encoders read, and what new scalars are made of.
+`comparisons.py`, what is read of scalar hints in `orders.py`, along chains in `places.py`, and of
+split problems in `splits.py`. Here they become what encoders read, and what new scalars are made
+of.
 """
 
 from __future__ import annotations
@@ -321,8 +323,8 @@ class DerivedFeatures:
         """Whether a feature goes on from a hint that the net reads, of the same form."""
         if feature.stage == Stage.OUTPUT and not self._config.outputs_from_hints:
             return False
-        name, form = previous_hint(feature), (feature.location, feature.kind)
-        return any(f.name == name and (f.location, f.kind) == form for f in self._hints)
+        name, form = previous_hint(feature), _form(feature)
+        return any(f.name == name and _form(f) == form for f in self._hints)
 
     def with_splits(self, values: Values) -> dict[str, Tensor]:
         """The values with the pointers that splits and ways suggest to edges, if any."""
@@ -348,6 +350,10 @@ class DerivedFeatures:
     def reads_changes(self) -> bool:
         """Whether the net reads which hints the step before changed, and what came earlier."""
         return self._config.hint_changes and bool(self._hints)
+
+
+def _form(feature: Feature) -> tuple[Location, Kind, int]:
+    return feature.location, feature.kind, feature.classes
 
 
 def changed_hints(now: Values, before: Values | None, leading: int) -> Tensor:

@@ -16,7 +16,7 @@ from algorist.model.factored import Encoding, Factored, dense
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
-from algorist.model.orders import has_magnitude
+from algorist.model.orders import is_read_by_order
 from algorist.spec import Feature, Kind, Location, Stage
 
 REVERSED = "_reversed"
@@ -46,7 +46,7 @@ def make_encoders(
     With pointer reversal edges have one for each direction, except comparisons, which have both.
     Nets with `orders` read the order of scalar hints, not how large they are.
     """
-    read = [f for f in features if not (derived.orders and has_magnitude(f))]
+    read = [f for f in features if not (derived.orders and is_read_by_order(f))]
     xavier = config.scalar_hint_init == "xavier"
     linear = partial(Linear, replicas)
     made: dict[str, nn.Module] = {}

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from algorist.model.selection import Columns, Selection, Values, without_loops
+from algorist.model.selection import (
+    Columns,
+    Selection,
+    Values,
+    has_weights,
+    is_least,
+    without_loops,
+)
 from algorist.spec import Feature, Kind, Location, Stage
 
 _LIMITS = (0.0, 0.01)
@@ -21,9 +28,9 @@ _MARGIN = 1e-6
 """By how much a number must be above or below a limit."""
 
 
-def has_magnitude(feature: Feature) -> bool:
-    """Whether a net that reads orders does without the numbers of a feature: a scalar hint of nodes
-    or of the graph. They remain terms of new scalars."""
+def is_read_by_order(feature: Feature) -> bool:
+    """Whether a net with `orders` encodes only the order of a feature, not its numbers: a scalar
+    hint of nodes or of the graph. The numbers remain terms of new scalars."""
     return (
         feature.stage == Stage.HINT
         and feature.location != Location.EDGE
@@ -36,7 +43,7 @@ def compare_with_limits(selection: Selection, values: Values) -> dict[Location, 
     hundredth."""
     found = {}
     for location in (Location.NODE, Location.GRAPH):
-        names = [f.name for f in selection.scalars[location] if has_magnitude(f)]
+        names = [f.name for f in selection.scalars[location] if is_read_by_order(f)]
         if not names:
             continue
         x = torch.stack([values[name] for name in names], -1)
@@ -49,7 +56,7 @@ def compare_along_pointers(selection: Selection, values: Values) -> Tensor | Non
     """(..., n, F): whether a scalar hint of a node is below or above one of the node that it points
     to, and whether this holds for one of the nodes that point to it, as in
     `any(low[child] > d[u])`."""
-    x = hint_columns(selection, values)
+    x = _hint_columns(selection, values)
     pointers = [values[f.name] for f in selection.pointers if f.stage == Stage.HINT]
     if x is None or not pointers:
         return None
@@ -66,7 +73,7 @@ def compare_along_pointers(selection: Selection, values: Values) -> Tensor | Non
 def compare_with_choices(selection: Selection, choices: Values, values: Values) -> Tensor | None:
     """(..., n, F): whether scalar hints of nodes are above one of the node that a mask of `choices`
     selects, as in `min(low[u], d[v])` with the next v."""
-    x = hint_columns(selection, values)
+    x = _hint_columns(selection, values)
     if x is None or not selection.masks:
         return None
     limits = (selection.mask(choices) @ x).flatten(-2)[..., None, None, :]  # (..., 1, 1, F)
@@ -115,8 +122,7 @@ def best_ways(selection: Selection, marks: Sequence[str], values: Values) -> lis
     found = []
     for name in (f.name for f in selection.scalars[Location.EDGE] if f.stage == Stage.INPUT):
         x = values[name]
-        weighted = (x != x.round()).flatten(-2).any(-1)[..., None, None]
-        is_edge = (x != 0) & weighted
+        is_edge = (x != 0) & has_weights(x)
         for d in selection.hint_scalars(values):
             found.append((x < d.unsqueeze(-2)) & is_edge)
             ways = d.unsqueeze(-1) + x
@@ -125,13 +131,7 @@ def best_ways(selection: Selection, marks: Sequence[str], values: Values) -> lis
     return found
 
 
-def hint_columns(selection: Selection, values: Values) -> Tensor | None:
+def _hint_columns(selection: Selection, values: Values) -> Tensor | None:
     """(..., n, F): the scalars of nodes that are hints."""
     columns = selection.hint_scalars(values)
     return torch.stack(columns, -1) if columns else None
-
-
-def is_least(x: Tensor, among: Tensor, axis: int) -> Tensor:
-    """Whether each number is the smallest along an axis of those that are `among` some."""
-    counted = x.masked_fill(~among, torch.inf)
-    return (counted == counted.amin(axis, keepdim=True)) & among

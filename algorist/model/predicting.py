@@ -30,7 +30,8 @@ PIECE = 64
 WATCHED_PIECE = 8
 """The same where somebody waits to be told how far it is."""
 BATCH_SIZE = 32
-"""The most samples that are computed at once on a CPU, whose caches are filled by few."""
+"""How many samples are computed at once on a CPU, whose caches few samples fill, and at least on a
+GPU."""
 _EDGE_SHARE = 1 / 128
 """How much of a GPU's memory the edges of all samples that are computed at once may fill. A step
 makes dozens of tensors of that size or half of it."""

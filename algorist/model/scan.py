@@ -210,12 +210,13 @@ class Scan:
         return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
 
     def _of_outputs(self, states: States) -> States:
-        """What outputs are decoded from: states, and some hints, of these pointers as indices."""
+        """What outputs are decoded from: the states, and the hints that they go on from, of these
+        pointers as indices, which are smaller."""
         pointers = {f.name for f in self.read_hints if f.kind == Kind.POINTER}
-        values = {name: states.values[name] for name in self.decode_outputs.previous}
         values = {
             name: x.argmax(-1).to(torch.int16) if name in pointers else x
-            for name, x in values.items()
+            for name, x in states.values.items()
+            if name in self.decode_outputs.previous
         }
         edge_states = states.edge_states if self.decode_outputs.reads_edges else None
         return states._replace(values=values, edge_states=edge_states)

@@ -224,6 +224,17 @@ def without_loops(edges: Tensor) -> Tensor:
     return edges * (1 - torch.eye(edges.shape[-1], device=edges.device))
 
 
+def has_weights(edges: Tensor) -> Tensor:
+    """(..., 1, 1): whether graphs (..., n, n) have weights: in others all numbers are 0 or 1."""
+    return (edges != edges.round()).flatten(-2).any(-1)[..., None, None]
+
+
+def is_least(x: Tensor, among: Tensor, axis: int = -1) -> Tensor:
+    """Whether each number is the smallest along an axis of those that are `among` some."""
+    counted = x.masked_fill(~among, torch.inf)
+    return (counted == counted.amin(axis, keepdim=True)) & among
+
+
 def _equal_pairs(classes: Tensor) -> Tensor:
     """(..., m (m - 1) / 2): whether two of m nodes with classes (..., m, c) have the same."""
     return above_diagonal(classes @ classes.mT)

@@ -21,7 +21,8 @@ encoder that reads for which edges there is one."""
 
 def suggested_pointers(selection: Selection, values: Values) -> Tensor | None:
     """(..., i, j, k, F): the nodes k to which edges (i, j) would point by the best splits, and by
-    shorter ways; all zeros for an edge where there are none. None where no edge points to a node.
+    shorter ways; all zeros for an edge where there are none. None where a task has nothing to
+    suggest.
     """
     found = [*best_splits(selection, values), *shorter_by_selected(selection, values)]
     return torch.cat(found, -1) if found else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
@@ -18,7 +17,7 @@ from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.checkpoint_compression import decompress
 from algorist.training.config import Config
-from algorist.weights import FORMER_NAMES, SAVED, models, shipped
+from algorist.weights import SAVED, models, present_name, shipped
 
 BEST, CONFIG = "best.safetensors", "config.json"
 """Files in the folder of a run: its best nets, and how it is trained."""
@@ -47,12 +46,9 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
         return read(path / BEST, device)
     if is_run(path):
         return _best_in(path, device)
-    if str(source) in FORMER_NAMES:
-        now = FORMER_NAMES[str(source)]
-        warnings.warn(f"the learner {str(source)!r} is called {now!r} now", stacklevel=2)
-        source = now
-    if str(source) in known:
-        return read(known[str(source)], device)
+    name = present_name(str(source))
+    if name in known:
+        return read(known[name], device)
     _expect_one(source)
     raise ValueError(
         f"there is no file, run or shipped learner {str(source)!r}; "
