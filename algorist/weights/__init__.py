@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -10,6 +11,15 @@ DEFAULT = "generalist"
 
 FORMER_NAMES = {"algorist2026": "generalist"}
 """What replaced learners that were shipped by another name."""
+
+
+def present_name(name: str) -> str:
+    """What a shipped learner is called today; a former name is told with a warning."""
+    now = FORMER_NAMES.get(name, name)
+    if now != name:
+        warnings.warn(f"the learner {name!r} is called {now!r} now", stacklevel=3)
+    return now
+
 
 SPARSE = "sparse"
 """The folder of learners for sparse graphs, which the page does not draw."""
