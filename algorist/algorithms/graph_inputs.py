@@ -25,7 +25,7 @@ GRAPH_AND_SOURCE = {
 }
 """The inputs that graph algorithms have, in the benchmark's order."""
 
-HEAVIEST = 0.99
+HEAVIEST = 0.99999
 """The largest weight that users' weights are scaled to. Nets that execute take a graph whose
 weights are all 0 or 1 for one without weights."""
 

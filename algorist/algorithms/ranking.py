@@ -62,12 +62,3 @@ def rank_activities(inputs: Arrays, last: Arrays) -> dict[str, np.ndarray]:
 def rank_task_weights(inputs: Arrays, last: Arrays) -> dict[str, np.ndarray]:
     """Weights by rank; of equal ones the first is taken first, as the heavier one would be."""
     return {"w": spread(np.lexsort((-np.arange(len(inputs["w"])), inputs["w"])))}
-
-
-def rank_edge_weights(inputs: Arrays, last: Arrays) -> dict[str, np.ndarray]:
-    """Weights of undirected edges by rank; of equal ones the first is taken first."""
-    i, j = np.nonzero(np.triu(inputs["A"]))
-    ranks = spread(np.lexsort((np.arange(len(i)), inputs["A"][i, j])))
-    ranked = np.zeros_like(inputs["A"])
-    ranked[i, j] = ranked[j, i] = ranks
-    return {"A": ranked}

@@ -19,7 +19,6 @@ from algorist.algorithms.graph_inputs import (
     undirected_weighted_with_source,
 )
 from algorist.algorithms.neighbours import end_of, slots, weight_of
-from algorist.algorithms.ranking import rank_edge_weights
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
@@ -72,7 +71,6 @@ def _find_root(pi, root, mask, trace):
     sampler=sparse_undirected_weighted,
     accepts=is_minimum_spanning_forest,
     scale=Scale((("A",),), high=HEAVIEST),
-    rank=rank_edge_weights,
     requires=(symmetric,),
     train_options={"p": SPARSE_TRAIN_P},
 )
