@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pictures
 import places
+import sizes
 import standalone
 
 DOCS = places.ROOT / "docs"
@@ -28,7 +29,8 @@ def _image(name: str, page: Path) -> str:
 
 def figures() -> dict[Path, str]:
     """All files of pictures, and what should be in them."""
-    return {FIGURES / f"{name}.svg": standalone.svg(name) for name in pictures.PICTURES}
+    drawn = {FIGURES / f"{name}.svg": standalone.svg(name) for name in pictures.PICTURES}
+    return {**drawn, sizes.PICTURE: sizes.picture()}
 
 
 def main() -> None:

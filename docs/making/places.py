@@ -7,6 +7,7 @@ A place is what stands between two comments. The first says what goes there:
     <!-- made: file examples/euclid.py --> a file of the repository
     <!-- made: improvements ibarz2022 -->  the improvements of a recipe
     <!-- made: commands -->                all commands, from their parsers
+    <!-- made: sizes -->                   accuracy by size of the shipped and the replaced net
     <!-- made: end -->
 
 `fill.py` writes them into the sources, so that these can be read without the site.
@@ -21,6 +22,7 @@ from pathlib import Path
 import commands
 import features
 import improvements
+import sizes
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +44,7 @@ MAKERS: dict[str, Maker] = {
     "file": _file,
     "improvements": improvements.table,
     "commands": lambda _: commands.reference(),
+    "sizes": lambda _: sizes.table(),
 }
 """What makes each kind but pictures, given the name after it."""
 
