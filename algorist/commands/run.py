@@ -104,7 +104,7 @@ def _say_where(arguments: Namespace, terminal: Terminal) -> None:
 
 
 command = Command(
-    help="let a net solve your problem, and see where it goes wrong",
+    help="let a net solve your problem, and see whether and where it goes wrong",
     examples="""\
 algorist run heapsort 5 2 9 1
 algorist run dijkstra --graph roads.csv --source A

@@ -66,8 +66,9 @@ def pictures(results: Reproduced) -> Iterator[Picture]:
     yield _bars(
         "shipped-generalist",
         "The shipped net for all",
-        "Sorted by its lead over the paper's nets for one algorithm each. One seed; its weights "
-        "are a mean over training, which the paper does not use, in half precision.",
+        "Sorted by its lead over the paper's nets for one algorithm each. One seed; averaged "
+        "weights in half precision. Unlike the paper's nets, it reads values that are computed "
+        "exactly.",
         [_titled("Triplet-GMPNN, one net each, published", paper), shipped],
         key=shipped,
         less=paper,

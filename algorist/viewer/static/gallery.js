@@ -47,7 +47,7 @@ export class Gallery {
       element(
         "header",
         { class: "welcome" },
-        element("h1", {}, "Watch a net think"),
+        element("h1", {}, "Watch a net execute algorithms"),
         element("p", {}, welcome(algorithms.length, model)),
       ),
       element(
