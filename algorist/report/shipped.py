@@ -90,8 +90,8 @@ def _caption(generalist: Sequence[ResultRow], specialists: Sequence[ResultRow]) 
     devices, dates = (sorted({getattr(r, name) for r in tested}) for name in ("device", "date"))
     return (
         f"{scores}: one net for all thirty algorithms, {row.weights:,} weights, seed {row.seed}, "
-        f"the best in validation ({row.validation:.2f} %, n = 16) after {row.best_step:,} of "
-        f"{row.steps:,} cycles. {each if specialists else ''}"
+        f"as they were after {row.best_step:,} of {row.steps:,} cycles ({row.validation:.2f} % in "
+        f"validation, n = 16). {each if specialists else ''}"
         "The paper's are means of ten Triplet-GMPNN for one algorithm each; "
         "it prints no numbers for its generalist. Correct is the share of samples whose whole "
         f"answer is right. Tested on {' and '.join(devices)}, {' and '.join(dates)}, recipe of the "

@@ -23,7 +23,7 @@ _COLUMNS = 5
 _WIDTH, _HEIGHT, _GAP, _TITLE = 140, 58, 30, 16
 _STYLES = {"score": "", "correct": "4 2", "hints": "1 2"}
 """The measures, and how their lines are dashed."""
-_MEASURES = {"score": "score", "correct": "wholly right", "hints": "hints"}
+_MEASURES = {"score": "score", "correct": "correct", "hints": "hints"}
 _COLOURS = {"generalist": "#0072B2", "replaced": "#D55E00"}
 
 
