@@ -27,11 +27,8 @@ from algorist.experiments.results import read as read_results
 from algorist.model.computing import device_name
 from algorist.report import curves
 from algorist.report.curves import FRESH, SIZES, TEST, TEST_SIZE, Point
-from algorist.spec import Kind
 from algorist.training.loading import members
 
-SCALARS = (Kind.SCALAR, Kind.GATED_SCALAR)
-"""Hints that are scored by their errors, which are no shares."""
 SEED = 4000
 """Of the draws: far from those of the benchmark's fixed sets."""
 
@@ -107,7 +104,7 @@ def _measured(model: str, algorithm: str, learner: algorist.Learner, n: int, sam
         learner.best_replica(), algorithm, batch, hints=learner.net.config.hints != "none"
     )[0]
     spec = learner.net.spec(algorithm)
-    hints = [x for name, x in best.hints.items() if spec[name].kind not in SCALARS]
+    hints = [x for name, x in best.hints.items() if not spec[name].kind.is_scalar]
     return Point(
         model,
         algorithm,

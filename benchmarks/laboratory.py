@@ -24,9 +24,8 @@ from typing import Any, NamedTuple
 import algorist
 from algorist.data import official
 from algorist.data.stream import SIZES
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.model.learner import Learner
-from algorist.spec import Kind
 from algorist.training.config import Config, changed
 from algorist.training.recipes import IMPROVEMENTS, RECIPES, recipe, without
 from algorist.training.trainer import Trainer
@@ -57,12 +56,17 @@ class Accuracy(NamedTuple):
         return f"{self.one_step:9.2f} {self.free_run:9.2f} {self.score:6.1f} {self.correct:8.1f}"
 
 
-def measure(learner: Learner, name: str, *, n: int, count: int, seed: int) -> tuple[Accuracy, str]:
-    """How well a net executes an algorithm, and the hint that it predicts worst."""
+def measure(
+    learner: Learner, name: str, *, n: int, count: int, seed: int
+) -> list[tuple[Accuracy, str]]:
+    """How well the net of each seed executes an algorithm, and the hint that it predicts worst."""
     batch = official.generate(name, n=algorist.get(name).size(n), count=count, seed=seed)
-    found = evaluate(learner, name, batch, hints=True, forced=True)[0]
-    scalars = (Kind.SCALAR, Kind.GATED_SCALAR)
-    hints = [f.name for f in learner.net.spec(name).hints if f.kind not in scalars]
+    hints = [f.name for f in learner.net.spec(name).hints if not f.kind.is_scalar]
+    evaluated = evaluate(learner, name, batch, hints=True, forced=True)
+    return [_accuracy(found, hints) for found in evaluated]
+
+
+def _accuracy(found: Evaluation, hints: Sequence[str]) -> tuple[Accuracy, str]:
     one_step = {hint: 100 * found.forced_hints[hint] for hint in hints}
     free = [100 * found.hints[hint] for hint in hints]
     worst = min(one_step, key=lambda hint: one_step[hint], default="")
@@ -96,7 +100,8 @@ def configure(arguments: argparse.Namespace, names: Sequence[str]) -> Config:
     return replace(config, seeds=(arguments.seed,))
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def numbers(text: str) -> tuple[int, ...]:
+    """Numbers that are separated by commas."""
     return tuple(map(int, text.split(",")))
 
 
@@ -112,10 +117,8 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--recipe", default="algorist2026", choices=list(RECIPES))
     parser.add_argument("--steps", type=int, default=1000, help="updates per algorithm")
-    parser.add_argument("--sizes", default=SIZES, type=_numbers, help="of training")
-    parser.add_argument(
-        "--measure", default=(16, 32, 64), type=_numbers, help="sizes to measure at"
-    )
+    parser.add_argument("--sizes", default=SIZES, type=numbers, help="of training")
+    parser.add_argument("--measure", default=(16, 32, 64), type=numbers, help="sizes to measure at")
     parser.add_argument("--count", type=int, default=8, help="problems to measure with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--problem-seed", type=int, default=777)
@@ -156,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> dict[int, Accuracy]:
         for n, name in itertools.product(arguments.measure, group):
             row, worst = measure(
                 learner, name, n=n, count=arguments.count, seed=arguments.problem_seed
-            )
+            )[0]
             rows.setdefault(n, []).append(row)
             print(f"{name:30s} {n:4d} {row}   {worst}", flush=True)
     means = {}

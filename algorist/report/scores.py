@@ -147,7 +147,7 @@ def hint_table(rows: Sequence[Scored], sign: str) -> Table:
         for name, values in row.hints().items():
             cells = [values, *([forced[name]] if forced else [])]
             texts = [_cell(row, name, cell, sign) for cell in cells]
-            table.add_row(row.algorithm, name, str(row.spec[name].kind), *texts)
+            table.add_row(row.algorithm, name, _kind(row.spec[name].kind), *texts)
     return table
 
 
@@ -166,7 +166,8 @@ def time_table(rows: Sequence[Scored]) -> Table:
         for name in row.evaluations[0].hints_over_time:
             series = [evaluation.hints_over_time[name] for evaluation in row.evaluations]
             means = ([_mean([one[step] for one in series])] for step in steps)
-            table.add_row("", name, *(_cell(row, name, mean, "", 1) for mean in means))
+            shown = f"{name} (squared error)" if row.spec[name].kind.is_scalar else name
+            table.add_row("", shown, *(_cell(row, name, mean, "", 1) for mean in means))
     return table
 
 
@@ -174,10 +175,15 @@ def _few_steps(count: int) -> list[int]:
     return sorted({round(x) for x in np.linspace(0, count - 1, min(count, _SHOWN_STEPS))})
 
 
+def _kind(kind: Kind) -> str:
+    """The kind of the benchmark's feature: gates belong to nets."""
+    return str(Kind.SCALAR if kind.is_scalar else kind)
+
+
 def _cell(row: Scored, name: str, values: Sequence[float], sign: str, digits: int = 2) -> str:
-    """Shares are in per cent; of scalars there is an error, of whatever size."""
-    if row.spec[name].kind == Kind.SCALAR:
-        return averaged(values, ".3g", sign)
+    """A share in per cent, or the squared error of a scalar."""
+    if row.spec[name].kind.is_scalar:
+        return averaged(values, ".1g", sign)
     return percent(values, digits, sign)
 
 
