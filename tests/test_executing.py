@@ -14,19 +14,19 @@ import algorist
 from algorist.data import official
 from algorist.model.comparisons import (
     compare_distances,
-    first_neighbours,
-    neighbours_in_order,
-    shorter_ways,
+    compare_paths,
+    find_first_neighbours,
+    find_next_in_order,
 )
 from algorist.model.derived import VISITED, DerivedFeatures, changed_hints
 from algorist.model.encoders import dense_values
-from algorist.model.exact_sums import Choice, with_constants
+from algorist.model.exact_sums import SumLogits, with_constants
 from algorist.model.kinds import row
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
 from algorist.model.predicting import predict
-from algorist.model.selection import Selection, rank
+from algorist.model.selection import TaskFeatures, rank
 from algorist.model.transitions import draw_transitions
 from algorist.spec import Feature, Kind, Location, Stage
 from algorist.training.config import changed
@@ -88,8 +88,8 @@ def test_selection_reads_scalars_where_pointers_and_masks_point():
     names = ("pos", "A", "d", "pi_h", "u")
     d, weights, pointers = torch.rand(n), torch.rand(n, n), torch.tensor([1, 1, 0, 2, 3, 0])
     values = {"pos": torch.rand(n), "A": weights, "d": d}
-    choices = {"pi_h": one_hot(pointers, n).float(), "u": one_hot(torch.tensor(4), n).float()}
-    found = Selection([spec[name] for name in names], ranks=False).select(choices, values)
+    next_hints = {"pi_h": one_hot(pointers, n).float(), "u": one_hot(torch.tensor(4), n).float()}
+    found = TaskFeatures([spec[name] for name in names], ranks=False).select(next_hints, values)
 
     def has(location, expected):
         columns = torch.cat(found[location], -1).unbind(-1)
@@ -112,9 +112,9 @@ def columns_of(numbers):
     return [column.tolist() for column in numbers.unbind(-1)]
 
 
-def selection(name, *names):
+def features_of(name, *names):
     spec = ENCODING.spec(name)
-    return Selection([spec[n] for n in names], ranks=False)
+    return TaskFeatures([spec[n] for n in names], ranks=False)
 
 
 def hot(index, n):
@@ -123,7 +123,7 @@ def hot(index, n):
 
 def test_masks_read_bits_also_along_pointers():
     """Letters at k, before it and after it, and whether two of these nodes have the same one."""
-    read = selection("kmp_matcher", "pos", "key", "pred", "k")
+    read = features_of("kmp_matcher", "pos", "key", "pred", "k")
     letters = torch.tensor([2, 0, 2, 3])
     values = {"pos": torch.rand(4), "key": hot(letters, 4), "pred": hot([0, 0, 1, 2], 4)}
     found = read.select_bits(values | {"k": hot(1, 4)})
@@ -135,12 +135,12 @@ def test_masks_read_bits_also_along_pointers():
 
 
 def test_edge_pointers_split_problems():
-    read = selection("optimal_bst", "pos", "pred", "root_h", "e")
+    read = features_of("optimal_bst", "pos", "pred", "root_h", "e")
     n, e, pos = 5, torch.rand(5, 5), torch.rand(5)
     roots = torch.randint(0, 4, (n, n))
     values = {"pos": pos, "e": e}
-    choices = {"root_h": hot(roots, n), "pred": hot([0, 0, 1, 2, 3], n)}
-    found = torch.cat(read.select_by_edges(choices, values), -1)
+    next_hints = {"root_h": hot(roots, n), "pred": hot([0, 0, 1, 2, 3], n)}
+    found = torch.cat(read.select_by_edges(next_hints, values), -1)
     i, j = 1, 3
     root = roots[i, j]
     expected = {
@@ -158,7 +158,7 @@ def test_edge_pointers_split_problems():
 
 
 def test_a_mask_reads_to_which_nodes_edges_point():
-    read = selection("floyd_warshall", "pos", "Pi_h", "k")
+    read = features_of("floyd_warshall", "pos", "Pi_h", "k")
     pointers = torch.randint(0, 4, (4, 4))
     values = {"pos": torch.rand(4), "Pi_h": hot(pointers, 4), "k": hot(2, 4)}
     rows = torch.cat(read.select_bits(values)[Location.EDGE], -1)
@@ -167,16 +167,16 @@ def test_a_mask_reads_to_which_nodes_edges_point():
 
 
 def test_the_next_in_order_is_marked():
-    read = selection("task_scheduling", "pos", "w", "i")
+    read = features_of("task_scheduling", "pos", "w", "i")
     values = {"pos": torch.tensor([0.0, 0.25, 0.5, 0.75]), "w": torch.tensor([0.4, 0.9, 0.1, 0.6])}
-    bits = columns_of(neighbours_in_order(read, values | {"i": hot(0, 4)}))
+    bits = columns_of(find_next_in_order(read, values | {"i": hot(0, 4)}))
     assert [0, 0, 0, 1] in bits  # the next larger weight
     assert [0, 0, 1, 0] in bits  # the next smaller one
 
 
 def test_distances_are_compared_with_the_length_of_the_needle():
     """Four letters and a needle of two: at i = 2 the last window that is whole begins at 1."""
-    read = selection("kmp_matcher", "pos", "string", "s", "i")
+    read = features_of("kmp_matcher", "pos", "string", "s", "i")
     values = {"pos": torch.arange(6) / 6, "string": torch.tensor([0.0, 0, 0, 0, 1, 1])}
     for s, i, expected in ((0, 0, [0, 0, 0]), (0, 1, [1, 0, 0]), (0, 2, [1, 1, 0])):
         bits = compare_distances(read, values | {"s": hot(s, 6), "i": hot(i, 6)}).view(3, 2, 2)
@@ -197,7 +197,7 @@ def derived_at_steps(batch, pos):
     hints = dense_values(spec.hints, truths, n)
     for t in range(batch.lengths.min()):
         values = inputs | {name: x[t] for name, x in hints.items()}
-        yield derived(values, None), derived.selection.of_nodes(values)
+        yield derived(values, None), derived.features.node_scalars(values)
 
 
 @pytest.mark.parametrize("name", STRING_MATCHERS)
@@ -219,32 +219,35 @@ def test_the_second_string_is_compared_as_if_positions_went_on(name):
 
 def test_positions_without_a_second_string_are_compared_as_they_are():
     spec = ENCODING.spec("heapsort")
-    read, values = Selection(spec.inputs, ranks=True), {"pos": torch.rand(4), "key": torch.rand(4)}
-    assert read.in_order(values) is values
+    read, values = (
+        TaskFeatures(spec.inputs, ranks=True),
+        {"pos": torch.rand(4), "key": torch.rand(4)},
+    )
+    assert read.with_continued_positions(values) is values
 
 
 def test_the_ends_of_the_next_edge_are_marked():
     """Of one that goes both ways the first end by position, then the second."""
-    read = selection("mst_kruskal", "pos", "A", "u", "v")
+    read = features_of("mst_kruskal", "pos", "A", "u", "v")
     weights = torch.tensor([[0, 0.2, 0.5, 0], [0.2, 0, 0.3, 0], [0.5, 0.3, 0, 0.9], [0, 0, 0.9, 0]])
     values = {"A": weights, "u": hot(0, 4), "v": hot(1, 4)}
     both = {"pos": torch.arange(4) / 4} | values
     first, second = [0, 1, 0, 0], [0, 0, 1, 0]
-    assert columns_of(neighbours_in_order(read, both))[-2:] == [first, second]
+    assert columns_of(find_next_in_order(read, both))[-2:] == [first, second]
     with_loop = {**both, "A": weights + torch.diag(torch.tensor([0.1, 0, 0.25, 0]))}
-    assert columns_of(neighbours_in_order(read, with_loop))[-2:] == [first, second]
+    assert columns_of(find_next_in_order(read, with_loop))[-2:] == [first, second]
     turned = {**both, "pos": 1 - both["pos"]}
-    assert columns_of(neighbours_in_order(read, turned))[-2:] == [second, first]
+    assert columns_of(find_next_in_order(read, turned))[-2:] == [second, first]
     one_way = {**both, "A": weights.tril()}
     one_way["A"][0, 1] = 0.2
-    assert columns_of(neighbours_in_order(read, one_way))[-2:] == [second, first]
+    assert columns_of(find_next_in_order(read, one_way))[-2:] == [second, first]
 
 
 def test_the_first_white_neighbour_is_marked():
-    read = selection("dfs", "pos", "adj", "color", "u")
+    read = features_of("dfs", "pos", "adj", "color", "u")
     adj = torch.tensor([[0.0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]])
     values = {"pos": torch.arange(4) / 4, "adj": adj, "color": hot([1, 2, 0, 0], 3), "u": hot(0, 4)}
-    found = first_neighbours(read, values)
+    found = find_first_neighbours(read, values)
     (nodes,), (graph,) = found[Location.NODE], found[Location.GRAPH]
     assert columns_of(nodes) == [[0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]]  # white, grey, black
     assert graph.tolist() == [1, 0, 1]
@@ -252,25 +255,25 @@ def test_the_first_white_neighbour_is_marked():
 
 def test_shorter_ways_are_marked():
     d, weights = torch.tensor([0.0, 0.9, 0.4]), torch.full((3, 3), 0.5)
-    read = selection("dijkstra", "pos", "A", "d")
-    (bits,) = shorter_ways(read, {"pos": d, "A": weights, "d": d})
+    read = features_of("dijkstra", "pos", "A", "d")
+    (bits,) = compare_paths(read, {"pos": d, "A": weights, "d": d})
     assert bits.tolist() == [[False, True, False], [False] * 3, [False] * 3]
-    (bits,) = shorter_ways(read, {"pos": d, "A": weights.round(), "d": d})
+    (bits,) = compare_paths(read, {"pos": d, "A": weights.round(), "d": d})
     assert not bits.any(), "a graph without weights has no lengths"
 
 
 def test_shorter_ways_lead_over_the_selected_node():
     lengths = torch.tensor([[0, 0.9, 0.2], [0.9, 0, 0.3], [0.2, 0.3, 0]])
-    read = selection("floyd_warshall", "pos", "D", "k")
-    (bits,) = shorter_ways(read, {"pos": torch.rand(3), "D": lengths, "k": hot(2, 3)})
+    read = features_of("floyd_warshall", "pos", "D", "k")
+    (bits,) = compare_paths(read, {"pos": torch.rand(3), "D": lengths, "k": hot(2, 3)})
     assert bits.nonzero().tolist() == [[0, 1], [1, 0]]
 
 
 def test_turns_and_directions_of_points():
-    read = selection("jarvis_march", "pos", "x", "y", "last_point", "endpoint")
+    read = features_of("jarvis_march", "pos", "x", "y", "last_point", "endpoint")
     x, y = torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0, -1.0])
     values = {"pos": torch.rand(4), "x": x, "y": y, "last_point": hot(0, 4), "endpoint": hot(1, 4)}
-    assert read.turns(values, values).squeeze(-1).tolist() == [0, 0, 1, -1]
+    assert read.orientations(values, values).squeeze(-1).tolist() == [0, 0, 1, -1]
     columns = torch.cat(read.select(values, values)[Location.NODE], -1)
     assert any(torch.allclose(c, torch.atan2(y, x)) for c in columns.unbind(-1))
 
@@ -312,12 +315,14 @@ def test_known_scalars_follow_the_choices_of_the_next_step():
         for x in [batch.inputs[f.name] if f.stage == Stage.INPUT else batch.hints[f.name][1]]
     }
     same, other = (
-        derived.known(values, {**values, "pi_h": one_hot(torch.tensor([[to] * 4]), 4).float()})
+        derived.scalar_terms(
+            values, {**values, "pi_h": one_hot(torch.tensor([[to] * 4]), 4).float()}
+        )
         for to in (0, 1)
     )
     assert not torch.equal(same.at(Location.NODE), other.at(Location.NODE))
     for location in LOCATIONS:
-        assert same.at(location).shape[-1] == derived.known_width(location)
+        assert same.at(location).shape[-1] == derived.terms_width(location)
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
@@ -343,45 +348,45 @@ def is_gated(feature):
     return feature.kind == Kind.GATED_SCALAR
 
 
-def choice(gate, first, second, known=(0.3, 0.5)):
+def sum_logits(gate, first, second, terms=(0.3, 0.5)):
     """A choice of one entry, in whose favour a logit of 20 is: terms are known, 0, .01, 1, 1/4."""
-    terms = with_constants(torch.tensor(known).view(1, 1, -1), 4)
+    terms = with_constants(torch.tensor(terms).view(1, 1, -1), 4)
     count = terms.shape[-1]
     options, addends = torch.zeros(1, 1, count + 1), torch.zeros(1, 1, 2 * count)
     options[..., first], addends[..., second] = 20.0, 20.0
-    return Choice(torch.full((1, 1), gate), options, addends, terms)
+    return SumLogits(torch.full((1, 1), gate), options, addends, terms)
 
 
 def test_the_likeliest_terms_make_the_new_value():
     predicted = torch.full((1, 1), 7.0)
-    assert choice(1.0, 0, 1).decide(predicted).item() == pytest.approx(0.8)
-    assert choice(1.0, 0, 3).decide(predicted).item() == pytest.approx(0.31)
-    assert choice(1.0, 1, 6).decide(predicted).item() == pytest.approx(0.2)
-    assert choice(1.0, 6, 3).decide(predicted).item() == 7.0
+    assert sum_logits(1.0, 0, 1).decide(predicted).item() == pytest.approx(0.8)
+    assert sum_logits(1.0, 0, 3).decide(predicted).item() == pytest.approx(0.31)
+    assert sum_logits(1.0, 1, 6).decide(predicted).item() == pytest.approx(0.2)
+    assert sum_logits(1.0, 6, 3).decide(predicted).item() == 7.0
 
 
 def test_every_pair_of_terms_that_makes_the_truth_is_right():
     old, truth = torch.full((1, 1), 0.3), torch.full((1, 1), 0.8)
     for first, second in ((0, 1), (1, 0)):
-        loss, is_no_sum = choice(20.0, first, second).loss(old, truth)
+        loss, is_no_sum = sum_logits(20.0, first, second).loss(old, truth)
         assert loss.item() < 1e-3
         assert is_no_sum.item() == 0
-    assert choice(20.0, 0, 2).loss(old, truth)[0].item() > 10
-    assert choice(-20.0, 0, 1).loss(old, truth)[0].item() > 10
+    assert sum_logits(20.0, 0, 2).loss(old, truth)[0].item() > 10
+    assert sum_logits(-20.0, 0, 1).loss(old, truth)[0].item() > 10
 
 
 def test_what_no_sum_makes_is_predicted():
     old, truth = torch.full((1, 1), 0.3), torch.full((1, 1), 0.777)
-    loss, is_no_sum = choice(20.0, 6, 0).loss(old, truth)
+    loss, is_no_sum = sum_logits(20.0, 6, 0).loss(old, truth)
     assert loss.item() < 1e-3
     assert is_no_sum.item() == 1
 
 
 def test_to_keep_a_number_and_to_copy_the_same_one_are_both_right():
     old = torch.full((1, 1), 0.3)
-    assert choice(-20.0, 1, 1).loss(old, old)[0].item() < 1e-3
-    assert choice(20.0, 0, 2).loss(old, old)[0].item() < 1e-3
-    assert choice(20.0, 1, 2).loss(old, old)[0].item() > 10
+    assert sum_logits(-20.0, 1, 1).loss(old, old)[0].item() < 1e-3
+    assert sum_logits(20.0, 0, 2).loss(old, old)[0].item() < 1e-3
+    assert sum_logits(20.0, 1, 2).loss(old, old)[0].item() > 10
 
 
 @pytest.mark.parametrize(
@@ -399,9 +404,9 @@ def test_all_changes_of_scalars_are_sums_of_two_known_numbers(name):
     for t in range(batch.steps - 1):
         values = inputs | {name: x[t] for name, x in hints.items()}
         following = {name: x[t + 1] for name, x in hints.items()}
-        known = derived.known(values, following)
+        scalars = derived.scalar_terms(values, following)
         for f in filter(is_gated, spec.hints):
-            terms = with_constants(known.at(f.location), n)
+            terms = with_constants(scalars.at(f.location), n)
             changed = (following[f.name] - values[f.name]).abs() > 1e-7
             first, true = terms[changed], following[f.name][changed][:, None, None]
             sums = first.unsqueeze(-1) + torch.cat((first, -first), -1).unsqueeze(-2)

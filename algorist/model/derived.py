@@ -18,28 +18,28 @@ from torch import Tensor
 
 from algorist.model.comparisons import (
     compare_distances,
+    compare_paths,
     compare_selected_edges,
     compare_tables,
     compare_with_graph,
-    compare_with_pointing,
+    compare_with_pointing_nodes,
     compare_with_selected,
-    first_neighbours,
-    neighbours_in_order,
-    shorter_ways,
+    find_first_neighbours,
+    find_next_in_order,
 )
 from algorist.model.kinds import dense_shape, keep_masked, squash
 from algorist.model.model_config import ModelConfig
 from algorist.model.orders import (
-    best_ways,
     compare_along_pointers,
-    compare_with_choices,
     compare_with_limits,
-    extremes,
-    next_neighbours,
+    compare_with_next_selected,
+    find_best_edges,
+    find_extremes,
+    find_next_neighbours,
 )
-from algorist.model.places import compare_scalars_of_graph, nodes_between, places_of_selected
-from algorist.model.selection import Columns, Selection, Values, selects_nodes, smaller
-from algorist.model.splits import SPLITS, suggested_pointers
+from algorist.model.places import compare_graph_scalars, find_middle_nodes, select_places
+from algorist.model.selection import Columns, TaskFeatures, Values, pairwise_less, selects_nodes
+from algorist.model.splits import SPLITS, suggest_pointers
 from algorist.spec import Feature, Kind, Location, Stage
 
 _BIT_SPREAD = 0.5
@@ -56,7 +56,7 @@ underscore."""
 
 
 def previous_hint(feature: Feature) -> str:
-    """The hint that a feature goes on from: itself, or that which an output ends."""
+    """The hint whose present value a feature continues: itself, or an output's hint `<name>_h`."""
     return feature.name if feature.stage == Stage.HINT else f"{feature.name}_h"
 
 
@@ -68,14 +68,14 @@ class Group(NamedTuple):
     spread: float  # the standard deviation of the encoder's first weights
 
 
-def _group_bits(location: Location, numbers: Tensor) -> Group:
+def _bit_group(location: Location, numbers: Tensor) -> Group:
     """A group of bits."""
     count = numbers.shape[-1]
     scaled = numbers * (_FEW_BITS / count) ** 0.5 if count > _FEW_BITS else numbers
     return Group(location, scaled, _BIT_SPREAD)
 
 
-class Known:
+class ScalarTerms:
     """Scalars of all locations, some of them put together when they are asked for."""
 
     def __init__(self, parts: Sequence[Mapping[Location, list[Tensor]]], pos: Tensor):
@@ -108,17 +108,17 @@ class DerivedFeatures:
         """For a net that reads these features."""
         self._config, self._read = config, features
         self._hints = [f for f in features if f.stage == Stage.HINT]
-        self._selecting = [f.name for f in self._hints if selects_nodes(f)]
-        self._marks = [
+        self._one_hot_hints = [f.name for f in self._hints if selects_nodes(f)]
+        self._hint_marks = [
             f.name for f in self._hints if f.location == Location.NODE and f.kind == Kind.MASK
         ]
         self.orders = config.comparisons and config.orders
         """Whether the net reads the order of scalar hints instead of how large they are."""
         self._places = config.comparisons and config.places
         self._splits = config.comparisons and config.splits
-        self.selection = Selection(features, ranks=config.comparisons)
+        self.features = TaskFeatures(features, ranks=config.comparisons)
         # Ranks often make a sum by chance; places make those that they are needed for.
-        self._addends = Selection(features, ranks=config.comparisons and not config.places)
+        self._addends = TaskFeatures(features, ranks=config.comparisons and not config.places)
 
     def __call__(self, values: Values, changed: Tensor | None) -> dict[str, Group]:
         """All groups by the name of their encoder, from what the net reads.
@@ -127,57 +127,59 @@ class DerivedFeatures:
         """
         groups: dict[str, Group] = {}
         if changed is not None:
-            groups["changes_"] = _group_bits(Location.GRAPH, changed)
-        if VISITED in values and self._selecting:
-            groups[VISITED] = _group_bits(Location.NODE, values[VISITED])
+            groups["changes_"] = _bit_group(Location.GRAPH, changed)
+        if VISITED in values and self._one_hot_hints:
+            groups[VISITED] = _bit_group(Location.NODE, values[VISITED])
         if SPLITS in values:
-            groups[SPLITS] = _group_bits(Location.EDGE, values[SPLITS].amax(-2))
+            groups[SPLITS] = _bit_group(Location.EDGE, values[SPLITS].amax(-2))
         if self._config.dereference:
             groups |= self._selected(values)
         if self._config.comparisons:
-            groups |= self._compared(self.selection.in_order(values))
+            groups |= self._compared(self.features.with_continued_positions(values))
         return groups
 
     def _selected(self, values: Values) -> dict[str, Group]:
         """What masks and pointers select, and what the net reads of how that compares."""
         spread = self._config.hidden**-0.5
-        found = self.selection.select(values, values, magnitudes=not self.orders)
+        found = self.features.select(values, values, magnitudes=not self.orders)
         groups = {
             f"selected_{location}_": Group(location, squash(torch.cat(columns, -1)), spread)
             for location, columns in found.items()
             if columns
         }
         groups |= {
-            f"selected_bits_{location}_": _group_bits(location, torch.cat(columns, -1))
-            for location, columns in self.selection.select_bits(values).items()
+            f"selected_bits_{location}_": _bit_group(location, torch.cat(columns, -1))
+            for location, columns in self.features.select_bits(values).items()
             if columns
         }
         if self._config.comparisons:
-            groups |= self._compared_to_selected(self.selection.in_order(values), found)
+            groups |= self._compared_to_selected(
+                self.features.with_continued_positions(values), found
+            )
         return groups
 
     def _compared_to_selected(self, values: Values, found: Columns) -> dict[str, Group]:
         bits: dict[str, tuple[Location, Tensor | None]] = {
-            "selected_sides_": (Location.NODE, compare_with_selected(self.selection, values)),
-            "selected_distances_": (Location.GRAPH, compare_distances(self.selection, values)),
-            "selected_next_": (Location.NODE, neighbours_in_order(self.selection, values)),
-            "selected_order_": (Location.EDGE, compare_selected_edges(self.selection, found)),
+            "selected_sides_": (Location.NODE, compare_with_selected(self.features, values)),
+            "selected_distances_": (Location.GRAPH, compare_distances(self.features, values)),
+            "selected_next_": (Location.NODE, find_next_in_order(self.features, values)),
+            "selected_order_": (Location.EDGE, compare_selected_edges(self.features, found)),
         }
         if self._splits:
-            bits["selected_tables_"] = (Location.EDGE, compare_tables(self.selection, values))
+            bits["selected_tables_"] = (Location.EDGE, compare_tables(self.features, values))
         if self._places:
-            bits["selected_between_"] = (Location.NODE, nodes_between(self.selection, values))
+            bits["selected_between_"] = (Location.NODE, find_middle_nodes(self.features, values))
         if self.orders:
-            along = compare_along_pointers(self.selection, values)
+            along = compare_along_pointers(self.features, values)
             bits["pointed_sides_"] = (Location.NODE, along)
-            for location, columns in next_neighbours(self.selection, values).items():
+            for location, columns in find_next_neighbours(self.features, values).items():
                 if columns:
                     bits[f"next_neighbours_{location}_"] = (location, torch.cat(columns, -1))
-        for location, columns in first_neighbours(self.selection, values).items():
+        for location, columns in find_first_neighbours(self.features, values).items():
             if columns:
                 bits[f"selected_first_{location}_"] = (location, torch.cat(columns, -1))
         return {
-            name: _group_bits(location, numbers)
+            name: _bit_group(location, numbers)
             for name, (location, numbers) in bits.items()
             if numbers is not None
         }
@@ -185,8 +187,8 @@ class DerivedFeatures:
     def _compared(self, values: Values) -> dict[str, Group]:
         """Which of two nodes has the smaller scalar, in both directions, how many have, and all
         other comparisons."""
-        scalars = self.selection.scalars
-        less = torch.stack([smaller(values[f.name]) for f in scalars[Location.NODE]], -1)
+        scalars = self.features.scalars
+        less = torch.stack([pairwise_less(values[f.name]) for f in scalars[Location.NODE]], -1)
         both = torch.cat((less, less.transpose(-3, -2)), -1)
         size = less.new_full((*less.shape[:-3], 1), 1 / less.shape[-2])
         groups = {
@@ -198,56 +200,60 @@ class DerivedFeatures:
         bits = {
             "below_": (
                 Location.NODE,
-                compare_with_graph(self.selection, values, positions=not self.orders),
+                compare_with_graph(self.features, values, positions=not self.orders),
             ),
             "signs_": (Location.GRAPH, [values[f.name] > 0 for f in scalars[Location.GRAPH]]),
             EQUAL: (Location.EDGE, [values[name] @ values[name].mT for name in classes]),
-            "shorter_": (Location.EDGE, shorter_ways(self.selection, values)),
-            "least_": (Location.NODE, compare_with_pointing(self.selection, values)),
+            "shorter_": (Location.EDGE, compare_paths(self.features, values)),
+            "least_": (Location.NODE, compare_with_pointing_nodes(self.features, values)),
         }
         if self._places:
-            order = compare_scalars_of_graph(self.selection, values)
+            order = compare_graph_scalars(self.features, values)
             bits["graph_order_"] = (Location.GRAPH, order)
         if self.orders:
             groups |= self._ordered(values)
-            bits["best_"] = (Location.EDGE, best_ways(self.selection, self._marks, values))
+            bits["best_"] = (
+                Location.EDGE,
+                find_best_edges(self.features, self._hint_marks, values),
+            )
         return groups | {
-            name: _group_bits(location, torch.stack(columns, -1).float())
+            name: _bit_group(location, torch.stack(columns, -1).float())
             for name, (location, columns) in bits.items()
             if columns
         }
 
     def _ordered(self, values: Values) -> dict[str, Group]:
         """Where scalar hints are beside limits, and which are extreme."""
-        limits = compare_with_limits(self.selection, values)
-        groups = {f"limits_{location}_": _group_bits(location, x) for location, x in limits.items()}
-        ends = extremes(self.selection, self._marks, values)
-        return groups | {"extremes_": _group_bits(Location.NODE, ends)}
+        limits = compare_with_limits(self.features, values)
+        groups = {f"limits_{location}_": _bit_group(location, x) for location, x in limits.items()}
+        ends = find_extremes(self.features, self._hint_marks, values)
+        return groups | {"extremes_": _bit_group(Location.NODE, ends)}
 
-    def known(self, values: Values, choices: Values) -> Known:
+    def scalar_terms(self, values: Values, next_hints: Values) -> ScalarTerms:
         """The scalars that new ones may be made of: what is read and what is selected.
 
-        `choices` are the decided hints of the next step: d[v] = d[p(v)] + w(p(v), v) reads the new
-        predecessor.
+        `next_hints` are decided: d[v] = d[p(v)] + w(p(v), v) reads the new predecessor.
         """
-        parts = [self.selection.columns(values)]
+        parts = [self.features.scalars_by_location(values)]
         if self._config.dereference:
-            following = {**values, **choices}
+            following = {**values, **next_hints}
             parts.append(self._addends.select(values, values))
             parts.append(self._addends.select(following, values))
-            parts.append({Location.EDGE: self.selection.select_by_edges(following, values)})
-            least = self.selection.least_of_pointing(values)
+            parts.append({Location.EDGE: self.features.select_by_edges(following, values)})
+            least = self.features.min_of_pointing_nodes(values)
             parts.append({Location.NODE: [x.unsqueeze(-1) for x in least]})
             if self._places:
-                parts.append({Location.GRAPH: places_of_selected(self.selection, following)})
-        return Known(parts, values["pos"])
+                parts.append({Location.GRAPH: select_places(self.features, following)})
+        return ScalarTerms(parts, values["pos"])
 
-    def choices_at(self, location: Location, values: Values, choices: Values) -> Tensor:
-        """(..., F): what new scalars at a location are told of the choices for the next step:
-        those there, and which of them change; of other locations whether any changes; and how
-        scalars of nodes compare with those that are selected next. Classes of edges are told again
-        beside each comparison in a table: whether c[i, j] changes depends on the entry that b[i, j]
-        names."""
+    def next_hint_features(self, location: Location, values: Values, next_hints: Values) -> Tensor:
+        """(..., F): what the decoders of scalars at a location read of the next discrete hints.
+
+        Hints of that location are read as they are, with a bit for whether they change; of other
+        locations there is one bit each, whether any entry changes. Scalars of nodes are compared
+        with those of the nodes that masks select next. Classes of edges are also multiplied with
+        the comparisons in tables: whether c[i, j] changes depends on the entry that b[i, j] names.
+        """
         leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
         shape = location.shape(n)
         columns = [values["pos"].new_empty(*leading, *shape, 0)]
@@ -255,7 +261,7 @@ class DerivedFeatures:
         for f in self._hints:
             if f.kind in (Kind.SCALAR, Kind.GATED_SCALAR):
                 continue
-            new = keep_masked(f, values[f.name], choices[f.name])
+            new = keep_masked(f, values[f.name], next_hints[f.name])
             entries = (*leading, *f.location.shape(n), -1)
             changed = (values[f.name] != new).float().reshape(entries).amax(-1, keepdim=True)
             if f.location == location:
@@ -266,7 +272,7 @@ class DerivedFeatures:
                 anywhere = changed.reshape(*leading, *(1,) * len(shape), -1).amax(-1, keepdim=True)
                 columns.append(anywhere.expand(*leading, *shape, 1))
         if location == Location.NODE and self.orders:
-            compared = compare_with_choices(self.selection, {**values, **choices}, values)
+            compared = compare_with_next_selected(self.features, {**values, **next_hints}, values)
             columns += [] if compared is None else [compared]
         return torch.cat(columns, -1)
 
@@ -275,29 +281,29 @@ class DerivedFeatures:
         of_edges = [f for f in self._hints if f.location == Location.EDGE and f.classes]
         if location != Location.EDGE or not of_edges or not self._splits:
             return None
-        bits = compare_tables(self.selection, values)
+        bits = compare_tables(self.features, values)
         return None if bits is None else bits.unsqueeze(-2)
 
-    def choice_masks(self, values: Values, choices: Values) -> Tensor:
+    def mask_features(self, values: Values, next_hints: Values) -> Tensor:
         """(..., n, K): the nodes that masks select now and in the next step, where the present
         pointers of hints lead from these, and a 1 for each node."""
         one = torch.ones_like(values["pos"]).unsqueeze(-1)
-        masks = [values[name] for name in self.selection.masks]
-        masks += [choices[name] for name in self._selecting]
+        masks = [values[name] for name in self.features.masks]
+        masks += [next_hints[name] for name in self._one_hot_hints]
         if not masks:
             return one
-        return torch.cat((self.selection.follow(torch.stack(masks, -2), values).mT, one), -1)
+        return torch.cat((self.features.follow(torch.stack(masks, -2), values).mT, one), -1)
 
     @property
     def mask_width(self) -> int:
-        """How many columns `choice_masks` has."""
+        """The number of columns of `mask_features`."""
         blank = self.blank(2)
-        return self.choice_masks(blank, blank).shape[-1]
+        return self.mask_features(blank, blank).shape[-1]
 
-    def choice_width(self, location: Location) -> int:
-        """How many columns `choices_at` has."""
+    def next_hint_width(self, location: Location) -> int:
+        """The number of columns of `next_hint_features`."""
         blank = self.blank(2)
-        return self.choices_at(location, blank, blank).shape[-1]
+        return self.next_hint_features(location, blank, blank).shape[-1]
 
     def blank(self, n: int) -> dict[str, Tensor]:
         """Zeros for a problem of `n` nodes."""
@@ -307,20 +313,20 @@ class DerivedFeatures:
     def groups(self) -> dict[str, Group]:
         """All groups for a problem of two nodes: their widths are those of all others."""
         config = self._config
-        if not (config.comparisons or config.dereference or self.reads_changes):
+        if not (config.comparisons or config.dereference or self.reads_history):
             return {}
         blank = self.with_splits(self.blank(2))
-        if not self.reads_changes:
+        if not self.reads_history:
             return self(blank, None)
         return self(self.with_visited(blank, None), torch.zeros(1, len(self._hints) + 1))
 
-    def known_width(self, location: Location) -> int:
-        """How many scalars `known` has at a location."""
+    def terms_width(self, location: Location) -> int:
+        """The number of `scalar_terms` at a location."""
         blank = self.blank(2)
-        return self.known(blank, blank).at(location).shape[-1]
+        return self.scalar_terms(blank, blank).at(location).shape[-1]
 
-    def goes_on(self, feature: Feature) -> bool:
-        """Whether a feature goes on from a hint that the net reads, of the same form."""
+    def continues_hint(self, feature: Feature) -> bool:
+        """Whether the net reads the hint that a feature continues, in the same form."""
         if feature.stage == Stage.OUTPUT and not self._config.outputs_from_hints:
             return False
         name, form = previous_hint(feature), _form(feature)
@@ -330,7 +336,7 @@ class DerivedFeatures:
         """The values with the pointers that splits and ways suggest to edges, if any."""
         if not (self._splits and self._config.edge_pointers):
             return {**values}
-        found = suggested_pointers(self.selection, values)
+        found = suggest_pointers(self.features, values)
         return {**values} if found is None else {**values, SPLITS: found}
 
     @property
@@ -341,13 +347,13 @@ class DerivedFeatures:
 
     def with_visited(self, values: Values, before: Tensor | None) -> dict[str, Tensor]:
         """The values with the nodes that one-hot hints have selected so far, `before` and now."""
-        masks = [values[name] for name in self._selecting]
+        masks = [values[name] for name in self._one_hot_hints]
         pos = values["pos"]
         now = torch.stack(masks, -1) if masks else pos.new_empty(*pos.shape, 0)
         return {**values, VISITED: now if before is None else torch.maximum(now, before)}
 
     @property
-    def reads_changes(self) -> bool:
+    def reads_history(self) -> bool:
         """Whether the net reads which hints the step before changed, and what came earlier."""
         return self._config.hint_changes and bool(self._hints)
 

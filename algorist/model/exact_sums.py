@@ -31,13 +31,13 @@ _LEAST = 1e-20
 """What probabilities are at least."""
 
 
-def with_constants(known: Tensor, n: int) -> Tensor:
+def with_constants(scalars: Tensor, n: int) -> Tensor:
     """(..., F + CONSTANTS): known numbers of problems of n nodes, and the constants."""
-    column = (*known.shape[:-1], 1)
-    return torch.cat((known, *(known.new_full(column, c) for c in (*_CONSTANTS, 1 / n))), -1)
+    column = (*scalars.shape[:-1], 1)
+    return torch.cat((scalars, *(scalars.new_full(column, c) for c in (*_CONSTANTS, 1 / n))), -1)
 
 
-class Choice(NamedTuple):
+class SumLogits(NamedTuple):
     """The logits of a new value: whether it is made anew, and of which terms."""
 
     gate: Tensor  # (S, B, ...)
@@ -47,10 +47,10 @@ class Choice(NamedTuple):
 
     def decide(self, predicted: Tensor) -> Tensor:
         """The value (S, B, ...) of the likeliest terms, or the predicted one."""
-        value, is_sum = self._likeliest_sum()
+        value, is_sum = self._best_sum()
         return torch.where(is_sum, value, predicted)
 
-    def _likeliest_sum(self) -> tuple[Tensor, Tensor]:
+    def _best_sum(self) -> tuple[Tensor, Tensor]:
         """The sum (S, B, ...) of the likeliest terms, and whether the first of them is one."""
         first = self.first.argmax(-1, keepdim=True)
         second = self.second.argmax(-1, keepdim=True)
@@ -66,13 +66,13 @@ class Choice(NamedTuple):
         what is chosen is the same number. The terms are learnt from some of the entries that
         change.
         """
-        flat = Choice(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
+        flat = SumLogits(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
         old, true = old.flatten(1), truth.flatten(1)
         changed = ((true - old).abs() > CHANGE).float()  # (S, entries)
-        kept = 1 - flat.gate.sigmoid() * (1 - flat._same(old))
+        kept = 1 - flat.gate.sigmoid() * (1 - flat._probability_of(old))
         loss = torch.where(changed > 0, -logsigmoid(flat.gate), -(kept + _LEAST).log())
-        at, weight = _some(changed)
-        likelihood, exists = flat._at(at)._likelihood(true.gather(1, at))
+        at, weight = _sample_entries(changed)
+        likelihood, exists = flat._select_entries(at)._likelihood(true.gather(1, at))
         count = weight.sum(1, keepdim=True).clamp(min=1)
         of_terms = (-(likelihood + _LEAST).log() * weight).sum(1, keepdim=True) / count
         missed = weight * (~exists).float()
@@ -83,9 +83,9 @@ class Choice(NamedTuple):
     def _addends(self) -> Tensor:
         return torch.cat((self.terms, -self.terms), -1)
 
-    def _at(self, entries: Tensor) -> Choice:
+    def _select_entries(self, entries: Tensor) -> SumLogits:
         """Some entries (S, m) of all."""
-        return Choice(
+        return SumLogits(
             self.gate.gather(1, entries),
             *(
                 x.gather(1, entries.unsqueeze(-1).expand(*entries.shape, x.shape[-1]))
@@ -93,14 +93,14 @@ class Choice(NamedTuple):
             ),
         )
 
-    def _same(self, value: Tensor) -> Tensor:
+    def _probability_of(self, value: Tensor) -> Tensor:
         """How probable it is that what is chosen equals a value: 1 where the likeliest sum does, or
         the probability of a single term."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
         first = self.first.softmax(-1)[..., :-1]
         zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
         single = torch.where(equal, first, 0.0).sum(-1) * self.second.softmax(-1)[..., zero]
-        chosen, is_sum = self._likeliest_sum()
+        chosen, is_sum = self._best_sum()
         return torch.where(is_sum & ((chosen - value).abs() < CHANGE), 1.0, single)
 
     def _likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
@@ -117,7 +117,7 @@ class Choice(NamedTuple):
         return torch.where(exists, (first * second).sum(-1), predicted.squeeze(-1)), exists
 
 
-def _some(changed: Tensor) -> tuple[Tensor, Tensor]:
+def _sample_entries(changed: Tensor) -> tuple[Tensor, Tensor]:
     """Some entries of (S, entries), those that change first, and 1 for each that does.
 
     Which of these are chosen is always the same: nothing is drawn.

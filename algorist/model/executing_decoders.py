@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from algorist.model.decoders import BuiltInDecoder, DecoderSizes
-from algorist.model.exact_sums import CONSTANTS, Choice, with_constants
+from algorist.model.exact_sums import CONSTANTS, SumLogits, with_constants
 from algorist.model.factored import Factored, Joint, dense
 from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location
@@ -83,9 +83,9 @@ class GatedDecoder(BuiltInDecoder):
     """
 
     def __init__(
-        self, replicas: int, sizes: DecoderSizes, location: Location, known: int, choices: int
+        self, replicas: int, sizes: DecoderSizes, location: Location, scalars: int, next_hints: int
     ):
-        """So many scalars are `known`, and so many bits about the choices for the next step."""
+        """`scalars` and `next_hints` are the widths of what `forward` reads under these names."""
         super().__init__()
         linear = partial(Linear, replicas)
         self.location, self.reads_edges = location, location == Location.EDGE
@@ -96,9 +96,9 @@ class GatedDecoder(BuiltInDecoder):
             self.source, self.target = (linear(sizes.nodes, width) for _ in range(2))
             self.edge = linear(sizes.edges, width)
         self.value = linear(width, 2)
-        terms = known + CONSTANTS
+        terms = scalars + CONSTANTS
         self.first, self.second = linear(width, terms + 1), linear(width, 2 * terms)
-        self.choices = linear(choices, 3 * terms + 2, spread=0.5) if choices else None
+        self.choices = linear(next_hints, 3 * terms + 2, spread=0.5) if next_hints else None
 
     @property
     def _value_layers(self) -> list[Linear]:
@@ -121,16 +121,16 @@ class GatedDecoder(BuiltInDecoder):
         nodes: Joint,
         edges: Joint,
         graph: Tensor | Factored,
-        known: Tensor,
-        choices: Tensor,
+        scalars: Tensor,
+        next_hints: Tensor,
         old: Tensor,
         truth: Tensor | None = None,
     ) -> Tensor:
         """(..., 4): the logit of a change, the new value, the old one, and the loss of its terms.
 
-        `known` (..., F) are scalars to add, `choices` (..., G) say what is chosen for the next
-        step, `old` (...) is the value that the net has read. In training the `truth` is given, and
-        the new value is it wherever a sum can make it.
+        `scalars` (..., F) may be terms of the sum, `next_hints` (..., G) describe the hints of the
+        next step, `old` (...) is the value that the net has read. In training the `truth` is given
+        and is the new value wherever a sum can make it.
         """
         inner: Any = nodes
         if self.reads_edges:
@@ -142,14 +142,14 @@ class GatedDecoder(BuiltInDecoder):
         gate, new = value.unbind(-1)
         if self.choices is not None:
             widths = (1, first.shape[-1], second.shape[-1])
-            of_gate, of_first, of_second = self.choices(choices).split(widths, -1)
+            of_gate, of_first, of_second = self.choices(next_hints).split(widths, -1)
             gate = gate + of_gate.squeeze(-1)
             first, second = first + of_first, second + of_second
-        choice = Choice(gate, first, second, with_constants(known, nodes.shape[2]))
+        logits = SumLogits(gate, first, second, with_constants(scalars, nodes.shape[2]))
         if truth is None:
-            loss, new = torch.zeros_like(new), choice.decide(new)
+            loss, new = torch.zeros_like(new), logits.decide(new)
         else:
-            loss, is_no_sum = choice.loss(old, truth)
+            loss, is_no_sum = logits.loss(old, truth)
             new = torch.where(is_no_sum > 0, new, truth)
         return torch.stack((gate, new, old, loss), -1)
 
@@ -163,7 +163,7 @@ class ConditionalDecoder(BuiltInDecoder):
     """
 
     def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
-        """`plain` is the decoder of the logits; so many masks are told (`choice_masks`)."""
+        """`plain` makes the logits; `masks` is the number of columns of `mask_features`."""
         super().__init__()
         linear = partial(Linear, replicas, masks, spread=0.1)
         self.plain, self.reads_edges = plain, plain.reads_edges

@@ -100,7 +100,7 @@ class Scan:
         for k in range(self.window.steps):
             states, output = self.step(k, carry)
             hints = self.decode_hints(
-                states, allowed=self._allowed(states), choices=self._true_choices(k)
+                states, allowed=self._allowed(states), next_hints=self._true_next_hints(k)
             )
             carry = Carry(states.after, hints, output.state, self._read(states))
             ends.add(k, self._of_outputs(states))
@@ -120,7 +120,7 @@ class Scan:
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
         values = self.derived.with_splits(values)
-        if self.derived.reads_changes:
+        if self.derived.reads_history:
             values = self.derived.with_visited(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
         raw |= raw_numbers(self.read_hints, hints)
@@ -175,7 +175,7 @@ class Scan:
             for name, value in own.items()
         }
 
-    def _true_choices(self, k: int) -> dict[str, Tensor] | None:
+    def _true_next_hints(self, k: int) -> dict[str, Tensor] | None:
         """The true hints of the next step, in training."""
         if not self.net.training:
             return None
@@ -183,7 +183,7 @@ class Scan:
 
     def _changed(self, k: int, carry: Carry | None, hints: Mapping[str, Tensor]) -> Tensor | None:
         """(S, B, F + 1): which hints the step before changed, where the net is told."""
-        if not self.derived.reads_changes:
+        if not self.derived.reads_history:
             return None
         if carry is None and self.window.changed is not None:
             return self.window.changed
@@ -195,7 +195,7 @@ class Scan:
 
     def _read(self, states: States) -> dict[str, Tensor]:
         """The hints of a step and before, where the next one is told what has changed."""
-        if not self.derived.reads_changes:
+        if not self.derived.reads_history:
             return {}
         names = (*(f.name for f in self.read_hints), VISITED)
         return {name: states.values[name] for name in names}
@@ -216,7 +216,7 @@ class Scan:
         values = {
             name: x.argmax(-1).to(torch.int16) if name in pointers else x
             for name, x in states.values.items()
-            if name in self.decode_outputs.previous
+            if name in self.decode_outputs.previous_hints
         }
         edge_states = states.edge_states if self.decode_outputs.reads_edges else None
         return states._replace(values=values, edge_states=edge_states)
