@@ -18,11 +18,13 @@ from test_executing import (
     sum_logits,
 )
 
-from algorist.model.comparisons import compare_with_pointing_nodes
+from algorist.model.comparisons import LEAST, compare_with_pointing_nodes
+from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.decoders import BuiltInDecoder
 from algorist.model.derived import DerivedFeatures
 from algorist.model.executing_decoders import ConditionalDecoder
 from algorist.model.kinds import row
+from algorist.model.selection import min_of_pointing_nodes
 from algorist.model.window import pieces
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 from algorist.training.config import changed
@@ -180,13 +182,17 @@ def test_in_a_free_run_hints_are_decoded_given_the_masks_that_the_net_predicts()
 # Gated scalars
 
 
+def derived_features(name):
+    spec = ENCODING.spec(name)
+    return DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
+
+
 @pytest.fixture
 def of_dfs():
-    spec = ENCODING.spec("dfs")
-    return DerivedFeatures((*spec.inputs, *spec.hints), config("dfs").model)
+    return DecoderFeatures(derived_features("dfs"))
 
 
-def test_new_scalars_are_told_what_is_chosen_and_what_changes(of_dfs):
+def test_decoders_of_scalars_read_the_next_hints_and_what_changes(of_dfs):
     blank = of_dfs.blank(3)
     values = blank | {"color": hot([[0, 0, 0]], 3), "pi_h": hot([[0, 1, 2]], 3)}
     next_hints = values | {"color": hot([[0, 2, 0]], 3), "v": hot([1], 3)}
@@ -202,11 +208,11 @@ def test_new_scalars_are_told_what_is_chosen_and_what_changes(of_dfs):
     assert not of_dfs.next_hint_features(Location.GRAPH, values, values).any()
 
 
-def test_choices_are_as_many_as_decoders_expect(of_dfs):
+def test_decoders_read_as_many_numbers_as_they_expect(of_dfs):
     blank = of_dfs.blank(5)
     for location in LOCATIONS:
-        told = of_dfs.next_hint_features(location, blank, blank)
-        assert told.shape == (1, *location.shape(5), of_dfs.next_hint_width(location))
+        read = of_dfs.next_hint_features(location, blank, blank)
+        assert read.shape == (1, *location.shape(5), of_dfs.next_hint_width(location))
     assert of_dfs.mask_features(blank, blank).shape == (1, 5, of_dfs.mask_width)
 
 
@@ -243,7 +249,8 @@ def test_the_least_of_the_nodes_that_point_to_a_node():
         "low": torch.tensor([0.5, 0.4, 0.2, 0.1]),
         "pi_h": hot([0, 0, 0, 1], 4),
     }
-    d, low = (x.tolist() for x in read.min_of_pointing_nodes(values))
+    values[LEAST] = min_of_pointing_nodes(read, values)
+    d, low = (x.tolist() for x in values[LEAST].unbind(-1))
     assert d == pytest.approx([0.2, 0.4, 0.3, 0.4])
     assert low == pytest.approx([0.2, 0.1, 0.2, 0.1])  # children 1 and 2, child 3, none, none
     is_less = [x.tolist() for x in compare_with_pointing_nodes(read, values)]
@@ -254,17 +261,15 @@ def test_half_a_pointer_and_less_does_not_point():
     read = features_of("articulation_points", "pos", "low", "pi_h")
     low = torch.tensor([0.5, 0.4, 0.2])
     soft = torch.tensor([[1.0, 0, 0], [0.6, 0.4, 0], [0.5, 0, 0.5]])
-    (least,) = read.min_of_pointing_nodes({"pos": torch.rand(3), "low": low, "pi_h": soft})
-    assert least.tolist() == pytest.approx([0.4, 0.4, 0.2])
+    least = min_of_pointing_nodes(read, {"pos": torch.rand(3), "low": low, "pi_h": soft})
+    assert least.squeeze(-1).tolist() == pytest.approx([0.4, 0.4, 0.2])
 
 
-def test_the_least_of_pointing_nodes_is_known_and_compared():
-    spec = ENCODING.spec("articulation_points")
-    features = (*spec.inputs, *spec.hints)
-    derived = DerivedFeatures(features, config("articulation_points").model)
+def test_the_least_of_pointing_nodes_is_a_term_and_compared():
+    derived = derived_features("articulation_points")
     low, pi = torch.tensor([[0.5, 0.4, 0.2, 0.1]]), hot([[0, 0, 0, 1]], 4)
-    values = derived.blank(4) | {"low": low, "pi_h": pi}
-    terms = derived.scalar_terms(values, values).at(Location.NODE)[0]
+    values = derived.derive_values(derived.blank(4) | {"low": low, "pi_h": pi}, None)
+    terms = DecoderFeatures(derived).scalar_terms(values, values).at(Location.NODE)[0]
     least = torch.tensor([0.2, 0.1, 0.2, 0.1])
     assert any(torch.equal(x, least) for x in terms.unbind(-1))
     compared = derived(values, None)["least_"].numbers[0]
@@ -292,13 +297,12 @@ def test_what_does_not_count_stays_so_in_a_free_run(name, hint):
 
 
 @pytest.mark.parametrize(("name", "hint"), [("bridges", "is_bridge_h"), ("lcs_length", "b_h")])
-def test_choices_for_what_does_not_count_change_nothing(name, hint):
-    spec = ENCODING.spec(name)
-    derived = DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
-    values = derived.blank(3)
+def test_next_hints_that_do_not_count_change_nothing(name, hint):
+    features = DecoderFeatures(derived_features(name))
+    values = features.blank(3)
     values[hint][:, 0, 1].view(1, -1)[..., -1] = MASKED
     chosen = {**values, hint: values[hint].clone()}
     chosen[hint][:, 0, 1] = 1
     for location in LOCATIONS:
-        told = [derived.next_hint_features(location, values, x) for x in (values, chosen)]
-        assert torch.equal(*told)
+        read = [features.next_hint_features(location, values, x) for x in (values, chosen)]
+        assert torch.equal(*read)

@@ -18,6 +18,7 @@ from algorist.model.comparisons import (
     find_first_neighbours,
     find_next_in_order,
 )
+from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.derived import VISITED, DerivedFeatures, changed_hints
 from algorist.model.encoders import dense_values
 from algorist.model.exact_sums import SumLogits, with_constants
@@ -25,8 +26,10 @@ from algorist.model.kinds import row
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
+from algorist.model.pairwise import rank
 from algorist.model.predicting import predict
-from algorist.model.selection import TaskFeatures, rank
+from algorist.model.selection import select, select_bits, select_by_edges, select_orientations
+from algorist.model.task_features import TaskFeatures
 from algorist.model.transitions import draw_transitions
 from algorist.spec import Feature, Kind, Location, Stage
 from algorist.training.config import changed
@@ -89,7 +92,7 @@ def test_selection_reads_scalars_where_pointers_and_masks_point():
     d, weights, pointers = torch.rand(n), torch.rand(n, n), torch.tensor([1, 1, 0, 2, 3, 0])
     values = {"pos": torch.rand(n), "A": weights, "d": d}
     next_hints = {"pi_h": one_hot(pointers, n).float(), "u": one_hot(torch.tensor(4), n).float()}
-    found = TaskFeatures([spec[name] for name in names], ranks=False).select(next_hints, values)
+    found = select(TaskFeatures([spec[name] for name in names]), next_hints, values)
 
     def has(location, expected):
         columns = torch.cat(found[location], -1).unbind(-1)
@@ -114,7 +117,7 @@ def columns_of(numbers):
 
 def features_of(name, *names):
     spec = ENCODING.spec(name)
-    return TaskFeatures([spec[n] for n in names], ranks=False)
+    return TaskFeatures([spec[n] for n in names])
 
 
 def hot(index, n):
@@ -126,7 +129,7 @@ def test_masks_read_bits_also_along_pointers():
     read = features_of("kmp_matcher", "pos", "key", "pred", "k")
     letters = torch.tensor([2, 0, 2, 3])
     values = {"pos": torch.rand(4), "key": hot(letters, 4), "pred": hot([0, 0, 1, 2], 4)}
-    found = read.select_bits(values | {"k": hot(1, 4)})
+    found = select_bits(read, values | {"k": hot(1, 4)})
     of_graph = torch.cat(found[Location.GRAPH], -1)
     at, before, after = of_graph[:15].view(3, 5)[:, :4]
     assert [x.argmax().item() for x in (at, before, after)] == [0, 2, 2]
@@ -140,7 +143,7 @@ def test_edge_pointers_split_problems():
     roots = torch.randint(0, 4, (n, n))
     values = {"pos": pos, "e": e}
     next_hints = {"root_h": hot(roots, n), "pred": hot([0, 0, 1, 2, 3], n)}
-    found = torch.cat(read.select_by_edges(next_hints, values), -1)
+    found = torch.cat(select_by_edges(read, next_hints, values), -1)
     i, j = 1, 3
     root = roots[i, j]
     expected = {
@@ -161,7 +164,7 @@ def test_a_mask_reads_to_which_nodes_edges_point():
     read = features_of("floyd_warshall", "pos", "Pi_h", "k")
     pointers = torch.randint(0, 4, (4, 4))
     values = {"pos": torch.rand(4), "Pi_h": hot(pointers, 4), "k": hot(2, 4)}
-    rows = torch.cat(read.select_bits(values)[Location.EDGE], -1)
+    rows = torch.cat(select_bits(read, values)[Location.EDGE], -1)
     assert torch.equal(rows[..., 0].argmax(-1), pointers[2])
     assert torch.equal(rows[..., 1].argmax(-1), pointers[:, 2])
 
@@ -197,7 +200,10 @@ def derived_at_steps(batch, pos):
     hints = dense_values(spec.hints, truths, n)
     for t in range(batch.lengths.min()):
         values = inputs | {name: x[t] for name, x in hints.items()}
-        yield derived(values, None), derived.features.node_scalars(values)
+        yield (
+            derived(derived.derive_values(values, None), None),
+            derived.features.node_scalars(values, ranks=True),
+        )
 
 
 @pytest.mark.parametrize("name", STRING_MATCHERS)
@@ -220,7 +226,7 @@ def test_the_second_string_is_compared_as_if_positions_went_on(name):
 def test_positions_without_a_second_string_are_compared_as_they_are():
     spec = ENCODING.spec("heapsort")
     read, values = (
-        TaskFeatures(spec.inputs, ranks=True),
+        TaskFeatures(spec.inputs),
         {"pos": torch.rand(4), "key": torch.rand(4)},
     )
     assert read.with_continued_positions(values) is values
@@ -273,8 +279,8 @@ def test_turns_and_directions_of_points():
     read = features_of("jarvis_march", "pos", "x", "y", "last_point", "endpoint")
     x, y = torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0, -1.0])
     values = {"pos": torch.rand(4), "x": x, "y": y, "last_point": hot(0, 4), "endpoint": hot(1, 4)}
-    assert read.orientations(values, values).squeeze(-1).tolist() == [0, 0, 1, -1]
-    columns = torch.cat(read.select(values, values)[Location.NODE], -1)
+    assert select_orientations(read, values, values).squeeze(-1).tolist() == [0, 0, 1, -1]
+    columns = torch.cat(select(read, values, values)[Location.NODE], -1)
     assert any(torch.allclose(c, torch.atan2(y, x)) for c in columns.unbind(-1))
 
 
@@ -288,8 +294,8 @@ def test_what_was_selected_before_is_remembered():
     np.testing.assert_array_equal(visited[-1], last)  # the last lane is the end of the trajectory
     derived = learner("quicksort").net.derived["quicksort"]
     blank = derived.blank(4)
-    first = derived.with_visited(blank | {"p": hot([1], 4)}, None)[VISITED]
-    second = derived.with_visited(blank | {"p": hot([2], 4)}, first)[VISITED]
+    first = derived.derive_values(blank | {"p": hot([1], 4)}, None)[VISITED]
+    second = derived.derive_values(blank | {"p": hot([2], 4)}, first)[VISITED]
     assert second.amax(-1).tolist() == [[0, 1, 1, 0]]
 
 
@@ -299,7 +305,7 @@ def test_nodes_are_compared_with_the_one_that_a_mask_selects():
     derived = DerivedFeatures((*spec.inputs, *spec.hints), config)
     key = torch.tensor([[0.5, 0.2, 0.9]])
     values = derived.blank(3) | {"key": key, "min_h": torch.tensor([[1.0, 0, 0]])}
-    bits = derived(values, None)["selected_sides_"].numbers[0]
+    bits = derived(derived.derive_values(values, None), None)["selected_sides_"].numbers[0]
     columns = [column.tolist() for column in bits.unbind(-1)]
     assert [0, 1, 0] in columns
     assert [0, 0, 1] in columns
@@ -308,21 +314,21 @@ def test_nodes_are_compared_with_the_one_that_a_mask_selects():
 def test_known_scalars_follow_the_choices_of_the_next_step():
     spec = ENCODING.spec("dijkstra")
     derived = DerivedFeatures((*spec.inputs, *spec.hints), ModelConfig(dereference=True))
+    reads = DecoderFeatures(derived)
     batch = seen("dijkstra", n=4, count=1)
     values = {
         f.name: row(f).ops.dense(torch.from_numpy(np.asarray(x)), 4)
         for f in (*spec.inputs, *spec.hints)
         for x in [batch.inputs[f.name] if f.stage == Stage.INPUT else batch.hints[f.name][1]]
     }
+    values = derived.derive_values(values, None)
     same, other = (
-        derived.scalar_terms(
-            values, {**values, "pi_h": one_hot(torch.tensor([[to] * 4]), 4).float()}
-        )
+        reads.scalar_terms(values, {**values, "pi_h": one_hot(torch.tensor([[to] * 4]), 4).float()})
         for to in (0, 1)
     )
     assert not torch.equal(same.at(Location.NODE), other.at(Location.NODE))
     for location in LOCATIONS:
-        assert same.at(location).shape[-1] == derived.terms_width(location)
+        assert same.at(location).shape[-1] == reads.terms_width(location)
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
@@ -402,9 +408,9 @@ def test_all_changes_of_scalars_are_sums_of_two_known_numbers(name):
     truths = {f.name: torch.from_numpy(batch.hints[f.name]) for f in spec.hints}
     hints = dense_values(spec.hints, truths, n)
     for t in range(batch.steps - 1):
-        values = inputs | {name: x[t] for name, x in hints.items()}
+        values = derived.derive_values(inputs | {name: x[t] for name, x in hints.items()}, None)
         following = {name: x[t + 1] for name, x in hints.items()}
-        scalars = derived.scalar_terms(values, following)
+        scalars = DecoderFeatures(derived).scalar_terms(values, following)
         for f in filter(is_gated, spec.hints):
             terms = with_constants(scalars.at(f.location), n)
             changed = (following[f.name] - values[f.name]).abs() > 1e-7

@@ -14,7 +14,7 @@ from algorist.model.orders import (
     find_extremes,
     find_next_neighbours,
 )
-from algorist.model.selection import TaskFeatures
+from algorist.model.task_features import TaskFeatures
 from algorist.spec import Location
 from algorist.training.config import changed
 from algorist.training.recipes import recipe
@@ -24,7 +24,7 @@ ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
 
 def features_of(name, *names):
     spec = ENCODING.spec(name)
-    return TaskFeatures([spec[x] for x in names or [f.name for f in spec.features]], ranks=True)
+    return TaskFeatures([spec[x] for x in names or [f.name for f in spec.features]])
 
 
 def trajectory(name, n=24, seed=3):
@@ -79,7 +79,7 @@ def test_hints_are_compared_with_what_the_next_step_selects():
 
 def test_the_nearest_node_in_the_queue_is_the_next():
     values, read = trajectory("dijkstra")
-    bits = find_extremes(TaskFeatures(read, ranks=True), ["in_queue"], values)
+    bits = find_extremes(TaskFeatures(read), values)
     waiting = values["in_queue"][:-1].any(-1)
     assert waiting.sum() > 10
     assert has(bits[:-1][waiting], values["u"][1:][waiting].bool())
@@ -87,7 +87,7 @@ def test_the_nearest_node_in_the_queue_is_the_next():
 
 def test_the_best_way_from_reached_nodes_is_the_new_predecessor():
     values, read = trajectory("bellman_ford")
-    best = torch.stack(find_best_edges(TaskFeatures(read, ranks=True), ["msk"], values), -1)[:-1]
+    best = torch.stack(find_best_edges(TaskFeatures(read), values), -1)[:-1]
     new = values["pi_h"][1:].mT
     moved = (values["pi_h"][1:] != values["pi_h"][:-1]).any(-1).unsqueeze(-2)
     assert moved.sum() > 10
@@ -97,9 +97,7 @@ def test_the_best_way_from_reached_nodes_is_the_new_predecessor():
 def test_the_next_neighbour_comes_after_the_last_but_for_the_predecessor():
     values, read = trajectory("articulation_points", n=40)
     before, after = ({k: x[t] for k, x in values.items()} for t in (slice(-1), slice(1, None)))
-    bits = torch.cat(
-        find_next_neighbours(TaskFeatures(read, ranks=True), before)[Location.NODE], -1
-    )
+    bits = torch.cat(find_next_neighbours(TaskFeatures(read), before)[Location.NODE], -1)
     # From one edge of u to the next one, both to nodes that were found before.
     went_on = (before["u"] == after["u"]).all(-1) & (before["v"] != after["v"]).any(-1)
     went_on &= (before["v"] != before["u"]).any(-1) & (before["s_last"] == before["u"]).all(-1)
@@ -110,7 +108,7 @@ def test_the_next_neighbour_comes_after_the_last_but_for_the_predecessor():
 
 def test_lighter_edges_are_marked_where_they_end():
     values, read = trajectory("mst_prim")
-    found = find_best_edges(TaskFeatures(read, ranks=True), [], values)
+    found = find_best_edges(TaskFeatures(read), values)
     edges = values["A"] != 0
     assert torch.equal(found[0], edges & (values["A"] < values["key"].unsqueeze(-2)))
 
@@ -121,7 +119,10 @@ def test_nets_do_not_read_how_large_clocks_are():
     derived = DerivedFeatures(read, model)
     values["child_cnt"] = values["child_cnt"] / 64  # below all clocks
     later = {k: 8 * x if k in ("d", "f", "low", "time") else x for k, x in values.items()}
-    now, then = derived(values, None), derived(later, None)
+    now, then = (
+        derived(derived.derive_values(values, None), None),
+        derived(derived.derive_values(later, None), None),
+    )
     differ = {k for k in now if not torch.equal(now[k].numbers, then[k].numbers)}
     assert differ <= {"limits_graph_", "limits_node_"}
     own = changed(recipe("algorist2026", ["articulation_points"]), hidden=16)

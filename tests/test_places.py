@@ -2,6 +2,7 @@
 
 import torch
 
+from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.derived import DerivedFeatures
 from algorist.model.learner import TaskEncoding
 from algorist.model.places import (
@@ -10,7 +11,7 @@ from algorist.model.places import (
     find_middle_nodes,
     select_places,
 )
-from algorist.model.selection import TaskFeatures
+from algorist.model.task_features import TaskFeatures
 from algorist.spec import Location
 from algorist.training.recipes import recipe
 
@@ -19,7 +20,7 @@ ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
 
 def features_of(name, *names):
     spec = ENCODING.spec(name)
-    return TaskFeatures([spec[x] for x in names], ranks=False)
+    return TaskFeatures([spec[x] for x in names])
 
 
 def hot(nodes, n):
@@ -76,6 +77,6 @@ def test_nets_without_places_have_no_such_encoders():
     assert names <= set(DerivedFeatures(read, config).groups)
     without = DerivedFeatures(read, type(config)(comparisons=True, dereference=True))
     assert not names & set(without.groups)
-    assert without.terms_width(Location.GRAPH) != DerivedFeatures(read, config).terms_width(
-        Location.GRAPH
-    )
+    derived = DerivedFeatures(read, config), without
+    widths = [DecoderFeatures(x).terms_width(Location.GRAPH) for x in derived]
+    assert widths[0] != widths[1]

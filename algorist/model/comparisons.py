@@ -1,7 +1,7 @@
 """Comparisons: bits that say which of two numbers is smaller.
 
 A net could learn to compare, but only as finely as its training problems ask for: at four times the
-size, keys are four times denser. Values are dense, as in `selection.py`.
+size, keys are four times denser. Values are dense, as in `task_features.py`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from itertools import cycle, permutations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import (
-    Columns,
-    TaskFeatures,
-    Values,
+from algorist.model.pairwise import (
     above_diagonal,
     has_weights,
     is_least,
@@ -22,7 +19,13 @@ from algorist.model.selection import (
     rank,
     without_loops,
 )
+from algorist.model.selection import select_orientations
+from algorist.model.task_features import Columns, TaskFeatures, Values
 from algorist.spec import Location, Stage
+
+LEAST = "least_"
+"""The name, among values, of the smallest scalars of pointing nodes (`min_of_pointing_nodes`), and
+of the encoder of how they compare."""
 
 
 def compare_with_graph(features: TaskFeatures, values: Values, *, positions: bool) -> list[Tensor]:
@@ -37,9 +40,10 @@ def compare_with_graph(features: TaskFeatures, values: Values, *, positions: boo
 
 
 def compare_with_pointing_nodes(features: TaskFeatures, values: Values) -> list[Tensor]:
-    """(..., n) each: whether one of the nodes that point to a node has a smaller scalar."""
-    least = features.min_of_pointing_nodes(values)
-    return [y < x for y, x in zip(least, cycle(features.hint_scalars(values)))]
+    """(..., n) each: whether one of the nodes that point to a node has a smaller scalar hint."""
+    if LEAST not in values:
+        return []
+    return [y < x for y, x in zip(values[LEAST].unbind(-1), cycle(features.hint_scalars(values)))]
 
 
 def compare_with_selected(features: TaskFeatures, values: Values) -> Tensor | None:
@@ -50,7 +54,7 @@ def compare_with_selected(features: TaskFeatures, values: Values) -> Tensor | No
     limit, x = _pairs(features, values, others=True)
     bits = [(x < limit).mT, (limit < x).mT]
     if features.has_points:
-        orientations = features.orientations(values, values)
+        orientations = select_orientations(features, values, values)
         bits += [orientations > 0, orientations < 0]
     return torch.cat(bits, -1).float()
 
@@ -81,13 +85,11 @@ def compare_tables(features: TaskFeatures, values: Values) -> Tensor | None:
     in a table that is a hint, with P the one before, the entries above, to the left and diagonally.
     """
     bits = []
-    for pointer in (values[f.name] for f in features.pointers):
-        for table in features.scalars[Location.EDGE]:
-            if table.stage == Stage.HINT:
-                own = values[table.name]
-                above, left = pointer @ own, own @ pointer.mT
-                for x in (above, left, above @ pointer.mT):
-                    bits += [own < x, x < own]
+    for pointer in (values[name] for name in features.pointers):
+        for table in features.tables(values):
+            above, left = pointer @ table, table @ pointer.mT
+            for x in (above, left, above @ pointer.mT):
+                bits += [table < x, x < table]
     return torch.stack(bits, -1).float() if bits else None
 
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from algorist.model.decoder_features import DecoderFeatures, previous_hint
 from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
-from algorist.model.derived import DerivedFeatures, previous_hint
+from algorist.model.derived import DerivedFeatures
 from algorist.model.executing_decoders import (
     ConditionalDecoder,
     GatedDecoder,
@@ -44,17 +45,17 @@ def make_decoder(
     derived: DerivedFeatures,
 ) -> BuiltInDecoder:
     """A new decoder for a feature of a task for which so much is `derived`."""
-    form = row(feature).form
+    form, reads = row(feature).form, DecoderFeatures(derived)
     if feature.kind == Kind.GATED_SCALAR:
         location = feature.location
-        widths = derived.terms_width(location), derived.next_hint_width(location)
+        widths = reads.terms_width(location), reads.next_hint_width(location)
         return GatedDecoder(replicas, sizes, location, *widths)
     if form == DecoderType.EDGE_POINTER and config.edge_pointers:
-        suggested = derived.splits_width if feature.stage == Stage.HINT else 0
+        suggested = reads.splits_width if feature.stage == Stage.HINT else 0
         return WholeEdgePointerDecoder(replicas, sizes, suggested)
     plain = BUILT_IN[form](replicas, sizes)
-    if config.conditional_hints and is_conditional(feature) and derived.continues_hint(feature):
-        masks = derived.mask_width if feature.stage == Stage.HINT else 1
+    if config.conditional_hints and is_conditional(feature) and reads.continues_hint(feature):
+        masks = reads.mask_width if feature.stage == Stage.HINT else 1
         return ConditionalDecoder(replicas, plain, feature, masks)
     return plain
 
@@ -68,7 +69,7 @@ class Decoders:
         decoders: Mapping[str, nn.Module],
         derived: DerivedFeatures,
     ):
-        self.features, self._derived = features, derived
+        self.features, self._reads = features, DecoderFeatures(derived)
         self._are_outputs = all(f.stage == Stage.OUTPUT for f in features)
         self._gated = [f for f in features if f.kind == Kind.GATED_SCALAR]
         self._others = [f for f in features if f.kind != Kind.GATED_SCALAR]
@@ -113,7 +114,7 @@ class Decoders:
             if isinstance(decoder, ConditionalDecoder):
                 if masks is None:
                     chosen = self._decide(found) if next_hints is None else next_hints
-                    masks = self._derived.mask_features(states.values, chosen)
+                    masks = self._reads.mask_features(states.values, chosen)
                 more = [masks, states.values[previous_hint(f)]]
             elif isinstance(decoder, WholeEdgePointerDecoder):
                 more = [states.values.get(name) for name in (previous_hint(f), SPLITS)]
@@ -131,9 +132,9 @@ class Decoders:
     ) -> dict[str, Tensor]:
         """The gated scalars, after all other features are `found`."""
         chosen = self._decide(found) if next_hints is None else next_hints
-        terms, derived = self._derived.scalar_terms(values, chosen), self._derived
+        terms = self._reads.scalar_terms(values, chosen)
         at = {
-            x: (terms.at(x), derived.next_hint_features(x, values, chosen))
+            x: (terms.at(x), self._reads.next_hint_features(x, values, chosen))
             for x in {f.location for f in self._gated}
         }
         truths = next_hints or {}

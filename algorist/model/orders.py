@@ -1,25 +1,17 @@
 """Orders: what nets read of scalar hints instead of how large these are.
 
 Clocks and counters grow with the problem: those of n = 64 are out of the range that a net has seen
-in training. Their order is not. Values are dense, as in `selection.py`.
+in training. Their order is not. Values are dense, as in `task_features.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from algorist.model.selection import (
-    Columns,
-    TaskFeatures,
-    Values,
-    has_weights,
-    is_least,
-    without_loops,
-)
-from algorist.spec import Feature, Kind, Location, Stage
+from algorist.model.pairwise import has_weights, is_least, without_loops
+from algorist.model.task_features import SCALARS, Columns, TaskFeatures, Values
+from algorist.spec import Feature, Location, Stage
 
 _LIMITS = (0.0, 0.01)
 """What scalar hints are compared with: nothing, and the hundredth by which clocks and counters
@@ -34,7 +26,7 @@ def is_read_by_order(feature: Feature) -> bool:
     return (
         feature.stage == Stage.HINT
         and feature.location != Location.EDGE
-        and feature.kind in (Kind.SCALAR, Kind.GATED_SCALAR)
+        and feature.kind in SCALARS
     )
 
 
@@ -57,7 +49,7 @@ def compare_along_pointers(features: TaskFeatures, values: Values) -> Tensor | N
     to, and whether this holds for one of the nodes that point to it, as in
     `any(low[child] > d[u])`."""
     x = _hint_columns(features, values)
-    pointers = [values[f.name] for f in features.pointers if f.stage == Stage.HINT]
+    pointers = [values[name] for name in features.hint_pointers]
     if x is None or not pointers:
         return None
     found = []
@@ -84,12 +76,12 @@ def compare_with_next_selected(
     return (limits < x.unsqueeze(-1)).flatten(-2).float()
 
 
-def find_extremes(features: TaskFeatures, marks: Sequence[str], values: Values) -> Tensor:
+def find_extremes(features: TaskFeatures, values: Values) -> Tensor:
     """(..., n, F): which node has the smallest and which the largest of each scalar, of all nodes
     and of those that are marked or have a class: the last node, the first white one, the nearest
     one in the queue."""
     sets = [torch.ones_like(values["pos"]).unsqueeze(-2)]
-    sets += [values[name].unsqueeze(-2) for name in marks]
+    sets += [values[name].unsqueeze(-2) for name in features.hint_marks]
     sets += [values[name].mT for name in features.hint_classes]
     among = (torch.cat(sets, -2) > 0.5).unsqueeze(-3)  # (..., 1, c, n)
     x = torch.stack([values[f.name] for f in features.scalars[Location.NODE]], -2).unsqueeze(-2)
@@ -106,7 +98,7 @@ def find_next_neighbours(features: TaskFeatures, values: Values) -> Columns:
         return found
     mask, pos = features.stack_masks(values), values["pos"]  # (..., m, n), (..., n)
     selected = features.follow(mask, values)
-    hints = [values[f.name] for f in features.pointers if f.stage == Stage.HINT]
+    hints = [values[name] for name in features.hint_pointers]
     pointees = torch.stack([selected @ p for p in hints]).amax(0) if hints else 0 * selected
     limits = torch.cat((pos.amin(-1, keepdim=True) - 1, (mask @ pos.unsqueeze(-1)).squeeze(-1)), -1)
     after = (pos.unsqueeze(-2) > limits.unsqueeze(-1)).unsqueeze(-3)  # (..., 1, m + 1, n)
@@ -119,7 +111,7 @@ def find_next_neighbours(features: TaskFeatures, values: Values) -> Columns:
     return found
 
 
-def find_best_edges(features: TaskFeatures, marks: Sequence[str], values: Values) -> list[Tensor]:
+def find_best_edges(features: TaskFeatures, values: Values) -> list[Tensor]:
     """(..., n, n) each, in graphs with weights: whether the edge (i, j) is lighter than a scalar
     hint at j, and whether the way over i is the shortest one to j, of all that come from marked
     nodes: d(i) + A(i, j)."""
@@ -130,7 +122,7 @@ def find_best_edges(features: TaskFeatures, marks: Sequence[str], values: Values
         for d in features.hint_scalars(values):
             found.append((x < d.unsqueeze(-2)) & is_edge)
             ways = d.unsqueeze(-1) + x
-            for mark in (values[name] > 0.5 for name in marks):
+            for mark in (values[name] > 0.5 for name in features.hint_marks):
                 found.append(is_least(ways, is_edge & mark.unsqueeze(-1), -2))
     return found
 

@@ -1,7 +1,8 @@
 """Places: how far along a chain of pointers nodes are, and which node is halfway between two.
 
 A sort keeps its array as a chain: each node points to the one before it. The place of a node is an
-index that programs count with, `target = middle - first`. Values are dense, as in `selection.py`.
+index that programs count with, `target = middle - first`. Values are dense, as in
+`task_features.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import TaskFeatures, Values, above_diagonal, rank
+from algorist.model.pairwise import above_diagonal, rank
+from algorist.model.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 _SAME = 1e-5
@@ -32,7 +34,7 @@ def select_places(features: TaskFeatures, selectors: Values) -> list[Tensor]:
     first n // 2 over n, that of the node in the middle. Only where the graph has scalars that are
     hints, which may count so."""
     counts = any(f.stage == Stage.HINT for f in features.scalars[Location.GRAPH])
-    along = [f.name for f in features.pointers if f.stage == Stage.HINT]
+    along = features.hint_pointers
     if not (counts and along and features.masks):
         return []
     mask = features.stack_masks(selectors)

@@ -119,9 +119,7 @@ class Scan:
         """Read moment k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
-        values = self.derived.with_splits(values)
-        if self.derived.reads_history:
-            values = self.derived.with_visited(values, self._visited(k, carry))
+        values = self.derived.derive_values(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
         raw |= raw_numbers(self.read_hints, hints)
         derived = self.derived(values, self._changed(k, carry, hints))
@@ -202,7 +200,7 @@ class Scan:
 
     def _visited(self, k: int, carry: Carry | None) -> Tensor | None:
         """(S, B, n, m): the nodes that one-hot hints have selected before this step."""
-        if carry is None:
+        if carry is None or not self.derived.reads_history:
             return self.window.visited
         before = carry.read[VISITED]
         if self.window.is_first is None:

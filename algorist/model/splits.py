@@ -3,7 +3,7 @@ and where a way between them by a third node is shorter.
 
 `m[i, k] + m[k + 1, j] + p[i - 1] p[k] p[j]` is a number for three nodes, and which k makes the
 least cannot be learnt at one size for a larger one, where the sums are denser. Values are dense, as
-in `selection.py`.
+in `task_features.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import TaskFeatures, Values, without_loops
+from algorist.model.pairwise import successors
+from algorist.model.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 SPLITS = "splits_"
@@ -33,7 +34,7 @@ def find_shorter_paths(features: TaskFeatures, values: Values) -> list[Tensor]:
     S[i, u] + S[u, j] < S[i, j], the node k to which the edge (u, j) points, as in the matrix of
     predecessors of shortest paths. Both parts must be known, as for splits."""
     found = []
-    tables, filled = _tables(features, values), _filled(features, values)
+    tables, filled = features.tables(values), _filled(features, values)
     for pointer in (values[name] for name in features.edge_pointers if tables):
         for mask in (values[name] for name in features.masks):
             column, line = mask.unsqueeze(-1), mask.unsqueeze(-2)
@@ -54,9 +55,9 @@ def find_best_splits(features: TaskFeatures, values: Values) -> list[Tensor]:
     must be known, as masks of edges say. What is not known yet cost infinitely much before.
     """
     found = []
-    tables, filled = _tables(features, values), _filled(features, values)
+    tables, filled = features.tables(values), _filled(features, values)
     for chain in (values[name] for name in features.chains if features.edge_pointers and tables):
-        after = without_loops(chain).mT
+        after = successors(chain)
         there = _split(filled.float(), after @ filled.float()) > 1.5
         splits = torch.stack([_split(x, after @ x) for x in tables], -1)
         splits = splits.masked_fill(~there.unsqueeze(-1), torch.inf).unsqueeze(-1)
@@ -67,11 +68,6 @@ def find_best_splits(features: TaskFeatures, values: Values) -> list[Tensor]:
         less = least < before[..., None, :, None]
         found.append(((cost == least) & less).float().flatten(-2))
     return found
-
-
-def _tables(features: TaskFeatures, values: Values) -> list[Tensor]:
-    """(..., n, n) each: the scalars of edges that are hints."""
-    return [values[f.name] for f in features.scalars[Location.EDGE] if f.stage == Stage.HINT]
 
 
 def _filled(features: TaskFeatures, values: Values) -> Tensor:
@@ -85,7 +81,7 @@ def _filled(features: TaskFeatures, values: Values) -> Tensor:
 
 def _products(features: TaskFeatures, values: Values, chain: Tensor) -> Tensor:
     """(..., i, j, k, 1 + F): 0, and x[i - 1] x[k] x[j] for each scalar x of inputs but positions,
-    multiplied in the order in which `TaskFeatures.select_by_edges` does."""
+    multiplied in the order in which `select_by_edges` does."""
     scalars = [f for f in features.scalars[Location.NODE] if f.stage == Stage.INPUT]
     columns = [values[f.name] for f in scalars if f.name != "pos"]
     n = chain.shape[-1]
