@@ -24,6 +24,7 @@ from algorist.model.decoders import BuiltInDecoder
 from algorist.model.derived import DerivedFeatures
 from algorist.model.executing_decoders import ConditionalDecoder
 from algorist.model.kinds import row
+from algorist.model.net import Net
 from algorist.model.selection import min_of_pointing_nodes
 from algorist.model.window import pieces
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
@@ -116,6 +117,14 @@ def test_outputs_go_on_from_the_hint_that_they_end():
 def test_hints_that_are_not_read_cannot_be_conditional(hints):
     with pytest.raises(ValueError, match=f"conditional_hints: got hints {hints}, expected encod"):
         changed(recipe("ibarz2022", ["bfs"]), conditional_hints=True, hints=hints)
+    with pytest.raises(ValueError, match=f"conditional_hints: got hints {hints}, expected encod"):
+        Net(["bfs"], conditional_hints=True, hints=hints)
+
+
+@pytest.mark.parametrize("hints", ["decoded_only", "none"])
+def test_scalars_that_are_not_read_cannot_be_kept(hints):
+    with pytest.raises(ValueError, match=f"gated_scalars: got hints {hints}, expected encod"):
+        Net(["dijkstra"], encoding=ENCODING, hints=hints)
 
 
 def share_kept(hint, **settings):

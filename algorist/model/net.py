@@ -37,7 +37,7 @@ from algorist.model.sparse_scan import SparseScan, sparse_processor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
-from algorist.spec import Feature, Spec
+from algorist.spec import Feature, Kind, Spec
 
 if TYPE_CHECKING:
     from algorist.model.predicted import Prediction
@@ -87,6 +87,8 @@ class Net(nn.Module):
         self.config = replace(config or ModelConfig(), **settings)
         self.specs, self.replicas = _specs(algorithms, self.encoding), replicas
         c = self.config
+        if any(f.kind == Kind.GATED_SCALAR for spec in self.specs.values() for f in spec):
+            c.expect_hints_read("gated_scalars", "a scalar", "cannot be kept")
         sizes = Sizes(replicas, c.hidden, c.triplet_features, c.heads, c.layer_norm)
         self.processor = make_processor(c.processor, sizes)
         if self.encoding.sparse:
