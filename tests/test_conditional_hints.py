@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import small
 import torch
-from test_executing import (
+from executing import (
     ENCODING,
     LOCATIONS,
     columns_of,
