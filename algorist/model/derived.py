@@ -44,7 +44,7 @@ from algorist.model.splits import SPLITS, suggest_pointers
 from algorist.model.task_features import Columns, TaskFeatures, Values
 from algorist.spec import Feature, Location
 
-_BIT_SPREAD = 0.5
+_BIT_STD = 0.5
 """The standard deviation of the first weights that read a bit."""
 _FEW_BITS = 8
 """Larger groups of bits are scaled down, so that each counts like a group of this size: Adam
@@ -64,7 +64,7 @@ class Group(NamedTuple):
 
     location: Location
     numbers: Tensor  # channels last
-    spread: float  # the standard deviation of the encoder's first weights
+    std: float  # the standard deviation of the encoder's first weights
 
 
 Bits = dict[str, tuple[Location, Tensor | None]]
@@ -138,9 +138,9 @@ class DerivedFeatures:
         return groups
 
     def _selected_scalars(self, selected: Columns) -> dict[str, Group]:
-        spread = self.config.hidden**-0.5
+        std = self.config.hidden**-0.5
         return {
-            name: Group(location, squash(numbers), spread)
+            name: Group(location, squash(numbers), std)
             for name, (location, numbers) in _by_location("selected", selected)
         }
 
@@ -169,7 +169,7 @@ class DerivedFeatures:
         both = torch.cat((less, less.transpose(-3, -2)), -1)
         size = less.new_full((*less.shape[:-3], 1), 1 / less.shape[-2])
         return {
-            COMPARISONS: Group(_EDGE, both, _BIT_SPREAD),
+            COMPARISONS: Group(_EDGE, both, _BIT_STD),
             "ranks_": Group(_NODE, less.mean(-3), 1.0),
             "size_": Group(_GRAPH, size, 1.0),
         }
@@ -217,7 +217,7 @@ def _groups_of_bits(bits: Mapping[str, tuple[Location, Tensor | None]]) -> dict[
         if numbers is not None:
             count = numbers.shape[-1]
             scaled = numbers * (_FEW_BITS / count) ** 0.5 if count > _FEW_BITS else numbers
-            groups[name] = Group(location, scaled, _BIT_SPREAD)
+            groups[name] = Group(location, scaled, _BIT_STD)
     return groups
 
 

@@ -33,8 +33,8 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
         nodes, edges, k = sizes.nodes, sizes.edges, EDGE_CHANNELS
         self.source, self.target, self.pointee = (linear(nodes, k) for _ in range(3))
         self.edge, self.from_source, self.from_target = (linear(edges, k) for _ in range(3))
-        self.previous = linear(1, k, spread=1.0)
-        self.suggested = linear(suggested, k, spread=1.0) if suggested else None
+        self.previous = linear(1, k, std=1.0)
+        self.suggested = linear(suggested, k, std=1.0) if suggested else None
         self.score = linear(k, 1)
 
     @property
@@ -98,7 +98,7 @@ class GatedDecoder(BuiltInDecoder):
         self.value = linear(width, 2)
         terms = scalars + CONSTANTS
         self.first, self.second = linear(width, terms + 1), linear(width, 2 * terms)
-        self.choices = linear(next_hints, 3 * terms + 2, spread=0.5) if next_hints else None
+        self.choices = linear(next_hints, 3 * terms + 2, std=0.5) if next_hints else None
 
     @property
     def _value_layers(self) -> list[Linear]:
@@ -165,7 +165,7 @@ class ConditionalDecoder(BuiltInDecoder):
     def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
         """`plain` makes the logits; `masks` is the number of columns of `mask_features`."""
         super().__init__()
-        linear = partial(Linear, replicas, masks, spread=0.1)
+        linear = partial(Linear, replicas, masks, std=0.1)
         self.plain, self.reads_edges = plain, plain.reads_edges
         self._of_edges, self._is_mask = feature.location == Location.EDGE, feature.kind == Kind.MASK
         self._of_pairs = self._of_edges or feature.kind == Kind.POINTER

@@ -25,7 +25,7 @@ from algorist.model.decoding import make_decoder
 from algorist.model.derived import DerivedFeatures
 from algorist.model.encoders import make_encoders
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
-from algorist.model.layers import LayerNorm, Linear, LSTMCell, Named
+from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig
 from algorist.model.nests import Nest, from_leaves
 from algorist.model.own_decoders import OWN_DECODERS, DecoderPerSeed, own_decoder
@@ -94,14 +94,16 @@ class Net(nn.Module):
         if self.encoding.sparse:
             sparse_processor(self)
         self.own_decoders = _known_decoders(own_decoders)
-        self.encoders, self.decoders = Named(), Named()
+        self.encoders, self.decoders = NamedLayers(), NamedLayers()
         self.derived: dict[str, DerivedFeatures] = {}
         """What the encoders of each algorithm read beside its features."""
         edge_states = self.bound_processor().has_edge_states(c.hidden)
         for name, spec in self.specs.items():
             derived = self.derived[name] = DerivedFeatures(self.encoded(spec), c)
-            self.encoders[name] = Named(make_encoders(self.encoded(spec), derived, replicas, c))
-            self.decoders[name] = Named(
+            self.encoders[name] = NamedLayers(
+                make_encoders(self.encoded(spec), derived, replicas, c)
+            )
+            self.decoders[name] = NamedLayers(
                 {f.name: self._made_decoder(f, edge_states, derived) for f in self.decoded(spec)}
             )
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None

@@ -169,9 +169,9 @@ def _schedule(**changes: Any) -> Callable[[Config], Config]:
 class Improvement(NamedTuple):
     """One of the paper's, or one of ours."""
 
-    words: str
+    description: str
     """What reports call it."""
-    taken_from: Callable[[Config], Config]
+    remove: Callable[[Config], Config]
     """The configuration without it."""
 
 
@@ -232,7 +232,7 @@ def without(config: Config, *improvements: str) -> Config:
     for name in improvements:
         if name not in IMPROVEMENTS:
             raise ValueError(unknown("improvement", name, IMPROVEMENTS))
-        config = IMPROVEMENTS[name].taken_from(config)
+        config = IMPROVEMENTS[name].remove(config)
     return config
 
 
