@@ -44,7 +44,7 @@ def make_decoder(
     config: ModelConfig,
     derived: DerivedFeatures,
 ) -> BuiltInDecoder:
-    """A new decoder for a feature of a task for which so much is `derived`."""
+    """A new decoder for a feature of a task."""
     form, reads = row(feature).form, DecoderFeatures(derived)
     if feature.kind == Kind.GATED_SCALAR:
         location = feature.location
@@ -146,7 +146,7 @@ class Decoders:
         }
 
     def _decide(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What is predicted, decided."""
+        """Predictions as the next step would read them, hard."""
         return {
             f.name: row(f).ops.feedback(predictions[f.name], True)
             for f in self.features

@@ -87,10 +87,10 @@ def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
 
 
 class EdgePointerEncoder(nn.Module):
-    """Adds a pointer of edges to two edges that it speaks of, chosen by the node that is left out.
+    """Adds pointers of edges, numbers of three nodes, to the encodings of two of their edges.
 
     P[a, c, p] is a number for three nodes. Each of k channels takes the largest over a of what the
-    node a lets through, for the edge (c, p), and the largest over c, for the edge (a, p).
+    node a gates, for the edge (c, p), and the largest over c, for the edge (a, p).
     """
 
     def __init__(self, replicas: int, hidden: int):

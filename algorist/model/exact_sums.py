@@ -1,4 +1,4 @@
-"""Sums of two known numbers: how gated scalars get new values that are exact.
+"""Sums of two terms: how gated scalars get new values that are exact.
 
 Algorithms make new scalars of old ones by a few operations: a clock ticks, a distance is another
 one plus a weight, a value is copied. So the new value is the sum of two terms. The first is one of
@@ -18,17 +18,17 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 _CONSTANTS = (0.0, 0.01, 1.0)
-"""Known at every size, as 1 / n is: nothing, the hundredth by which clocks tick, and one."""
+"""Terms at every size, beside 1 / n: 0, the hundredth by which clocks tick, and 1."""
 CONSTANTS = len(_CONSTANTS) + 1
-"""How many constants are known, 1 / n included."""
+"""The number of constants, 1 / n included."""
 TOLERANCE = 1e-6
 """How far a sum may be from the truth, relative to it where that is above 1."""
 CHANGE = 1e-7
 """A scalar that changes by less is kept."""
 _ENTRIES = 128
-"""How many changed entries of a batch the terms of a scalar are learnt from."""
+"""The most changed entries of a batch from which the terms of a scalar are learned."""
 _LEAST = 1e-20
-"""What probabilities are at least."""
+"""The least probability whose logarithm is taken."""
 
 
 def with_constants(scalars: Tensor, n: int) -> Tensor:
@@ -38,7 +38,7 @@ def with_constants(scalars: Tensor, n: int) -> Tensor:
 
 
 class SumLogits(NamedTuple):
-    """The logits of a new value: whether it is made anew, and of which terms."""
+    """The logits of a new value: whether the gate opens, and which terms make it."""
 
     gate: Tensor  # (S, B, ...)
     first: Tensor  # (S, B, ..., G + 1): the terms, and last the predicted number
@@ -84,7 +84,7 @@ class SumLogits(NamedTuple):
         return torch.cat((self.terms, -self.terms), -1)
 
     def _select_entries(self, entries: Tensor) -> SumLogits:
-        """Some entries (S, m) of all."""
+        """The logits of entries (S, m)."""
         return SumLogits(
             self.gate.gather(1, entries),
             *(
@@ -94,8 +94,8 @@ class SumLogits(NamedTuple):
         )
 
     def _probability_of(self, value: Tensor) -> Tensor:
-        """How probable it is that what is chosen equals a value: 1 where the likeliest sum does, or
-        the probability of a single term."""
+        """The probability that the choice equals a value: 1 if the likeliest sum does, else that of
+        a single term."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
         first = self.first.softmax(-1)[..., :-1]
         zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
@@ -104,7 +104,7 @@ class SumLogits(NamedTuple):
         return torch.where(is_sum & ((chosen - value).abs() < CHANGE), 1.0, single)
 
     def _likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
-        """How probable the right terms are, and whether there are any.
+        """The probability of the right terms, and whether there are any.
 
         Where no two terms make the true value, the right choice is the predicted number.
         """
@@ -120,7 +120,7 @@ class SumLogits(NamedTuple):
 def _sample_entries(changed: Tensor) -> tuple[Tensor, Tensor]:
     """Some entries of (S, entries), those that change first, and 1 for each that does.
 
-    Which of these are chosen is always the same: nothing is drawn.
+    The choice is deterministic.
     """
     entries = changed.shape[1]
     order = torch.arange(entries, device=changed.device) * 0.618034 % 1

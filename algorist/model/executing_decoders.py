@@ -1,4 +1,4 @@
-"""Decoders of nets that execute (docs/executing.md): they read more than the states of a step."""
+"""Decoders of nets that execute (docs/executing.md): they also read values and next hints."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location
 
 EDGE_CHANNELS = 32
-"""Hidden channels of decoders that look at edges more closely: of gated scalars, and of pointers of
-edges to nodes."""
+"""Hidden channels of decoders of edges: of gated scalars, and of pointers to nodes."""
 HEAD_START = 5.0
-"""How much larger the logits of present values are at first."""
+"""What is first added to the logits of present values."""
 
 
 class WholeEdgePointerDecoder(BuiltInDecoder):
@@ -27,7 +26,7 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
     reads_edges = True
 
     def __init__(self, replicas: int, sizes: DecoderSizes, suggested: int = 0):
-        """So many pointers are suggested (`splits.py`)."""
+        """`suggested` is the number of suggested pointers (`splits.py`)."""
         super().__init__()
         linear = partial(Linear, replicas)
         nodes, edges, k = sizes.nodes, sizes.edges, EDGE_CHANNELS
@@ -55,8 +54,8 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
         previous: Tensor | None = None,
         suggested: Tensor | None = None,
     ) -> Tensor:
-        """(S, B, n, n, n); `previous` are the pointers that the net has read, in the same form, and
-        `suggested` (S, B, n, n, n, F) those that follow from what it has read."""
+        """(S, B, n, n, n). `previous` are the present pointers, in the same form, `suggested`
+        (S, B, n, n, n, F) those of `suggest_pointers`."""
         pair = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2) + self.edge(edges)
         of_source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
         of_target = self.from_target(edges)
@@ -159,7 +158,7 @@ class ConditionalDecoder(BuiltInDecoder):
 
     Most of what a step changes, it changes at such nodes: the color of u, the pointer of v to u.
     All else stays as it is, so the present value has a head start, which depends on the masks too.
-    For an output, the present value is that of the hint that it ends, and no node is selected.
+    For an output, it is the value of the hint that the output continues, and no mask selects.
     """
 
     def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
@@ -197,7 +196,7 @@ class ConditionalDecoder(BuiltInDecoder):
 
 
 def is_conditional(feature: Feature) -> bool:
-    """Whether a feature is one of those for which present values have a head start."""
+    """Whether a `ConditionalDecoder` can decode a feature."""
     if feature.location == Location.NODE:
         return feature.kind in (Kind.MASK, Kind.CATEGORICAL, Kind.POINTER)
     return feature.location == Location.EDGE and feature.kind == Kind.MASK

@@ -1,4 +1,4 @@
-"""Who hears whom: how the values of nodes reach edges, and those of edges come together again.
+"""Message passing: how values of nodes reach edges, and how nodes aggregate those of edges.
 
 A processor that is written in these terms runs on dense problems, where all pairs of nodes are laid
 out and a mask says which are adjacent, and on sparse ones, where only edges are.
@@ -84,16 +84,16 @@ class _SegmentMax(torch.autograd.Function):
 
 
 class Segments:
-    """Which of Q segments each of M values belongs to, for each of S replicas."""
+    """Reductions over Q segments of M values, for each of S replicas."""
 
     def __init__(self, index: Tensor, count: int):
-        """(S, M), and Q."""
+        """The segment of each value, (S, M), and Q."""
         self.count, self._shape = count, index.shape
         first = count * torch.arange(len(index), device=index.device).unsqueeze(1)
         self._index = (index + first).flatten()
 
     def expand(self, values: Tensor) -> Tensor:
-        """(S, Q, ...) to (S, M, ...): each value that of its segment."""
+        """(S, Q, ...) to (S, M, ...): the value of each segment for all its members."""
         found = values.flatten(0, 1).index_select(0, self._index)
         return found.view(*self._shape, *values.shape[2:])
 
@@ -111,16 +111,16 @@ class Segments:
         return empty.index_add(0, self._index, rows).view(len(values), self.count, -1)
 
     def log_softmax(self, logits: Tensor) -> Tensor:
-        """(S, M): the logarithm of each choice's probability within its segment."""
+        """(S, M): log-softmax of the logits within each segment."""
         shifted = logits - self.expand(self.max(logits.detach().unsqueeze(-1))).squeeze(-1)
         total = self.sum(shifted.exp().unsqueeze(-1))
         return shifted - self.expand(total.log()).squeeze(-1)
 
     def argmax(self, logits: Tensor) -> Tensor:
-        """(S, Q): the place of the first of the largest logits (S, M) in each segment."""
+        """(S, Q): the index of the first of the largest logits (S, M) of each segment."""
         is_largest = logits == self.expand(self.max(logits.unsqueeze(-1))).squeeze(-1)
-        places = torch.arange(logits.shape[1], device=logits.device).expand_as(logits)
-        candidates = torch.where(is_largest, places, logits.shape[1] - 1).flatten()
+        index = torch.arange(logits.shape[1], device=logits.device).expand_as(logits)
+        candidates = torch.where(is_largest, index, logits.shape[1] - 1).flatten()
         first = candidates.new_full((len(logits) * self.count,), logits.shape[1] - 1)
         first.scatter_reduce_(0, self._index, candidates, "amin")
         return first.view(len(logits), self.count)
@@ -158,6 +158,6 @@ class SparseLinks:
         return self.by_receiver.sum(edges)
 
     def reversed(self, edges: Tensor) -> Tensor:
-        """(S, E, ...): what each edge back has."""
+        """(S, E, ...): the values of the edges in the other direction."""
         replicas = torch.arange(len(edges), device=edges.device).unsqueeze(1)
         return edges[replicas, self.reverse]

@@ -14,8 +14,7 @@ from algorist.model.task_features import SCALARS, Columns, TaskFeatures, Values
 from algorist.spec import Feature, Location, Stage
 
 _LIMITS = (0.0, 0.01)
-"""What scalar hints are compared with: nothing, and the hundredth by which clocks and counters
-tick."""
+"""What scalar hints are compared with: 0, and the hundredth by which clocks and counters tick."""
 _MARGIN = 1e-6
 """By how much a number must be above or below a limit."""
 

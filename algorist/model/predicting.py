@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PIECE = 64
 """The longest stretch of steps that is computed at once: it bounds the memory."""
 WATCHED_PIECE = 8
-"""The same where somebody waits to be told how far it is."""
+"""The same where the progress is reported."""
 BATCH_SIZE = 32
 """How many samples are computed at once on a CPU, whose caches few samples fill, and at least on a
 GPU."""
@@ -39,7 +39,7 @@ makes dozens of tensors of that size or half of it."""
 
 @dataclass(frozen=True)
 class Pace:
-    """How a prediction is cut into pieces, and who is told how far it is."""
+    """How a prediction is cut into pieces, and who watches its progress."""
 
     steps: int = PIECE
     """The most steps that are computed at once."""

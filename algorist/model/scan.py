@@ -32,7 +32,7 @@ class Carry:
     hints: Mapping[str, Tensor]  # the predictions of the last step
     state: Nest = (None, None)  # further states of processor and LSTM, (S, B, ...)
     read: Mapping[str, Tensor] = field(default_factory=dict)
-    """The hints that the last step has read, dense, for nets that are told which have changed."""
+    """The hints that the last step has read, dense, for nets that read which have changed."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
         """The same with a function applied to each tensor."""
@@ -89,7 +89,7 @@ class Scan:
         self.decode_hints = Decoders(hints, decoders, self.derived)
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
         self.inputs = dense_values(spec.inputs, window.inputs, self.n)
-        exact = net.config.comparisons  # what larger numbers mean is told by comparisons
+        exact = net.config.comparisons  # comparisons keep what squashing large numbers loses
         self.raw_inputs = raw_numbers(spec.inputs, self.inputs, squash=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
         self.true_hints = dense_values(self.read_hints, window.hints, self.n)
@@ -155,13 +155,13 @@ class Scan:
         return inputs if self.window.is_first is None else inputs[k]
 
     def _hints(self, k: int, carry: Carry | None) -> dict[str, Tensor]:
-        """The hints that the net reads: the true ones where it is given them, else its own."""
+        """The hints that the net reads: true ones at first steps and where forced, else its own."""
         truth = {name: value[k] for name, value in self.true_hints.items()}
         if carry is None:
             return truth
         hard = self.net.hard_feedback
         own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.read_hints}
-        if carry.read:  # what does not count stays marked so, as it is in the true hints
+        if carry.read:  # masked entries stay masked, as in the true hints
             for f in self.read_hints:
                 own[f.name] = keep_masked(f, carry.read[f.name], own[f.name])
         given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
@@ -180,7 +180,7 @@ class Scan:
         return {name: value[k + 1] for name, value in self.true_hints.items()}
 
     def _changed(self, k: int, carry: Carry | None, hints: Mapping[str, Tensor]) -> Tensor | None:
-        """(S, B, F + 1): which hints the step before changed, where the net is told."""
+        """(S, B, F + 1): which hints the step before changed, if the net reads that."""
         if not self.derived.reads_history:
             return None
         if carry is None and self.window.changed is not None:
@@ -192,7 +192,7 @@ class Scan:
         return torch.where(self.window.is_first[k].unsqueeze(-1), first, changed)
 
     def _read(self, states: States) -> dict[str, Tensor]:
-        """The hints of a step and before, where the next one is told what has changed."""
+        """What the next step compares its hints with, if the net reads the history of hints."""
         if not self.derived.reads_history:
             return {}
         names = (*(f.name for f in self.read_hints), VISITED)
@@ -208,8 +208,8 @@ class Scan:
         return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
 
     def _of_outputs(self, states: States) -> States:
-        """What outputs are decoded from: the states, and the hints that they go on from, of these
-        pointers as indices, which are smaller."""
+        """What outputs are decoded from: the states, and the present values of the hints that they
+        continue. Pointers are kept as indices, which take less memory."""
         pointers = {f.name for f in self.read_hints if f.kind == Kind.POINTER}
         values = {
             name: x.argmax(-1).to(torch.int16) if name in pointers else x

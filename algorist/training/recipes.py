@@ -103,7 +103,7 @@ _ALIASES = {"generalist": "ibarz2022"}
 
 
 def recipe(name: str, algorithms: Sequence[str]) -> Config:
-    """The configuration of a recipe for some algorithms; a former name is told with a warning."""
+    """The configuration of a recipe for some algorithms; a former name gives a warning."""
     if name in _ALIASES:
         now = _ALIASES[name]
         warnings.warn(f"the recipe {name!r} is called {now!r} now", stacklevel=2)
@@ -151,7 +151,7 @@ _PLAIN_OF_GATED = {
 
 
 def _with_true_hints(config: Config) -> Config:
-    """The net is given true hints half of the time, where it is not always."""
+    """Teacher forcing half of the time, unless transitions always have it."""
     return config if config.data.transitions else _optimizer(teacher_forcing=0.5)(config)
 
 
