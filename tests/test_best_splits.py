@@ -9,12 +9,13 @@ import torch
 import algorist
 from algorist.data import official
 from algorist.model.comparisons import compare_tables
+from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.derived import DerivedFeatures
 from algorist.model.encoders import dense_values
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
-from algorist.model.selection import Selection
-from algorist.model.splits import SPLITS, suggested_pointers
+from algorist.model.splits import SPLITS, suggest_pointers
+from algorist.model.task_features import TaskFeatures
 from algorist.spec import Location
 from algorist.training.recipes import recipe
 
@@ -31,7 +32,7 @@ def steps(name, n, count=2, seed=5):
     for t in range(batch.lengths.min()):
         hints = {name: torch.from_numpy(np.asarray(x[t])) for name, x in batch.hints.items()}
         moments.append(inputs | dense_values(batch.spec.hints, hints, batch.n))
-    return Selection((*batch.spec.inputs, *batch.spec.hints), ranks=True), moments
+    return TaskFeatures((*batch.spec.inputs, *batch.spec.hints)), moments
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_edges_point_as_is_suggested_or_as_before(name, pointer, column):
     selection, moments = steps(name, n=24)
     changes = 0
     for now, following in pairwise(moments):
-        suggested = suggested_pointers(selection, now)[..., column]
+        suggested = suggest_pointers(selection, now)[..., column]
         expected = torch.where(suggested.amax(-1, keepdim=True) > 0, suggested, now[pointer])
         filled = following["msk"] > 0.5
         assert torch.equal(expected[filled], following[pointer][filled])
@@ -52,7 +53,7 @@ def test_edges_point_as_is_suggested_or_as_before(name, pointer, column):
 
 def test_parts_that_are_not_known_yet_make_no_split():
     selection, moments = steps("matrix_chain_order", n=6, count=1)
-    suggested = suggested_pointers(selection, moments[0])[0, ..., 1]
+    suggested = suggest_pointers(selection, moments[0])[0, ..., 1]
     expected = torch.zeros(6, 6, 6)
     for i in range(1, 5):
         expected[i, i + 1, i] = 1  # two matrices
@@ -74,21 +75,21 @@ def test_only_pointers_of_edges_are_suggested(name):
     spec = ENCODING.spec(name)
     model: ModelConfig = recipe("algorist2026", [name]).model
     derived = DerivedFeatures((*spec.inputs, *spec.hints), model)
-    assert derived.splits_width == 0
+    assert DecoderFeatures(derived).splits_width == 0
     assert SPLITS not in derived.groups
     tables = derived.groups.get("selected_tables_")
     assert (tables is not None) == (name == "lcs_length")  # weights of graphs are no tables
     assert tables is None or tables.location == Location.EDGE
 
 
-def test_new_scalars_are_told_how_the_entry_that_a_class_names_compares():
+def test_decoders_of_scalars_read_how_the_entry_that_a_class_names_compares():
     spec, (_, moments) = ENCODING.spec("lcs_length"), steps("lcs_length", n=8)
     model: ModelConfig = recipe("algorist2026", ["lcs_length"]).model
-    derived = DerivedFeatures((*spec.inputs, *spec.hints), model)
+    reads = DecoderFeatures(DerivedFeatures((*spec.inputs, *spec.hints), model))
     for now, following in pairwise(moments):
-        told = derived.choices_at(Location.EDGE, now, following)
-        assert told.shape[-1] == derived.choice_width(Location.EDGE)
-        match, up, left = told[..., -24:].unflatten(-1, (4, 6))[..., :3, :].unbind(-2)
+        read = reads.next_hint_features(Location.EDGE, now, following)
+        assert read.shape[-1] == reads.next_hint_width(Location.EDGE)
+        match, up, left = read[..., -24:].unflatten(-1, (4, 6))[..., :3, :].unbind(-2)
         is_above_diagonal = match[..., 5] > 0
         differs = (up[..., :2] + left[..., 2:4]).amax(-1) > 0
         matches = following["b_h"][..., 0] > 0

@@ -6,23 +6,26 @@ import numpy as np
 import pytest
 import small
 import torch
-from test_executing import (
+from executing import (
     ENCODING,
     LOCATIONS,
-    choice,
     columns_of,
     config,
+    features_of,
     hot,
     learner,
     seen,
-    selection,
+    sum_logits,
 )
 
-from algorist.model.comparisons import compare_with_pointing
+from algorist.model.comparisons import LEAST, compare_with_pointing_nodes
+from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.decoders import BuiltInDecoder
 from algorist.model.derived import DerivedFeatures
 from algorist.model.executing_decoders import ConditionalDecoder
 from algorist.model.kinds import row
+from algorist.model.net import Net
+from algorist.model.selection import min_of_pointing_nodes
 from algorist.model.window import pieces
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 from algorist.training.config import changed
@@ -114,6 +117,14 @@ def test_outputs_go_on_from_the_hint_that_they_end():
 def test_hints_that_are_not_read_cannot_be_conditional(hints):
     with pytest.raises(ValueError, match=f"conditional_hints: got hints {hints}, expected encod"):
         changed(recipe("ibarz2022", ["bfs"]), conditional_hints=True, hints=hints)
+    with pytest.raises(ValueError, match=f"conditional_hints: got hints {hints}, expected encod"):
+        Net(["bfs"], conditional_hints=True, hints=hints)
+
+
+@pytest.mark.parametrize("hints", ["decoded_only", "none"])
+def test_scalars_that_are_not_read_cannot_be_kept(hints):
+    with pytest.raises(ValueError, match=f"gated_scalars: got hints {hints}, expected encod"):
+        Net(["dijkstra"], encoding=ENCODING, hints=hints)
 
 
 def share_kept(hint, **settings):
@@ -180,39 +191,43 @@ def test_in_a_free_run_hints_are_decoded_given_the_masks_that_the_net_predicts()
 # Gated scalars
 
 
+def derived_features(name):
+    spec = ENCODING.spec(name)
+    return DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
+
+
 @pytest.fixture
 def of_dfs():
-    spec = ENCODING.spec("dfs")
-    return DerivedFeatures((*spec.inputs, *spec.hints), config("dfs").model)
+    return DecoderFeatures(derived_features("dfs"))
 
 
-def test_new_scalars_are_told_what_is_chosen_and_what_changes(of_dfs):
+def test_decoders_of_scalars_read_the_next_hints_and_what_changes(of_dfs):
     blank = of_dfs.blank(3)
     values = blank | {"color": hot([[0, 0, 0]], 3), "pi_h": hot([[0, 1, 2]], 3)}
-    choices = values | {"color": hot([[0, 2, 0]], 3), "v": hot([1], 3)}
-    choices["pi_h"] = hot([[0, 1, 0]], 3)
-    of_nodes = columns_of(of_dfs.choices_at(Location.NODE, values, choices)[0])
+    next_hints = values | {"color": hot([[0, 2, 0]], 3), "v": hot([1], 3)}
+    next_hints["pi_h"] = hot([[0, 1, 0]], 3)
+    of_nodes = columns_of(of_dfs.next_hint_features(Location.NODE, values, next_hints)[0])
     for expected in ([0, 1, 0], [1, 0, 1], [0, 0, 1]):  # new and changed; still white; pi changes
         assert expected in of_nodes
     assert of_nodes.count([0, 1, 0]) == 4, "color changes, it is black, v changes, it is there"
-    of_graph = of_dfs.choices_at(Location.GRAPH, values, choices)[0]
+    of_graph = of_dfs.next_hint_features(Location.GRAPH, values, next_hints)[0]
     assert of_graph.sum() == 3, "color, v and pi change somewhere"
-    of_edges = of_dfs.choices_at(Location.EDGE, values, choices)[0]
+    of_edges = of_dfs.next_hint_features(Location.EDGE, values, next_hints)[0]
     assert torch.equal(of_edges, of_graph.expand(3, 3, -1))
-    assert not of_dfs.choices_at(Location.GRAPH, values, values).any()
+    assert not of_dfs.next_hint_features(Location.GRAPH, values, values).any()
 
 
-def test_choices_are_as_many_as_decoders_expect(of_dfs):
+def test_decoders_read_as_many_numbers_as_they_expect(of_dfs):
     blank = of_dfs.blank(5)
     for location in LOCATIONS:
-        told = of_dfs.choices_at(location, blank, blank)
-        assert told.shape == (1, *location.shape(5), of_dfs.choice_width(location))
-    assert of_dfs.choice_masks(blank, blank).shape == (1, 5, of_dfs.mask_width)
+        read = of_dfs.next_hint_features(location, blank, blank)
+        assert read.shape == (1, *location.shape(5), of_dfs.next_hint_width(location))
+    assert of_dfs.mask_features(blank, blank).shape == (1, 5, of_dfs.mask_width)
 
 
 def test_masks_of_both_steps_are_followed_along_pointers(of_dfs):
     values = of_dfs.blank(4) | {"u": hot([2], 4), "pi_h": hot([[0, 0, 1, 3]], 4)}
-    masks = columns_of(of_dfs.choice_masks(values, values | {"u": hot([1], 4)})[0])
+    masks = columns_of(of_dfs.mask_features(values, values | {"u": hot([1], 4)})[0])
     for expected in ([0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]):
         assert expected in masks
 
@@ -228,45 +243,44 @@ def test_gates_depend_on_what_is_chosen():
 
 def test_a_sum_that_makes_the_present_number_keeps_it():
     old = torch.full((1, 1), 0.3)
-    assert choice(20.0, 0, 1, known=(0.2, 0.1)).loss(old, old)[0].item() < 1e-3
-    assert choice(20.0, 1, 1, known=(0.2, 0.1)).loss(old, old)[0].item() > 10
+    assert sum_logits(20.0, 0, 1, terms=(0.2, 0.1)).loss(old, old)[0].item() < 1e-3
+    assert sum_logits(20.0, 1, 1, terms=(0.2, 0.1)).loss(old, old)[0].item() > 10
     # 1 / 4 + 0.05 would be the same number, but what is chosen is the one that is predicted.
-    predicted = choice(20.0, 6, 0, known=(0.05, 0.1))
+    predicted = sum_logits(20.0, 6, 0, terms=(0.05, 0.1))
     assert predicted.loss(old, old)[0].item() > 10
 
 
 def test_the_least_of_the_nodes_that_point_to_a_node():
-    read = selection("articulation_points", "pos", "d", "low", "pi_h")
+    read = features_of("articulation_points", "pos", "d", "low", "pi_h")
     values = {
         "pos": torch.rand(4),
         "d": torch.tensor([0.1, 0.2, 0.3, 0.4]),
         "low": torch.tensor([0.5, 0.4, 0.2, 0.1]),
         "pi_h": hot([0, 0, 0, 1], 4),
     }
-    d, low = (x.tolist() for x in read.least_of_pointing(values))
+    values[LEAST] = min_of_pointing_nodes(read, values)
+    d, low = (x.tolist() for x in values[LEAST].unbind(-1))
     assert d == pytest.approx([0.2, 0.4, 0.3, 0.4])
     assert low == pytest.approx([0.2, 0.1, 0.2, 0.1])  # children 1 and 2, child 3, none, none
-    is_less = [x.tolist() for x in compare_with_pointing(read, values)]
+    is_less = [x.tolist() for x in compare_with_pointing_nodes(read, values)]
     assert is_less == [[False] * 4, [True, True, False, False]]
 
 
 def test_half_a_pointer_and_less_does_not_point():
-    read = selection("articulation_points", "pos", "low", "pi_h")
+    read = features_of("articulation_points", "pos", "low", "pi_h")
     low = torch.tensor([0.5, 0.4, 0.2])
     soft = torch.tensor([[1.0, 0, 0], [0.6, 0.4, 0], [0.5, 0, 0.5]])
-    (least,) = read.least_of_pointing({"pos": torch.rand(3), "low": low, "pi_h": soft})
-    assert least.tolist() == pytest.approx([0.4, 0.4, 0.2])
+    least = min_of_pointing_nodes(read, {"pos": torch.rand(3), "low": low, "pi_h": soft})
+    assert least.squeeze(-1).tolist() == pytest.approx([0.4, 0.4, 0.2])
 
 
-def test_the_least_of_pointing_nodes_is_known_and_compared():
-    spec = ENCODING.spec("articulation_points")
-    features = (*spec.inputs, *spec.hints)
-    derived = DerivedFeatures(features, config("articulation_points").model)
+def test_the_least_of_pointing_nodes_is_a_term_and_compared():
+    derived = derived_features("articulation_points")
     low, pi = torch.tensor([[0.5, 0.4, 0.2, 0.1]]), hot([[0, 0, 0, 1]], 4)
-    values = derived.blank(4) | {"low": low, "pi_h": pi}
-    known = derived.known(values, values).at(Location.NODE)[0]
+    values = derived.derive_values(derived.blank(4) | {"low": low, "pi_h": pi}, None)
+    terms = DecoderFeatures(derived).scalar_terms(values, values).at(Location.NODE)[0]
     least = torch.tensor([0.2, 0.1, 0.2, 0.1])
-    assert any(torch.equal(x, least) for x in known.unbind(-1))
+    assert any(torch.equal(x, least) for x in terms.unbind(-1))
     compared = derived(values, None)["least_"].numbers[0]
     assert [1, 1, 0, 0] in columns_of(compared)
 
@@ -292,13 +306,12 @@ def test_what_does_not_count_stays_so_in_a_free_run(name, hint):
 
 
 @pytest.mark.parametrize(("name", "hint"), [("bridges", "is_bridge_h"), ("lcs_length", "b_h")])
-def test_choices_for_what_does_not_count_change_nothing(name, hint):
-    spec = ENCODING.spec(name)
-    derived = DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
-    values = derived.blank(3)
+def test_next_hints_that_do_not_count_change_nothing(name, hint):
+    features = DecoderFeatures(derived_features(name))
+    values = features.blank(3)
     values[hint][:, 0, 1].view(1, -1)[..., -1] = MASKED
     chosen = {**values, hint: values[hint].clone()}
     chosen[hint][:, 0, 1] = 1
     for location in LOCATIONS:
-        told = [derived.choices_at(location, values, x) for x in (values, chosen)]
-        assert torch.equal(*told)
+        read = [features.next_hint_features(location, values, x) for x in (values, chosen)]
+        assert torch.equal(*read)

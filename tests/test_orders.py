@@ -7,14 +7,14 @@ from algorist.model.derived import DerivedFeatures
 from algorist.model.encoders import dense_values
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.orders import (
-    best_ways,
     compare_along_pointers,
-    compare_with_choices,
     compare_with_limits,
-    extremes,
-    next_neighbours,
+    compare_with_next_selected,
+    find_best_edges,
+    find_extremes,
+    find_next_neighbours,
 )
-from algorist.model.selection import Selection
+from algorist.model.task_features import TaskFeatures
 from algorist.spec import Location
 from algorist.training.config import changed
 from algorist.training.recipes import recipe
@@ -22,9 +22,9 @@ from algorist.training.recipes import recipe
 ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
 
 
-def selection(name, *names):
+def features_of(name, *names):
     spec = ENCODING.spec(name)
-    return Selection([spec[x] for x in names or [f.name for f in spec.features]], ranks=True)
+    return TaskFeatures([spec[x] for x in names or [f.name for f in spec.features]])
 
 
 def trajectory(name, n=24, seed=3):
@@ -45,7 +45,7 @@ def has(columns, expected):
 
 
 def test_scalar_hints_are_compared_with_limits():
-    read = selection("articulation_points", "pos", "child_cnt", "time")
+    read = features_of("articulation_points", "pos", "child_cnt", "time")
     values = {
         "pos": torch.rand(3),
         "child_cnt": torch.tensor([0.0, 0.01, 0.02]),
@@ -57,7 +57,7 @@ def test_scalar_hints_are_compared_with_limits():
 
 
 def test_pointers_compare_scalars_of_both_ends():
-    read = selection("bridges", "pos", "pi_h", "d", "low")
+    read = features_of("bridges", "pos", "pi_h", "d", "low")
     values = {
         "pos": torch.rand(3),
         "pi_h": torch.tensor([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]]),
@@ -70,16 +70,16 @@ def test_pointers_compare_scalars_of_both_ends():
 
 
 def test_hints_are_compared_with_what_the_next_step_selects():
-    read = selection("bridges", "pos", "d", "low", "v")
+    read = features_of("bridges", "pos", "d", "low", "v")
     values = {"d": torch.tensor([0.1, 0.2, 0.3]), "low": torch.tensor([0.1, 0.1, 0.3])}
-    bits = compare_with_choices(read, {"v": torch.tensor([0.0, 1, 0])}, values)
+    bits = compare_with_next_selected(read, {"v": torch.tensor([0.0, 1, 0])}, values)
     assert has(bits, values["low"] > 0.2)
     assert has(bits, values["d"] > 0.2)
 
 
 def test_the_nearest_node_in_the_queue_is_the_next():
     values, read = trajectory("dijkstra")
-    bits = extremes(Selection(read, ranks=True), ["in_queue"], values)
+    bits = find_extremes(TaskFeatures(read), values)
     waiting = values["in_queue"][:-1].any(-1)
     assert waiting.sum() > 10
     assert has(bits[:-1][waiting], values["u"][1:][waiting].bool())
@@ -87,7 +87,7 @@ def test_the_nearest_node_in_the_queue_is_the_next():
 
 def test_the_best_way_from_reached_nodes_is_the_new_predecessor():
     values, read = trajectory("bellman_ford")
-    best = torch.stack(best_ways(Selection(read, ranks=True), ["msk"], values), -1)[:-1]
+    best = torch.stack(find_best_edges(TaskFeatures(read), values), -1)[:-1]
     new = values["pi_h"][1:].mT
     moved = (values["pi_h"][1:] != values["pi_h"][:-1]).any(-1).unsqueeze(-2)
     assert moved.sum() > 10
@@ -97,7 +97,7 @@ def test_the_best_way_from_reached_nodes_is_the_new_predecessor():
 def test_the_next_neighbour_comes_after_the_last_but_for_the_predecessor():
     values, read = trajectory("articulation_points", n=40)
     before, after = ({k: x[t] for k, x in values.items()} for t in (slice(-1), slice(1, None)))
-    bits = torch.cat(next_neighbours(Selection(read, ranks=True), before)[Location.NODE], -1)
+    bits = torch.cat(find_next_neighbours(TaskFeatures(read), before)[Location.NODE], -1)
     # From one edge of u to the next one, both to nodes that were found before.
     went_on = (before["u"] == after["u"]).all(-1) & (before["v"] != after["v"]).any(-1)
     went_on &= (before["v"] != before["u"]).any(-1) & (before["s_last"] == before["u"]).all(-1)
@@ -108,7 +108,7 @@ def test_the_next_neighbour_comes_after_the_last_but_for_the_predecessor():
 
 def test_lighter_edges_are_marked_where_they_end():
     values, read = trajectory("mst_prim")
-    found = best_ways(Selection(read, ranks=True), [], values)
+    found = find_best_edges(TaskFeatures(read), values)
     edges = values["A"] != 0
     assert torch.equal(found[0], edges & (values["A"] < values["key"].unsqueeze(-2)))
 
@@ -119,7 +119,10 @@ def test_nets_do_not_read_how_large_clocks_are():
     derived = DerivedFeatures(read, model)
     values["child_cnt"] = values["child_cnt"] / 64  # below all clocks
     later = {k: 8 * x if k in ("d", "f", "low", "time") else x for k, x in values.items()}
-    now, then = derived(values, None), derived(later, None)
+    now, then = (
+        derived(derived.derive_values(values, None), None),
+        derived(derived.derive_values(later, None), None),
+    )
     differ = {k for k in now if not torch.equal(now[k].numbers, then[k].numbers)}
     assert differ <= {"limits_graph_", "limits_node_"}
     own = changed(recipe("algorist2026", ["articulation_points"]), hidden=16)

@@ -109,11 +109,11 @@ def test_replicas_do_not_depend_on_each_other():
 def test_segments():
     segments = Segments(torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1]]), 2)
     logits = torch.tensor([[1.0, 2.0, 5.0, 5.0, 4.0], [0.0, 1.0, 3.0, 2.0, 3.0]])
-    assert segments.choice(logits).tolist() == [[1, 2], [0, 2]]
-    sums = segments.total(segments.log_softmax(logits).exp().unsqueeze(-1)).squeeze(-1)
+    assert segments.argmax(logits).tolist() == [[1, 2], [0, 2]]
+    sums = segments.sum(segments.log_softmax(logits).exp().unsqueeze(-1)).squeeze(-1)
     torch.testing.assert_close(sums, torch.ones(2, 2))
     values = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(segments.largest, values)
+    assert torch.autograd.gradcheck(segments.max, values)
 
 
 def test_long_runs_are_predicted_in_pieces(monkeypatch):

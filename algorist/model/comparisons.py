@@ -1,7 +1,7 @@
 """Comparisons: bits that say which of two numbers is smaller.
 
 A net could learn to compare, but only as finely as its training problems ask for: at four times the
-size, keys are four times denser. Values are dense, as in `selection.py`.
+size, keys are four times denser. Values are dense, as in `task_features.py`.
 """
 
 from __future__ import annotations
@@ -11,148 +11,152 @@ from itertools import cycle, permutations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import (
-    Columns,
-    Selection,
-    Values,
+from algorist.model.pairwise import (
     above_diagonal,
     has_weights,
     is_least,
+    pairwise_less,
     rank,
-    smaller,
     without_loops,
 )
+from algorist.model.selection import select_orientations
+from algorist.model.task_features import Columns, TaskFeatures, Values
 from algorist.spec import Location, Stage
 
+LEAST = "least_"
+"""The name, among values, of the smallest scalars of pointing nodes (`min_of_pointing_nodes`), and
+of the encoder of how they compare."""
 
-def compare_with_graph(selection: Selection, values: Values, *, positions: bool) -> list[Tensor]:
+
+def compare_with_graph(features: TaskFeatures, values: Values, *, positions: bool) -> list[Tensor]:
     """(..., n) each: whether scalars of nodes are below or above those of the graph, and whether
     they are above one of these when another one is added. With or without positions: a clock passes
     all of them in large problems alone."""
-    nodes = selection.scalars[Location.NODE]
+    nodes = features.scalars[Location.NODE]
     scalars = [values[f.name] for f in nodes if positions or f.name != "pos"]
-    limits = [values[f.name].unsqueeze(-1) for f in selection.scalars[Location.GRAPH]]
+    limits = [values[f.name].unsqueeze(-1) for f in features.scalars[Location.GRAPH]]
     found = [bits for x in scalars for limit in limits for bits in (x < limit, limit < x)]
     return found + [x + more > limit for x in scalars for more, limit in permutations(limits, 2)]
 
 
-def compare_with_pointing(selection: Selection, values: Values) -> list[Tensor]:
-    """(..., n) each: whether one of the nodes that point to a node has a smaller scalar."""
-    least = selection.least_of_pointing(values)
-    return [y < x for y, x in zip(least, cycle(selection.hint_scalars(values)))]
+def compare_with_pointing_nodes(features: TaskFeatures, values: Values) -> list[Tensor]:
+    """(..., n) each: whether one of the nodes that point to a node has a smaller scalar hint."""
+    if LEAST not in values:
+        return []
+    return [y < x for y, x in zip(values[LEAST].unbind(-1), cycle(features.hint_scalars(values)))]
 
 
-def compare_with_selected(selection: Selection, values: Values) -> Tensor | None:
+def compare_with_selected(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, F): whether scalars of nodes are below or above one of the node that a mask selects,
     the same one or another (`low[v] < d[u]`), and which way three points turn."""
-    if not selection.masks:
+    if not features.masks:
         return None
-    limit, x = _pairs(selection, values, others=True)
+    limit, x = _pairs(features, values, others=True)
     bits = [(x < limit).mT, (limit < x).mT]
-    if selection.has_points:
-        turns = selection.turns(values, values)
-        bits += [turns > 0, turns < 0]
+    if features.has_points:
+        orientations = select_orientations(features, values, values)
+        bits += [orientations > 0, orientations < 0]
     return torch.cat(bits, -1).float()
 
 
-def compare_distances(selection: Selection, values: Values) -> Tensor | None:
+def compare_distances(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., F): how far the first of two selected nodes is behind the second, compared with how
     many nodes an input marks: at least one less, at least as far, further. The needle of string
     matchers is marked, and what is compared with it begins so far before the last letter."""
-    if not selection.masks or not selection.marks:
+    if not features.masks or not features.input_marks:
         return None
     n = values["pos"].shape[-1]
-    index = selection.mask(values) @ (n * rank(values["pos"])).unsqueeze(-1)  # (..., m, 1)
+    index = features.stack_masks(values) @ (n * rank(values["pos"])).unsqueeze(-1)  # (..., m, 1)
     distance = (index - index.mT).flatten(-2)
-    counts = [values[name].sum(-1, keepdim=True) for name in selection.marks]
+    counts = [values[name].sum(-1, keepdim=True) for name in features.input_marks]
     bits = [distance - count > limit for count in counts for limit in (-1.5, -0.5, 0.5)]
     return torch.cat(bits, -1).float()
 
 
-def compare_selected_edges(selection: Selection, found: Columns) -> Tensor | None:
+def compare_selected_edges(features: TaskFeatures, found: Columns) -> Tensor | None:
     """(..., n, n, F): whether S[P(i), j] < S[i, P(j)], of what `select` found."""
-    of_pointers = found[Location.EDGE][: len(selection.pointers)]
+    of_pointers = found[Location.EDGE][: len(features.pointers)]
     ends = [pairs.chunk(3, -1)[:2] for pairs in of_pointers]
     return torch.cat([(first < second).float() for first, second in ends], -1) if ends else None
 
 
-def compare_tables(selection: Selection, values: Values) -> Tensor | None:
+def compare_tables(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, n, F): whether S[i, j] is below or above S[P(i), j], S[i, P(j)] and S[P(i), P(j)]:
     in a table that is a hint, with P the one before, the entries above, to the left and diagonally.
     """
     bits = []
-    for pointer in (values[f.name] for f in selection.pointers):
-        for table in selection.scalars[Location.EDGE]:
-            if table.stage == Stage.HINT:
-                own = values[table.name]
-                above, left = pointer @ own, own @ pointer.mT
-                for x in (above, left, above @ pointer.mT):
-                    bits += [own < x, x < own]
+    for pointer in (values[name] for name in features.pointers):
+        for table in features.tables(values):
+            above, left = pointer @ table, table @ pointer.mT
+            for x in (above, left, above @ pointer.mT):
+                bits += [table < x, x < table]
     return torch.stack(bits, -1).float() if bits else None
 
 
-def neighbours_in_order(selection: Selection, values: Values) -> Tensor | None:
+def find_next_in_order(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, F): which nodes have the next larger and the next smaller scalar than the node that
     a mask selects, and which are ends of the edge that follows the one between two such nodes."""
-    if not selection.masks:
+    if not features.masks:
         return None
-    limit, x = _pairs(selection, values)
+    limit, x = _pairs(features, values)
     found = [_is_next(x, limit), _is_next(-x, -limit)]
-    edges = selection.of_edges(values)
-    if edges is not None and len(selection.masks) > 1:
+    edges = features.edge_scalars(values)
+    if edges is not None and len(features.masks) > 1:
         edges = without_loops(edges)
-        mask = selection.mask(values).unsqueeze(-3)
+        mask = features.stack_masks(values).unsqueeze(-3)
         limit = above_diagonal(mask @ edges @ mask.mT).unsqueeze(-1)  # (..., q, pairs, 1)
         after = _is_next(edges.flatten(-2).unsqueeze(-2), limit).unflatten(-1, edges.shape[-2:])
         # Of an edge that goes both ways, that from the first of its ends to the other.
-        ordered = torch.maximum(smaller(values["pos"])[..., None, None, :, :], 1 - after.mT)
+        ordered = torch.maximum(pairwise_less(values["pos"])[..., None, None, :, :], 1 - after.mT)
         found += [(after * ordered).amax(axis).flatten(-3, -2) for axis in (-1, -2)]
     return torch.cat(found, -2).mT
 
 
-def first_neighbours(selection: Selection, values: Values) -> Columns:
+def find_first_neighbours(features: TaskFeatures, values: Values) -> Columns:
     """Bits of nodes: which is the first neighbour of a class that a selected node has, by position,
     as in `for v in adj[u]: if color[v] == WHITE`; of the graph: whether there is one."""
     found: Columns = {location: [] for location in Location}
-    if not selection.masks or not selection.classes:
+    if not features.masks or not features.hint_classes:
         return found
-    selected = selection.follow(selection.mask(values), values)  # (..., m, n)
-    classes = torch.cat([values[name] for name in selection.classes], -1).mT  # (..., c, n)
+    selected = features.follow(features.stack_masks(values), values)  # (..., m, n)
+    classes = torch.cat([values[name] for name in features.hint_classes], -1).mT  # (..., c, n)
     pos = values["pos"][..., None, None, :]
-    for name in selection.edge_bits:
+    for name in features.edge_masks:
         rows = (selected @ values[name]).unsqueeze(-2) * classes.unsqueeze(-3)  # (..., m, c, n)
         found[Location.NODE].append(is_least(pos, rows > 0.5).flatten(-3, -2).mT.float())
         found[Location.GRAPH].append(rows.amax(-1).flatten(-2))
     return found
 
 
-def shorter_ways(selection: Selection, values: Values) -> list[Tensor]:
+def compare_paths(features: TaskFeatures, values: Values) -> list[Tensor]:
     """(..., n, n) each: where the scalar of a hint at i and that of the edge (i, j) make less than
     that at j, and where two edges by way of a selected node make less than one."""
     found = []
-    starts = selection.hint_scalars(values)
-    for edge in selection.scalars[Location.EDGE]:
+    starts = features.hint_scalars(values)
+    for edge in features.scalars[Location.EDGE]:
         x = values[edge.name]
         if edge.stage == Stage.INPUT:
             # Not in graphs without weights: there, a clock beside a 1 for an edge means nothing.
             weighted = has_weights(x)
             found += [(d.unsqueeze(-1) + x < d.unsqueeze(-2)) & weighted for d in starts]
         else:
-            for mask in (values[name] for name in selection.masks):
+            for mask in (values[name] for name in features.masks):
                 found.append(x @ mask.unsqueeze(-1) + mask.unsqueeze(-2) @ x < x)
     return found
 
 
-def _pairs(selection: Selection, values: Values, *, others: bool = False) -> tuple[Tensor, Tensor]:
+def _pairs(
+    features: TaskFeatures, values: Values, *, others: bool = False
+) -> tuple[Tensor, Tensor]:
     """A scalar of the node that each mask selects (..., F, 1), and the same one of all nodes, or
     with `others` any other too, (..., F, n). Positions are compared with nothing else."""
-    names = [f.name for f in selection.scalars[Location.NODE]]
+    names = [f.name for f in features.scalars[Location.NODE]]
     pairs = [(name, name) for name in names]
     if others:
         pairs += permutations([name for name in names if name != "pos"], 2)
-    mask = selection.mask(values)  # (..., m, n)
+    mask = features.stack_masks(values)  # (..., m, n)
     limits, x = (torch.stack([values[name] for name in of], -2) for of in zip(*pairs, strict=True))
-    shape = (*x.shape[:-1], len(selection.masks), x.shape[-1])
+    shape = (*x.shape[:-1], len(features.masks), x.shape[-1])
     limit = (limits @ mask.mT).flatten(-2).unsqueeze(-1)
     return limit, x.unsqueeze(-2).expand(shape).flatten(-3, -2)
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from algorist.model.decoder_features import DecoderFeatures, previous_hint
 from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
-from algorist.model.derived import DerivedFeatures, previous_hint
+from algorist.model.derived import DerivedFeatures
 from algorist.model.executing_decoders import (
     ConditionalDecoder,
     GatedDecoder,
@@ -43,18 +44,18 @@ def make_decoder(
     config: ModelConfig,
     derived: DerivedFeatures,
 ) -> BuiltInDecoder:
-    """A new decoder for a feature of a task for which so much is `derived`."""
-    form = row(feature).form
+    """A new decoder for a feature of a task."""
+    form, reads = row(feature).form, DecoderFeatures(derived)
     if feature.kind == Kind.GATED_SCALAR:
         location = feature.location
-        known, choices = derived.known_width(location), derived.choice_width(location)
-        return GatedDecoder(replicas, sizes, location, known, choices)
+        widths = reads.terms_width(location), reads.next_hint_width(location)
+        return GatedDecoder(replicas, sizes, location, *widths)
     if form == DecoderType.EDGE_POINTER and config.edge_pointers:
-        suggested = derived.splits_width if feature.stage == Stage.HINT else 0
+        suggested = reads.splits_width if feature.stage == Stage.HINT else 0
         return WholeEdgePointerDecoder(replicas, sizes, suggested)
     plain = BUILT_IN[form](replicas, sizes)
-    if config.conditional_hints and is_conditional(feature) and derived.goes_on(feature):
-        masks = derived.mask_width if feature.stage == Stage.HINT else 1
+    if config.conditional_hints and is_conditional(feature) and reads.continues_hint(feature):
+        masks = reads.mask_width if feature.stage == Stage.HINT else 1
         return ConditionalDecoder(replicas, plain, feature, masks)
     return plain
 
@@ -68,7 +69,7 @@ class Decoders:
         decoders: Mapping[str, nn.Module],
         derived: DerivedFeatures,
     ):
-        self.features, self._derived = features, derived
+        self.features, self._reads = features, DecoderFeatures(derived)
         self._are_outputs = all(f.stage == Stage.OUTPUT for f in features)
         self._gated = [f for f in features if f.kind == Kind.GATED_SCALAR]
         self._others = [f for f in features if f.kind != Kind.GATED_SCALAR]
@@ -79,8 +80,8 @@ class Decoders:
         self.reads_edges = any(getattr(d, "reads_edges", True) for d in every)
 
     @property
-    def previous(self) -> list[str]:
-        """The hints whose values decoders go on from."""
+    def previous_hints(self) -> list[str]:
+        """The hints whose present values decoders read."""
         going_on = (WholeEdgePointerDecoder, ConditionalDecoder)
         return [
             previous_hint(f) for f in self.features if isinstance(self._decoders[f.name], going_on)
@@ -92,12 +93,12 @@ class Decoders:
         *,
         allowed: Tensor | None,
         noise: Tensor | None = None,
-        choices: Mapping[str, Tensor] | None = None,
+        next_hints: Mapping[str, Tensor] | None = None,
     ) -> dict[str, Tensor]:
         """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs.
 
         One-hot masks come first, other hints given these, and gated scalars last: each reads the
-        true `choices` of the next step, or those that were predicted before.
+        true `next_hints`, or those that were predicted before it.
         """
         nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
         edges = None
@@ -112,14 +113,14 @@ class Decoders:
             decoder, more = self._decoders[f.name], list[Any]()
             if isinstance(decoder, ConditionalDecoder):
                 if masks is None:
-                    chosen = self._chosen(found) if choices is None else choices
-                    masks = self._derived.choice_masks(states.values, chosen)
+                    chosen = self._decide(found) if next_hints is None else next_hints
+                    masks = self._reads.mask_features(states.values, chosen)
                 more = [masks, states.values[previous_hint(f)]]
             elif isinstance(decoder, WholeEdgePointerDecoder):
                 more = [states.values.get(name) for name in (previous_hint(f), SPLITS)]
             found[f.name] = row(f).finish(decoder(*read, *more), ending)
         if self._gated:
-            found |= self._new_scalars(read, states.values, found, choices)
+            found |= self._new_scalars(read, states.values, found, next_hints)
         return {f.name: found[f.name] for f in self.features}
 
     def _new_scalars(
@@ -127,16 +128,16 @@ class Decoders:
         read: tuple[Any, ...],
         values: Mapping[str, Tensor],
         found: Mapping[str, Tensor],
-        choices: Mapping[str, Tensor] | None,
+        next_hints: Mapping[str, Tensor] | None,
     ) -> dict[str, Tensor]:
         """The gated scalars, after all other features are `found`."""
-        chosen = self._chosen(found) if choices is None else choices
-        known, derived = self._derived.known(values, chosen), self._derived
+        chosen = self._decide(found) if next_hints is None else next_hints
+        terms = self._reads.scalar_terms(values, chosen)
         at = {
-            x: (known.at(x), derived.choices_at(x, values, chosen))
+            x: (terms.at(x), self._reads.next_hint_features(x, values, chosen))
             for x in {f.location for f in self._gated}
         }
-        truths = choices or {}
+        truths = next_hints or {}
         return {
             f.name: self._decoders[f.name](
                 *read, *at[f.location], values[f.name], truths.get(f.name)
@@ -144,8 +145,8 @@ class Decoders:
             for f in self._gated
         }
 
-    def _chosen(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What is predicted, decided."""
+    def _decide(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Predictions as the next step would read them, hard."""
         return {
             f.name: row(f).ops.feedback(predictions[f.name], True)
             for f in self.features

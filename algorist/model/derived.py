@@ -1,15 +1,15 @@
 """Derived features: numbers that follow exactly from what a net reads at a step.
 
 A net could approximate these, but only up to the sizes that it was trained on; computed, they are
-exact at every size. What masks and pointers select is in `selection.py`, what is compared in
-`comparisons.py`, what is read of scalar hints in `orders.py`, along chains in `places.py`, and of
-split problems in `splits.py`. Here they become what encoders read, and what new scalars are made
-of.
+exact at every size. `selection.py` selects what masks and pointers name, `comparisons.py` compares
+numbers, `orders.py` adds the order of scalar hints, `places.py` places along chains of pointers,
+`splits.py` the best splits of problems. Here all of these become numbers for encoders. Those for
+decoders are in `decoder_features.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,47 +17,46 @@ import torch
 from torch import Tensor
 
 from algorist.model.comparisons import (
+    LEAST,
     compare_distances,
+    compare_paths,
     compare_selected_edges,
     compare_tables,
     compare_with_graph,
-    compare_with_pointing,
+    compare_with_pointing_nodes,
     compare_with_selected,
-    first_neighbours,
-    neighbours_in_order,
-    shorter_ways,
+    find_first_neighbours,
+    find_next_in_order,
 )
-from algorist.model.kinds import dense_shape, keep_masked, squash
+from algorist.model.kinds import dense_shape, squash
 from algorist.model.model_config import ModelConfig
 from algorist.model.orders import (
-    best_ways,
     compare_along_pointers,
-    compare_with_choices,
     compare_with_limits,
-    extremes,
-    next_neighbours,
+    find_best_edges,
+    find_extremes,
+    find_next_neighbours,
 )
-from algorist.model.places import compare_scalars_of_graph, nodes_between, places_of_selected
-from algorist.model.selection import Columns, Selection, Values, selects_nodes, smaller
-from algorist.model.splits import SPLITS, suggested_pointers
-from algorist.spec import Feature, Kind, Location, Stage
+from algorist.model.pairwise import pairwise_less
+from algorist.model.places import compare_graph_scalars, find_middle_nodes
+from algorist.model.selection import min_of_pointing_nodes, select, select_bits
+from algorist.model.splits import SPLITS, suggest_pointers
+from algorist.model.task_features import Columns, TaskFeatures, Values
+from algorist.spec import Feature, Location
 
-_BIT_SPREAD = 0.5
+_BIT_STD = 0.5
 """The standard deviation of the first weights that read a bit."""
 _FEW_BITS = 8
-"""More bits that are read together are scaled down, so that all of them count like so many. Adam
-changes all of their weights at once, so their effect in a step grows with their number."""
+"""Larger groups of bits are scaled down, so that each counts like a group of this size: Adam
+changes all weights of a group at once, so its effect in a step grows with the number of bits."""
 
 VISITED = "visited_"
-"""What the nodes that one-hot hints have selected so far (..., n, m) are called among values."""
+"""The name, among values and encoders, of the nodes that each one-hot hint has selected so far,
+(..., n, m)."""
 COMPARISONS, EQUAL = "comparisons_", "equal_"
-"""The names of encoders of what has both directions already. No feature's name ends with an
-underscore."""
+"""The encoders of edges that read both directions, so that none is added for the other one."""
 
-
-def previous_hint(feature: Feature) -> str:
-    """The hint that a feature goes on from: itself, or that which an output ends."""
-    return feature.name if feature.stage == Stage.HINT else f"{feature.name}_h"
+_NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
 
 
 class Group(NamedTuple):
@@ -65,302 +64,181 @@ class Group(NamedTuple):
 
     location: Location
     numbers: Tensor  # channels last
-    spread: float  # the standard deviation of the encoder's first weights
+    std: float  # the standard deviation of the encoder's first weights
 
 
-def _group_bits(location: Location, numbers: Tensor) -> Group:
-    """A group of bits."""
-    count = numbers.shape[-1]
-    scaled = numbers * (_FEW_BITS / count) ** 0.5 if count > _FEW_BITS else numbers
-    return Group(location, scaled, _BIT_SPREAD)
-
-
-class Known:
-    """Scalars of all locations, some of them put together when they are asked for."""
-
-    def __init__(self, parts: Sequence[Mapping[Location, list[Tensor]]], pos: Tensor):
-        self._parts, self._pos = parts, pos
-
-    def at(self, location: Location) -> Tensor:
-        """(..., F): those of a location; edges also have those of both ends, all the graph's."""
-        own, graph = self._own(location), self._own(Location.GRAPH)
-        if location == Location.GRAPH:
-            return graph
-        if location == Location.NODE:
-            return torch.cat((own, graph.unsqueeze(-2).expand(*own.shape[:-1], -1)), -1)
-        node, pairs = self.at(Location.NODE), (*own.shape[:-1], -1)
-        ends = (
-            node.unsqueeze(-2).expand(pairs),
-            self._own(Location.NODE).unsqueeze(-3).expand(pairs),
-        )
-        return torch.cat((own, *ends), -1)
-
-    def _own(self, location: Location) -> Tensor:
-        shape = (*self._pos.shape[:-1], *location.shape(self._pos.shape[-1]), 0)
-        columns = [x for part in self._parts for x in part.get(location, ())]
-        return torch.cat((self._pos.new_empty(shape), *columns), -1)
+Bits = dict[str, tuple[Location, Tensor | None]]
+"""Bits, channels last, by the names of their encoders; None where a task has none."""
 
 
 class DerivedFeatures:
-    """What the encoders of one task read beside its features, as the net's settings say."""
+    """What the encoders of one task read beside its features, as the net's settings say.
+
+    Encoders are named with an underscore at the end, which no feature's name has.
+    """
 
     def __init__(self, features: Sequence[Feature], config: ModelConfig):
         """For a net that reads these features."""
-        self._config, self._read = config, features
-        self._hints = [f for f in features if f.stage == Stage.HINT]
-        self._selecting = [f.name for f in self._hints if selects_nodes(f)]
-        self._marks = [
-            f.name for f in self._hints if f.location == Location.NODE and f.kind == Kind.MASK
-        ]
+        self.config, self.read, self.features = config, features, TaskFeatures(features)
         self.orders = config.comparisons and config.orders
-        """Whether the net reads the order of scalar hints instead of how large they are."""
-        self._places = config.comparisons and config.places
-        self._splits = config.comparisons and config.splits
-        self.selection = Selection(features, ranks=config.comparisons)
-        # Ranks often make a sum by chance; places make those that they are needed for.
-        self._addends = Selection(features, ranks=config.comparisons and not config.places)
+        """Whether the net reads the order of scalar hints instead of their size."""
+        self.places = config.comparisons and config.places
+        self.splits = config.comparisons and config.splits
+        self.reads_history = config.hint_changes and bool(self.features.hints)
+        """Whether the net reads which hints the step before changed, and `VISITED`."""
+
+    def derive_values(self, values: Values, visited: Tensor | None) -> dict[str, Tensor]:
+        """The values with what both encoders and decoders derive from them.
+
+        `visited` (..., n, m) are the nodes that one-hot hints have selected before.
+        """
+        found = dict(values)
+        if self.splits and self.config.edge_pointers:
+            suggested = suggest_pointers(self.features, values)
+            found |= {} if suggested is None else {SPLITS: suggested}
+        if self.config.comparisons or self.config.dereference:
+            least = min_of_pointing_nodes(self.features, values)
+            found |= {} if least is None else {LEAST: least}
+        if self.reads_history:
+            masks, pos = [values[name] for name in self.features.hint_masks], values["pos"]
+            now = torch.stack(masks, -1) if masks else pos.new_empty(*pos.shape, 0)
+            found[VISITED] = now if visited is None else torch.maximum(now, visited)
+        return found
 
     def __call__(self, values: Values, changed: Tensor | None) -> dict[str, Group]:
-        """All groups by the name of their encoder, from what the net reads.
+        """All groups by the name of their encoder, from the values of `derive_values`.
 
         `changed` (..., F + 1) says which hints the step before changed (`changed_hints`).
         """
-        groups: dict[str, Group] = {}
-        if changed is not None:
-            groups["changes_"] = _group_bits(Location.GRAPH, changed)
-        if VISITED in values and self._selecting:
-            groups[VISITED] = _group_bits(Location.NODE, values[VISITED])
-        if SPLITS in values:
-            groups[SPLITS] = _group_bits(Location.EDGE, values[SPLITS].amax(-2))
-        if self._config.dereference:
-            groups |= self._selected(values)
-        if self._config.comparisons:
-            groups |= self._compared(self.selection.in_order(values))
+        groups = _groups_of_bits(
+            {
+                "changes_": (_GRAPH, changed),
+                VISITED: (_NODE, values.get(VISITED) if self.features.hint_masks else None),
+                SPLITS: (_EDGE, values[SPLITS].amax(-2) if SPLITS in values else None),
+            }
+        )
+        comparable = self.features.with_continued_positions(values)
+        if self.config.dereference:
+            selected = select(
+                self.features,
+                values,
+                values,
+                hints=not self.orders,
+                ranks=self.config.comparisons,
+            )
+            groups |= self._selected_scalars(selected)
+            groups |= _groups_of_bits(
+                dict(_by_location("selected_bits", select_bits(self.features, values)))
+            )
+            if self.config.comparisons:
+                groups |= _groups_of_bits(self._compared_with_selected(comparable, selected))
+        if self.config.comparisons:
+            groups |= self._pairs_and_ranks(comparable)
+            groups |= _groups_of_bits(self._compared(comparable))
         return groups
 
-    def _selected(self, values: Values) -> dict[str, Group]:
-        """What masks and pointers select, and what the net reads of how that compares."""
-        spread = self._config.hidden**-0.5
-        found = self.selection.select(values, values, magnitudes=not self.orders)
-        groups = {
-            f"selected_{location}_": Group(location, squash(torch.cat(columns, -1)), spread)
-            for location, columns in found.items()
-            if columns
-        }
-        groups |= {
-            f"selected_bits_{location}_": _group_bits(location, torch.cat(columns, -1))
-            for location, columns in self.selection.select_bits(values).items()
-            if columns
-        }
-        if self._config.comparisons:
-            groups |= self._compared_to_selected(self.selection.in_order(values), found)
-        return groups
-
-    def _compared_to_selected(self, values: Values, found: Columns) -> dict[str, Group]:
-        bits: dict[str, tuple[Location, Tensor | None]] = {
-            "selected_sides_": (Location.NODE, compare_with_selected(self.selection, values)),
-            "selected_distances_": (Location.GRAPH, compare_distances(self.selection, values)),
-            "selected_next_": (Location.NODE, neighbours_in_order(self.selection, values)),
-            "selected_order_": (Location.EDGE, compare_selected_edges(self.selection, found)),
-        }
-        if self._splits:
-            bits["selected_tables_"] = (Location.EDGE, compare_tables(self.selection, values))
-        if self._places:
-            bits["selected_between_"] = (Location.NODE, nodes_between(self.selection, values))
-        if self.orders:
-            along = compare_along_pointers(self.selection, values)
-            bits["pointed_sides_"] = (Location.NODE, along)
-            for location, columns in next_neighbours(self.selection, values).items():
-                if columns:
-                    bits[f"next_neighbours_{location}_"] = (location, torch.cat(columns, -1))
-        for location, columns in first_neighbours(self.selection, values).items():
-            if columns:
-                bits[f"selected_first_{location}_"] = (location, torch.cat(columns, -1))
+    def _selected_scalars(self, selected: Columns) -> dict[str, Group]:
+        std = self.config.hidden**-0.5
         return {
-            name: _group_bits(location, numbers)
-            for name, (location, numbers) in bits.items()
-            if numbers is not None
+            name: Group(location, squash(numbers), std)
+            for name, (location, numbers) in _by_location("selected", selected)
         }
 
-    def _compared(self, values: Values) -> dict[str, Group]:
-        """Which of two nodes has the smaller scalar, in both directions, how many have, and all
-        other comparisons."""
-        scalars = self.selection.scalars
-        less = torch.stack([smaller(values[f.name]) for f in scalars[Location.NODE]], -1)
+    def _compared_with_selected(self, values: Values, selected: Columns) -> Bits:
+        features = self.features
+        bits: Bits = {
+            "selected_sides_": (_NODE, compare_with_selected(features, values)),
+            "selected_distances_": (_GRAPH, compare_distances(features, values)),
+            "selected_next_": (_NODE, find_next_in_order(features, values)),
+            "selected_order_": (_EDGE, compare_selected_edges(features, selected)),
+        }
+        if self.splits:
+            bits["selected_tables_"] = (_EDGE, compare_tables(features, values))
+        if self.places:
+            bits["selected_between_"] = (_NODE, find_middle_nodes(features, values))
+        if self.orders:
+            bits["pointed_sides_"] = (_NODE, compare_along_pointers(features, values))
+            bits |= _by_location("next_neighbours", find_next_neighbours(features, values))
+        bits |= _by_location("selected_first", find_first_neighbours(features, values))
+        return bits
+
+    def _pairs_and_ranks(self, values: Values) -> dict[str, Group]:
+        """Which of two nodes has the smaller scalar, in both directions, and how many have."""
+        scalars = self.features.scalars[_NODE]
+        less = torch.stack([pairwise_less(values[f.name]) for f in scalars], -1)
         both = torch.cat((less, less.transpose(-3, -2)), -1)
         size = less.new_full((*less.shape[:-3], 1), 1 / less.shape[-2])
-        groups = {
-            COMPARISONS: Group(Location.EDGE, both, _BIT_SPREAD),
-            "ranks_": Group(Location.NODE, less.mean(-3), 1.0),
-            "size_": Group(Location.GRAPH, size, 1.0),
+        return {
+            COMPARISONS: Group(_EDGE, both, _BIT_STD),
+            "ranks_": Group(_NODE, less.mean(-3), 1.0),
+            "size_": Group(_GRAPH, size, 1.0),
         }
-        classes = [f.name for f in self._read if f.classes and f.stage == Stage.INPUT]
-        bits = {
-            "below_": (
-                Location.NODE,
-                compare_with_graph(self.selection, values, positions=not self.orders),
-            ),
-            "signs_": (Location.GRAPH, [values[f.name] > 0 for f in scalars[Location.GRAPH]]),
-            EQUAL: (Location.EDGE, [values[name] @ values[name].mT for name in classes]),
-            "shorter_": (Location.EDGE, shorter_ways(self.selection, values)),
-            "least_": (Location.NODE, compare_with_pointing(self.selection, values)),
-        }
-        if self._places:
-            order = compare_scalars_of_graph(self.selection, values)
-            bits["graph_order_"] = (Location.GRAPH, order)
+
+    def _compared(self, values: Values) -> Bits:
+        features, bits = self.features, Bits()
         if self.orders:
-            groups |= self._ordered(values)
-            bits["best_"] = (Location.EDGE, best_ways(self.selection, self._marks, values))
-        return groups | {
-            name: _group_bits(location, torch.stack(columns, -1).float())
-            for name, (location, columns) in bits.items()
-            if columns
+            limits = compare_with_limits(features, values)
+            bits |= {f"limits_{location}_": (location, x) for location, x in limits.items()}
+            bits["extremes_"] = (_NODE, find_extremes(features, values))
+        below = compare_with_graph(features, values, positions=not self.orders)
+        signs = [values[f.name] > 0 for f in features.scalars[_GRAPH]]
+        equal = [values[name] @ values[name].mT for name in features.input_classes]
+        bits |= {
+            "below_": (_NODE, _stacked(below)),
+            "signs_": (_GRAPH, _stacked(signs)),
+            EQUAL: (_EDGE, _stacked(equal)),
+            "shorter_": (_EDGE, _stacked(compare_paths(features, values))),
+            LEAST: (_NODE, _stacked(compare_with_pointing_nodes(features, values))),
         }
-
-    def _ordered(self, values: Values) -> dict[str, Group]:
-        """Where scalar hints are beside limits, and which are extreme."""
-        limits = compare_with_limits(self.selection, values)
-        groups = {f"limits_{location}_": _group_bits(location, x) for location, x in limits.items()}
-        ends = extremes(self.selection, self._marks, values)
-        return groups | {"extremes_": _group_bits(Location.NODE, ends)}
-
-    def known(self, values: Values, choices: Values) -> Known:
-        """The scalars that new ones may be made of: what is read and what is selected.
-
-        `choices` are the decided hints of the next step: d[v] = d[p(v)] + w(p(v), v) reads the new
-        predecessor.
-        """
-        parts = [self.selection.columns(values)]
-        if self._config.dereference:
-            following = {**values, **choices}
-            parts.append(self._addends.select(values, values))
-            parts.append(self._addends.select(following, values))
-            parts.append({Location.EDGE: self.selection.select_by_edges(following, values)})
-            least = self.selection.least_of_pointing(values)
-            parts.append({Location.NODE: [x.unsqueeze(-1) for x in least]})
-            if self._places:
-                parts.append({Location.GRAPH: places_of_selected(self.selection, following)})
-        return Known(parts, values["pos"])
-
-    def choices_at(self, location: Location, values: Values, choices: Values) -> Tensor:
-        """(..., F): what new scalars at a location are told of the choices for the next step:
-        those there, and which of them change; of other locations whether any changes; and how
-        scalars of nodes compare with those that are selected next. Classes of edges are told again
-        beside each comparison in a table: whether c[i, j] changes depends on the entry that b[i, j]
-        names."""
-        leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
-        shape = location.shape(n)
-        columns = [values["pos"].new_empty(*leading, *shape, 0)]
-        tables = self._table_comparisons(location, values)
-        for f in self._hints:
-            if f.kind in (Kind.SCALAR, Kind.GATED_SCALAR):
-                continue
-            new = keep_masked(f, values[f.name], choices[f.name])
-            entries = (*leading, *f.location.shape(n), -1)
-            changed = (values[f.name] != new).float().reshape(entries).amax(-1, keepdim=True)
-            if f.location == location:
-                columns += [changed] if f.kind == Kind.POINTER else [changed, new.reshape(entries)]
-                if f.classes and tables is not None:
-                    columns.append((new.clamp(min=0).unsqueeze(-1) * tables).flatten(-2))
-            else:
-                anywhere = changed.reshape(*leading, *(1,) * len(shape), -1).amax(-1, keepdim=True)
-                columns.append(anywhere.expand(*leading, *shape, 1))
-        if location == Location.NODE and self.orders:
-            compared = compare_with_choices(self.selection, {**values, **choices}, values)
-            columns += [] if compared is None else [compared]
-        return torch.cat(columns, -1)
-
-    def _table_comparisons(self, location: Location, values: Values) -> Tensor | None:
-        """(..., n, n, 1, F): those of `compare_tables`, for edges where hints have classes."""
-        of_edges = [f for f in self._hints if f.location == Location.EDGE and f.classes]
-        if location != Location.EDGE or not of_edges or not self._splits:
-            return None
-        bits = compare_tables(self.selection, values)
-        return None if bits is None else bits.unsqueeze(-2)
-
-    def choice_masks(self, values: Values, choices: Values) -> Tensor:
-        """(..., n, K): the nodes that masks select now and in the next step, where the present
-        pointers of hints lead from these, and a 1 for each node."""
-        one = torch.ones_like(values["pos"]).unsqueeze(-1)
-        masks = [values[name] for name in self.selection.masks]
-        masks += [choices[name] for name in self._selecting]
-        if not masks:
-            return one
-        return torch.cat((self.selection.follow(torch.stack(masks, -2), values).mT, one), -1)
-
-    @property
-    def mask_width(self) -> int:
-        """How many columns `choice_masks` has."""
-        blank = self.blank(2)
-        return self.choice_masks(blank, blank).shape[-1]
-
-    def choice_width(self, location: Location) -> int:
-        """How many columns `choices_at` has."""
-        blank = self.blank(2)
-        return self.choices_at(location, blank, blank).shape[-1]
+        if self.places:
+            bits["graph_order_"] = (_GRAPH, _stacked(compare_graph_scalars(features, values)))
+        if self.orders:
+            bits["best_"] = (_EDGE, _stacked(find_best_edges(features, values)))
+        return bits
 
     def blank(self, n: int) -> dict[str, Tensor]:
         """Zeros for a problem of `n` nodes."""
-        return {f.name: torch.zeros(1, *dense_shape(f, n)) for f in self._read}
+        return {f.name: torch.zeros(1, *dense_shape(f, n)) for f in self.read}
 
     @cached_property
     def groups(self) -> dict[str, Group]:
         """All groups for a problem of two nodes: their widths are those of all others."""
-        config = self._config
-        if not (config.comparisons or config.dereference or self.reads_changes):
+        config = self.config
+        if not (config.comparisons or config.dereference or self.reads_history):
             return {}
-        blank = self.with_splits(self.blank(2))
-        if not self.reads_changes:
-            return self(blank, None)
-        return self(self.with_visited(blank, None), torch.zeros(1, len(self._hints) + 1))
-
-    def known_width(self, location: Location) -> int:
-        """How many scalars `known` has at a location."""
-        blank = self.blank(2)
-        return self.known(blank, blank).at(location).shape[-1]
-
-    def goes_on(self, feature: Feature) -> bool:
-        """Whether a feature goes on from a hint that the net reads, of the same form."""
-        if feature.stage == Stage.OUTPUT and not self._config.outputs_from_hints:
-            return False
-        name, form = previous_hint(feature), _form(feature)
-        return any(f.name == name and _form(f) == form for f in self._hints)
-
-    def with_splits(self, values: Values) -> dict[str, Tensor]:
-        """The values with the pointers that splits and ways suggest to edges, if any."""
-        if not (self._splits and self._config.edge_pointers):
-            return {**values}
-        found = suggested_pointers(self.selection, values)
-        return {**values} if found is None else {**values, SPLITS: found}
-
-    @property
-    def splits_width(self) -> int:
-        """How many pointers are suggested to each edge."""
-        values = self.with_splits(self.blank(2))
-        return values[SPLITS].shape[-1] if SPLITS in values else 0
-
-    def with_visited(self, values: Values, before: Tensor | None) -> dict[str, Tensor]:
-        """The values with the nodes that one-hot hints have selected so far, `before` and now."""
-        masks = [values[name] for name in self._selecting]
-        pos = values["pos"]
-        now = torch.stack(masks, -1) if masks else pos.new_empty(*pos.shape, 0)
-        return {**values, VISITED: now if before is None else torch.maximum(now, before)}
-
-    @property
-    def reads_changes(self) -> bool:
-        """Whether the net reads which hints the step before changed, and what came earlier."""
-        return self._config.hint_changes and bool(self._hints)
+        changed = torch.zeros(1, len(self.features.hints) + 1) if self.reads_history else None
+        return self(self.derive_values(self.blank(2), None), changed)
 
 
-def _form(feature: Feature) -> tuple[Location, Kind, int]:
-    return feature.location, feature.kind, feature.classes
+def _groups_of_bits(bits: Mapping[str, tuple[Location, Tensor | None]]) -> dict[str, Group]:
+    """The groups of all bits that a task has."""
+    groups = {}
+    for name, (location, numbers) in bits.items():
+        if numbers is not None:
+            count = numbers.shape[-1]
+            scaled = numbers * (_FEW_BITS / count) ** 0.5 if count > _FEW_BITS else numbers
+            groups[name] = Group(location, scaled, _BIT_STD)
+    return groups
+
+
+def _by_location(prefix: str, columns: Columns) -> Iterator[tuple[str, tuple[Location, Tensor]]]:
+    """The numbers of each location that has some, by the name of an encoder."""
+    for location, parts in columns.items():
+        if parts:
+            yield f"{prefix}_{location}_", (location, torch.cat(parts, -1))
+
+
+def _stacked(columns: Sequence[Tensor]) -> Tensor | None:
+    """Bits side by side, channels last, if there are any."""
+    return torch.stack(list(columns), -1).float() if columns else None
 
 
 def changed_hints(now: Values, before: Values | None, leading: int) -> Tensor:
     """(..., F + 1): 1 for each hint that the step before changed; last, 1 if there was none.
 
-    Hints share so many leading axes. Some states come twice in a run and go on differently; with
-    these bits, inputs and hints determine the next hints for all thirty algorithms.
+    `leading` is the number of axes before those of a hint's values. Some states come twice in a run
+    and continue differently; with these bits, inputs and hints determine the next hints for all
+    thirty algorithms.
     """
     old = now if before is None else before
     bits = [(x != old[name]).reshape(*x.shape[:leading], -1).any(-1) for name, x in now.items()]

@@ -32,10 +32,10 @@ Dense = Mapping[str, Tensor]
 
 def make_encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Linear:
     """A new encoder; with `xavier` that of a scalar hint starts small (paper, section 3.2.1)."""
-    spread = None if feature.classes else 1.0  # each number as if it had a map of its own
+    std = None if feature.classes else 1.0  # each number as if it had a map of its own
     if xavier and feature.stage == Stage.HINT and feature.kind == Kind.SCALAR:
-        spread = hidden**-0.5
-    return Linear(replicas, kinds.raw_width(feature), hidden, spread=spread)
+        std = hidden**-0.5
+    return Linear(replicas, kinds.raw_width(feature), hidden, std=std)
 
 
 def make_encoders(
@@ -57,7 +57,7 @@ def make_encoders(
         for name, group in derived.groups.items():
             if not suffix or (group.location == Location.EDGE and name not in (COMPARISONS, EQUAL)):
                 width = group.numbers.shape[-1]
-                made[name + suffix] = linear(width, config.hidden, spread=group.spread)
+                made[name + suffix] = linear(width, config.hidden, std=group.std)
     for f in features if config.edge_pointers else ():
         if row(f).form == DecoderType.EDGE_POINTER:
             made[f.name + SELECTED] = EdgePointerEncoder(replicas, config.hidden)
@@ -87,18 +87,18 @@ def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
 
 
 class EdgePointerEncoder(nn.Module):
-    """Adds a pointer of edges to two edges that it speaks of, chosen by the node that is left out.
+    """Adds pointers of edges, numbers of three nodes, to the encodings of two of their edges.
 
     P[a, c, p] is a number for three nodes. Each of k channels takes the largest over a of what the
-    node a lets through, for the edge (c, p), and the largest over c, for the edge (a, p).
+    node a gates, for the edge (c, p), and the largest over c, for the edge (a, p).
     """
 
     def __init__(self, replicas: int, hidden: int):
         super().__init__()
         linear, k = partial(Linear, replicas), EDGE_POINTER_CHANNELS
         self.first_gate, self.second_gate = linear(hidden, k), linear(hidden, k)
-        self.pointers = linear(1, 2 * k, spread=0.5)
-        self.first, self.second = linear(k, hidden, spread=0.1), linear(k, hidden, spread=0.1)
+        self.pointers = linear(1, 2 * k, std=0.5)
+        self.first, self.second = linear(k, hidden, std=0.1), linear(k, hidden, std=0.1)
 
     def forward(self, nodes: Tensor | Factored, pointers: Tensor) -> Tensor:
         """(S, B, n, h), (S, B, n, n, n) -> (S, B, n, n, h)."""

@@ -1,4 +1,4 @@
-"""Sums of two known numbers: how gated scalars get new values that are exact.
+"""Sums of two terms: how gated scalars get new values that are exact.
 
 Algorithms make new scalars of old ones by a few operations: a clock ticks, a distance is another
 one plus a weight, a value is copied. So the new value is the sum of two terms. The first is one of
@@ -18,27 +18,27 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 _CONSTANTS = (0.0, 0.01, 1.0)
-"""Known at every size, as 1 / n is: nothing, the hundredth by which clocks tick, and one."""
+"""Terms at every size, beside 1 / n: 0, the hundredth by which clocks tick, and 1."""
 CONSTANTS = len(_CONSTANTS) + 1
-"""How many constants are known, 1 / n included."""
+"""The number of constants, 1 / n included."""
 TOLERANCE = 1e-6
 """How far a sum may be from the truth, relative to it where that is above 1."""
 CHANGE = 1e-7
 """A scalar that changes by less is kept."""
 _ENTRIES = 128
-"""How many changed entries of a batch the terms of a scalar are learnt from."""
+"""The most changed entries of a batch from which the terms of a scalar are learned."""
 _LEAST = 1e-20
-"""What probabilities are at least."""
+"""The least probability whose logarithm is taken."""
 
 
-def with_constants(known: Tensor, n: int) -> Tensor:
+def with_constants(scalars: Tensor, n: int) -> Tensor:
     """(..., F + CONSTANTS): known numbers of problems of n nodes, and the constants."""
-    column = (*known.shape[:-1], 1)
-    return torch.cat((known, *(known.new_full(column, c) for c in (*_CONSTANTS, 1 / n))), -1)
+    column = (*scalars.shape[:-1], 1)
+    return torch.cat((scalars, *(scalars.new_full(column, c) for c in (*_CONSTANTS, 1 / n))), -1)
 
 
-class Choice(NamedTuple):
-    """The logits of a new value: whether it is made anew, and of which terms."""
+class SumLogits(NamedTuple):
+    """The logits of a new value: whether the gate opens, and which terms make it."""
 
     gate: Tensor  # (S, B, ...)
     first: Tensor  # (S, B, ..., G + 1): the terms, and last the predicted number
@@ -47,10 +47,10 @@ class Choice(NamedTuple):
 
     def decide(self, predicted: Tensor) -> Tensor:
         """The value (S, B, ...) of the likeliest terms, or the predicted one."""
-        value, is_sum = self._likeliest_sum()
+        value, is_sum = self._best_sum()
         return torch.where(is_sum, value, predicted)
 
-    def _likeliest_sum(self) -> tuple[Tensor, Tensor]:
+    def _best_sum(self) -> tuple[Tensor, Tensor]:
         """The sum (S, B, ...) of the likeliest terms, and whether the first of them is one."""
         first = self.first.argmax(-1, keepdim=True)
         second = self.second.argmax(-1, keepdim=True)
@@ -66,13 +66,13 @@ class Choice(NamedTuple):
         what is chosen is the same number. The terms are learnt from some of the entries that
         change.
         """
-        flat = Choice(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
+        flat = SumLogits(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
         old, true = old.flatten(1), truth.flatten(1)
         changed = ((true - old).abs() > CHANGE).float()  # (S, entries)
-        kept = 1 - flat.gate.sigmoid() * (1 - flat._same(old))
+        kept = 1 - flat.gate.sigmoid() * (1 - flat._probability_of(old))
         loss = torch.where(changed > 0, -logsigmoid(flat.gate), -(kept + _LEAST).log())
-        at, weight = _some(changed)
-        likelihood, exists = flat._at(at)._likelihood(true.gather(1, at))
+        at, weight = _sample_entries(changed)
+        likelihood, exists = flat._select_entries(at)._likelihood(true.gather(1, at))
         count = weight.sum(1, keepdim=True).clamp(min=1)
         of_terms = (-(likelihood + _LEAST).log() * weight).sum(1, keepdim=True) / count
         missed = weight * (~exists).float()
@@ -83,9 +83,9 @@ class Choice(NamedTuple):
     def _addends(self) -> Tensor:
         return torch.cat((self.terms, -self.terms), -1)
 
-    def _at(self, entries: Tensor) -> Choice:
-        """Some entries (S, m) of all."""
-        return Choice(
+    def _select_entries(self, entries: Tensor) -> SumLogits:
+        """The logits of entries (S, m)."""
+        return SumLogits(
             self.gate.gather(1, entries),
             *(
                 x.gather(1, entries.unsqueeze(-1).expand(*entries.shape, x.shape[-1]))
@@ -93,18 +93,18 @@ class Choice(NamedTuple):
             ),
         )
 
-    def _same(self, value: Tensor) -> Tensor:
-        """How probable it is that what is chosen equals a value: 1 where the likeliest sum does, or
-        the probability of a single term."""
+    def _probability_of(self, value: Tensor) -> Tensor:
+        """The probability that the choice equals a value: 1 if the likeliest sum does, else that of
+        a single term."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
         first = self.first.softmax(-1)[..., :-1]
         zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
         single = torch.where(equal, first, 0.0).sum(-1) * self.second.softmax(-1)[..., zero]
-        chosen, is_sum = self._likeliest_sum()
+        chosen, is_sum = self._best_sum()
         return torch.where(is_sum & ((chosen - value).abs() < CHANGE), 1.0, single)
 
     def _likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
-        """How probable the right terms are, and whether there are any.
+        """The probability of the right terms, and whether there are any.
 
         Where no two terms make the true value, the right choice is the predicted number.
         """
@@ -117,10 +117,10 @@ class Choice(NamedTuple):
         return torch.where(exists, (first * second).sum(-1), predicted.squeeze(-1)), exists
 
 
-def _some(changed: Tensor) -> tuple[Tensor, Tensor]:
+def _sample_entries(changed: Tensor) -> tuple[Tensor, Tensor]:
     """Some entries of (S, entries), those that change first, and 1 for each that does.
 
-    Which of these are chosen is always the same: nothing is drawn.
+    The choice is deterministic.
     """
     entries = changed.shape[1]
     order = torch.arange(entries, device=changed.device) * 0.618034 % 1

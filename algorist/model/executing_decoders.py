@@ -1,4 +1,4 @@
-"""Decoders of nets that execute (docs/executing.md): they read more than the states of a step."""
+"""Decoders of nets that execute (docs/executing.md): they also read values and next hints."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import torch
 from torch import Tensor
 
 from algorist.model.decoders import BuiltInDecoder, DecoderSizes
-from algorist.model.exact_sums import CONSTANTS, Choice, with_constants
+from algorist.model.exact_sums import CONSTANTS, SumLogits, with_constants
 from algorist.model.factored import Factored, Joint, dense
 from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location
 
 EDGE_CHANNELS = 32
-"""Hidden channels of decoders that look at edges more closely: of gated scalars, and of pointers of
-edges to nodes."""
+"""Hidden channels of decoders of edges: of gated scalars, and of pointers to nodes."""
 HEAD_START = 5.0
-"""How much larger the logits of present values are at first."""
+"""What is first added to the logits of present values."""
 
 
 class WholeEdgePointerDecoder(BuiltInDecoder):
@@ -27,14 +26,14 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
     reads_edges = True
 
     def __init__(self, replicas: int, sizes: DecoderSizes, suggested: int = 0):
-        """So many pointers are suggested (`splits.py`)."""
+        """`suggested` is the number of suggested pointers (`splits.py`)."""
         super().__init__()
         linear = partial(Linear, replicas)
         nodes, edges, k = sizes.nodes, sizes.edges, EDGE_CHANNELS
         self.source, self.target, self.pointee = (linear(nodes, k) for _ in range(3))
         self.edge, self.from_source, self.from_target = (linear(edges, k) for _ in range(3))
-        self.previous = linear(1, k, spread=1.0)
-        self.suggested = linear(suggested, k, spread=1.0) if suggested else None
+        self.previous = linear(1, k, std=1.0)
+        self.suggested = linear(suggested, k, std=1.0) if suggested else None
         self.score = linear(k, 1)
 
     @property
@@ -55,8 +54,8 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
         previous: Tensor | None = None,
         suggested: Tensor | None = None,
     ) -> Tensor:
-        """(S, B, n, n, n); `previous` are the pointers that the net has read, in the same form, and
-        `suggested` (S, B, n, n, n, F) those that follow from what it has read."""
+        """(S, B, n, n, n). `previous` are the present pointers, in the same form, `suggested`
+        (S, B, n, n, n, F) those of `suggest_pointers`."""
         pair = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2) + self.edge(edges)
         of_source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
         of_target = self.from_target(edges)
@@ -83,9 +82,9 @@ class GatedDecoder(BuiltInDecoder):
     """
 
     def __init__(
-        self, replicas: int, sizes: DecoderSizes, location: Location, known: int, choices: int
+        self, replicas: int, sizes: DecoderSizes, location: Location, scalars: int, next_hints: int
     ):
-        """So many scalars are `known`, and so many bits about the choices for the next step."""
+        """`scalars` and `next_hints` are the widths of what `forward` reads under these names."""
         super().__init__()
         linear = partial(Linear, replicas)
         self.location, self.reads_edges = location, location == Location.EDGE
@@ -96,9 +95,9 @@ class GatedDecoder(BuiltInDecoder):
             self.source, self.target = (linear(sizes.nodes, width) for _ in range(2))
             self.edge = linear(sizes.edges, width)
         self.value = linear(width, 2)
-        terms = known + CONSTANTS
+        terms = scalars + CONSTANTS
         self.first, self.second = linear(width, terms + 1), linear(width, 2 * terms)
-        self.choices = linear(choices, 3 * terms + 2, spread=0.5) if choices else None
+        self.choices = linear(next_hints, 3 * terms + 2, std=0.5) if next_hints else None
 
     @property
     def _value_layers(self) -> list[Linear]:
@@ -121,16 +120,16 @@ class GatedDecoder(BuiltInDecoder):
         nodes: Joint,
         edges: Joint,
         graph: Tensor | Factored,
-        known: Tensor,
-        choices: Tensor,
+        scalars: Tensor,
+        next_hints: Tensor,
         old: Tensor,
         truth: Tensor | None = None,
     ) -> Tensor:
         """(..., 4): the logit of a change, the new value, the old one, and the loss of its terms.
 
-        `known` (..., F) are scalars to add, `choices` (..., G) say what is chosen for the next
-        step, `old` (...) is the value that the net has read. In training the `truth` is given, and
-        the new value is it wherever a sum can make it.
+        `scalars` (..., F) may be terms of the sum, `next_hints` (..., G) describe the hints of the
+        next step, `old` (...) is the value that the net has read. In training the `truth` is given
+        and is the new value wherever a sum can make it.
         """
         inner: Any = nodes
         if self.reads_edges:
@@ -142,14 +141,14 @@ class GatedDecoder(BuiltInDecoder):
         gate, new = value.unbind(-1)
         if self.choices is not None:
             widths = (1, first.shape[-1], second.shape[-1])
-            of_gate, of_first, of_second = self.choices(choices).split(widths, -1)
+            of_gate, of_first, of_second = self.choices(next_hints).split(widths, -1)
             gate = gate + of_gate.squeeze(-1)
             first, second = first + of_first, second + of_second
-        choice = Choice(gate, first, second, with_constants(known, nodes.shape[2]))
+        logits = SumLogits(gate, first, second, with_constants(scalars, nodes.shape[2]))
         if truth is None:
-            loss, new = torch.zeros_like(new), choice.decide(new)
+            loss, new = torch.zeros_like(new), logits.decide(new)
         else:
-            loss, is_no_sum = choice.loss(old, truth)
+            loss, is_no_sum = logits.loss(old, truth)
             new = torch.where(is_no_sum > 0, new, truth)
         return torch.stack((gate, new, old, loss), -1)
 
@@ -159,13 +158,13 @@ class ConditionalDecoder(BuiltInDecoder):
 
     Most of what a step changes, it changes at such nodes: the color of u, the pointer of v to u.
     All else stays as it is, so the present value has a head start, which depends on the masks too.
-    For an output, the present value is that of the hint that it ends, and no node is selected.
+    For an output, it is the value of the hint that the output continues, and no mask selects.
     """
 
     def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
-        """`plain` is the decoder of the logits; so many masks are told (`choice_masks`)."""
+        """`plain` makes the logits; `masks` is the number of columns of `mask_features`."""
         super().__init__()
-        linear = partial(Linear, replicas, masks, spread=0.1)
+        linear = partial(Linear, replicas, masks, std=0.1)
         self.plain, self.reads_edges = plain, plain.reads_edges
         self._of_edges, self._is_mask = feature.location == Location.EDGE, feature.kind == Kind.MASK
         self._of_pairs = self._of_edges or feature.kind == Kind.POINTER
@@ -197,7 +196,7 @@ class ConditionalDecoder(BuiltInDecoder):
 
 
 def is_conditional(feature: Feature) -> bool:
-    """Whether a feature is one of those for which present values have a head start."""
+    """Whether a `ConditionalDecoder` can decode a feature."""
     if feature.location == Location.NODE:
         return feature.kind in (Kind.MASK, Kind.CATEGORICAL, Kind.POINTER)
     return feature.location == Location.EDGE and feature.kind == Kind.MASK

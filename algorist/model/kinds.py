@@ -34,12 +34,12 @@ HUBER = 0.1
 """Up to which error a gated scalar's loss is a square."""
 
 
-# Meanings: what the numbers of a kind are
+# Operations of kinds
 
 
 @dataclass(frozen=True)
 class KindOps:
-    """What one kind of feature means, wherever it sits."""
+    """The operations of one kind of feature, at any location."""
 
     dense: Callable[[Tensor, int], Tensor]
     """A truth, on n nodes, in the form of predictions."""
@@ -222,7 +222,7 @@ _PERMUTATION = KindOps(
 )
 
 
-# Forms: how values enter and leave the net
+# Decoder types: how values enter and leave the net
 
 
 class Reads(StrEnum):
@@ -320,7 +320,7 @@ def squash(x: Tensor) -> Tensor:
     return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))
 
 
-# What the end of a decoder makes of a prediction
+# How decoders finish predictions
 
 
 class Ending(NamedTuple):

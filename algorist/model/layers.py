@@ -13,7 +13,7 @@ from algorist.kernels.affine import Affine
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-class Named(nn.ModuleDict):
+class NamedLayers(nn.ModuleDict):
     """Layers by name. Any name will do, those of methods too: features may be called `keys`."""
 
     if TYPE_CHECKING:
@@ -44,12 +44,12 @@ class Linear(nn.Module):
         inputs: int,
         outputs: int,
         *,
-        spread: float | None = None,
+        std: float | None = None,
         bias: float | None = 0.0,
     ):
         super().__init__()
-        self.spread = 1 / math.sqrt(inputs) if spread is None else spread
-        self.start = bias
+        self.std = 1 / math.sqrt(inputs) if std is None else std
+        self.initial_bias = bias
         self.weight = nn.Parameter(torch.empty(replicas, inputs, outputs))
         if bias is None:
             self.register_buffer("bias", torch.zeros(replicas, outputs), persistent=False)
@@ -60,10 +60,10 @@ class Linear(nn.Module):
         """Draw the weights of one replica anew."""
         with torch.no_grad():
             nn.init.trunc_normal_(
-                self.weight[replica], 0.0, self.spread, -2 * self.spread, 2 * self.spread, generator
+                self.weight[replica], 0.0, self.std, -2 * self.std, 2 * self.std, generator
             )
-            if self.start is not None:
-                self.bias[replica] = self.start
+            if self.initial_bias is not None:
+                self.bias[replica] = self.initial_bias
 
     @property
     def outputs(self) -> int:

@@ -1,4 +1,4 @@
-"""Who hears whom: how the values of nodes reach edges, and those of edges come together again.
+"""Message passing: how values of nodes reach edges, and how nodes aggregate those of edges.
 
 A processor that is written in these terms runs on dense problems, where all pairs of nodes are laid
 out and a mask says which are adjacent, and on sparse ones, where only edges are.
@@ -29,11 +29,11 @@ class Links(Protocol):
         """The value of each node's graph."""
         ...
 
-    def largest(self, edges: Tensor) -> Tensor:
+    def max(self, edges: Tensor) -> Tensor:
         """The largest value that each node receives, per channel."""
         ...
 
-    def total(self, edges: Tensor) -> Tensor:
+    def sum(self, edges: Tensor) -> Tensor:
         """The sum of the values that each node receives."""
         ...
 
@@ -57,11 +57,11 @@ class DenseLinks:
         """(S, B, 1, h)."""
         return graphs.unsqueeze(2)
 
-    def largest(self, edges: Tensor) -> Tensor:
+    def max(self, edges: Tensor) -> Tensor:
         """(S, B, n, h)."""
         return torch.where(self._adjacency > 0, edges, NOT_A_NEIGHBOUR).amax(2)
 
-    def total(self, edges: Tensor) -> Tensor:
+    def sum(self, edges: Tensor) -> Tensor:
         """(S, B, n, h)."""
         return (edges * self._adjacency).sum(2)
 
@@ -84,43 +84,43 @@ class _SegmentMax(torch.autograd.Function):
 
 
 class Segments:
-    """Which of Q segments each of M values belongs to, for each of S replicas."""
+    """Reductions over Q segments of M values, for each of S replicas."""
 
     def __init__(self, index: Tensor, count: int):
-        """(S, M), and Q."""
+        """The segment of each value, (S, M), and Q."""
         self.count, self._shape = count, index.shape
         first = count * torch.arange(len(index), device=index.device).unsqueeze(1)
         self._index = (index + first).flatten()
 
-    def spread(self, values: Tensor) -> Tensor:
-        """(S, Q, ...) to (S, M, ...): each value that of its segment."""
+    def expand(self, values: Tensor) -> Tensor:
+        """(S, Q, ...) to (S, M, ...): the value of each segment for all its members."""
         found = values.flatten(0, 1).index_select(0, self._index)
         return found.view(*self._shape, *values.shape[2:])
 
-    def largest(self, values: Tensor) -> Tensor:
+    def max(self, values: Tensor) -> Tensor:
         """(S, M, h) to (S, Q, h)."""
         rows = values.flatten(0, 1)
         count = len(values) * self.count
         found: Tensor = _SegmentMax.apply(rows, self._index, count)  # type: ignore[no-untyped-call]
         return found.view(len(values), self.count, -1)
 
-    def total(self, values: Tensor) -> Tensor:
+    def sum(self, values: Tensor) -> Tensor:
         """(S, M, h) to (S, Q, h)."""
         rows = values.flatten(0, 1)
         empty = rows.new_zeros(len(values) * self.count, rows.shape[1])
         return empty.index_add(0, self._index, rows).view(len(values), self.count, -1)
 
     def log_softmax(self, logits: Tensor) -> Tensor:
-        """(S, M): the logarithm of each choice's probability within its segment."""
-        shifted = logits - self.spread(self.largest(logits.detach().unsqueeze(-1))).squeeze(-1)
-        total = self.total(shifted.exp().unsqueeze(-1))
-        return shifted - self.spread(total.log()).squeeze(-1)
+        """(S, M): log-softmax of the logits within each segment."""
+        shifted = logits - self.expand(self.max(logits.detach().unsqueeze(-1))).squeeze(-1)
+        total = self.sum(shifted.exp().unsqueeze(-1))
+        return shifted - self.expand(total.log()).squeeze(-1)
 
-    def choice(self, logits: Tensor) -> Tensor:
-        """(S, Q): the place of the first of the largest logits (S, M) in each segment."""
-        is_largest = logits == self.spread(self.largest(logits.unsqueeze(-1))).squeeze(-1)
-        places = torch.arange(logits.shape[1], device=logits.device).expand_as(logits)
-        candidates = torch.where(is_largest, places, logits.shape[1] - 1).flatten()
+    def argmax(self, logits: Tensor) -> Tensor:
+        """(S, Q): the index of the first of the largest logits (S, M) of each segment."""
+        is_largest = logits == self.expand(self.max(logits.unsqueeze(-1))).squeeze(-1)
+        index = torch.arange(logits.shape[1], device=logits.device).expand_as(logits)
+        candidates = torch.where(is_largest, index, logits.shape[1] - 1).flatten()
         first = candidates.new_full((len(logits) * self.count,), logits.shape[1] - 1)
         first.scatter_reduce_(0, self._index, candidates, "amin")
         return first.view(len(logits), self.count)
@@ -139,25 +139,25 @@ class SparseLinks:
 
     def of_senders(self, nodes: Tensor) -> Tensor:
         """(S, N, h) to (S, E, h)."""
-        return self.by_sender.spread(nodes)
+        return self.by_sender.expand(nodes)
 
     def of_receivers(self, nodes: Tensor) -> Tensor:
         """(S, N, h) to (S, E, h)."""
-        return self.by_receiver.spread(nodes)
+        return self.by_receiver.expand(nodes)
 
     def of_graphs(self, graphs: Tensor) -> Tensor:
         """(S, G, h) to (S, N, h)."""
-        return self.by_graph.spread(graphs)
+        return self.by_graph.expand(graphs)
 
-    def largest(self, edges: Tensor) -> Tensor:
+    def max(self, edges: Tensor) -> Tensor:
         """(S, E, h) to (S, N, h)."""
-        return self.by_receiver.largest(edges)
+        return self.by_receiver.max(edges)
 
-    def total(self, edges: Tensor) -> Tensor:
+    def sum(self, edges: Tensor) -> Tensor:
         """(S, E, h) to (S, N, h)."""
-        return self.by_receiver.total(edges)
+        return self.by_receiver.sum(edges)
 
     def reversed(self, edges: Tensor) -> Tensor:
-        """(S, E, ...): what each edge back has."""
+        """(S, E, ...): the values of the edges in the other direction."""
         replicas = torch.arange(len(edges), device=edges.device).unsqueeze(1)
         return edges[replicas, self.reverse]

@@ -73,6 +73,8 @@ class ModelConfig:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(unknown(name, getattr(self, name), choices))
+        if self.conditional_hints:
+            self.expect_hints_read("conditional_hints", "a hint", "has no present value")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout: got {self.dropout}, expected at least 0 and less than 1")
         if self.use_lstm and not self.carry_state:
@@ -80,3 +82,11 @@ class ModelConfig:
         for name in ("hidden", "triplet_features", "heads", "message_passing_steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: got {getattr(self, name)}, expected 1 or more")
+
+    def expect_hints_read(self, setting: str, what: str, consequence: str) -> None:
+        """Refuse a setting that needs present values of hints where the net does not read any."""
+        if self.hints != "encoded_decoded":
+            raise ValueError(
+                f"{setting}: got hints {self.hints}, expected encoded_decoded: {what} that the net "
+                f"does not read {consequence}"
+            )

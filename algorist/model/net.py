@@ -25,7 +25,7 @@ from algorist.model.decoding import make_decoder
 from algorist.model.derived import DerivedFeatures
 from algorist.model.encoders import make_encoders
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
-from algorist.model.layers import LayerNorm, Linear, LSTMCell, Named
+from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig
 from algorist.model.nests import Nest, from_leaves
 from algorist.model.own_decoders import OWN_DECODERS, DecoderPerSeed, own_decoder
@@ -37,7 +37,7 @@ from algorist.model.sparse_scan import SparseScan, sparse_processor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.window import Window
-from algorist.spec import Feature, Spec
+from algorist.spec import Feature, Kind, Spec
 
 if TYPE_CHECKING:
     from algorist.model.predicted import Prediction
@@ -87,19 +87,23 @@ class Net(nn.Module):
         self.config = replace(config or ModelConfig(), **settings)
         self.specs, self.replicas = _specs(algorithms, self.encoding), replicas
         c = self.config
+        if any(f.kind == Kind.GATED_SCALAR for spec in self.specs.values() for f in spec):
+            c.expect_hints_read("gated_scalars", "a scalar", "cannot be kept")
         sizes = Sizes(replicas, c.hidden, c.triplet_features, c.heads, c.layer_norm)
         self.processor = make_processor(c.processor, sizes)
         if self.encoding.sparse:
             sparse_processor(self)
         self.own_decoders = _known_decoders(own_decoders)
-        self.encoders, self.decoders = Named(), Named()
+        self.encoders, self.decoders = NamedLayers(), NamedLayers()
         self.derived: dict[str, DerivedFeatures] = {}
         """What the encoders of each algorithm read beside its features."""
         edge_states = self.bound_processor().has_edge_states(c.hidden)
         for name, spec in self.specs.items():
             derived = self.derived[name] = DerivedFeatures(self.encoded(spec), c)
-            self.encoders[name] = Named(make_encoders(self.encoded(spec), derived, replicas, c))
-            self.decoders[name] = Named(
+            self.encoders[name] = NamedLayers(
+                make_encoders(self.encoded(spec), derived, replicas, c)
+            )
+            self.decoders[name] = NamedLayers(
                 {f.name: self._made_decoder(f, edge_states, derived) for f in self.decoded(spec)}
             )
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None

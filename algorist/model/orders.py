@@ -1,29 +1,20 @@
 """Orders: what nets read of scalar hints instead of how large these are.
 
 Clocks and counters grow with the problem: those of n = 64 are out of the range that a net has seen
-in training. Their order is not. Values are dense, as in `selection.py`.
+in training. Their order is not. Values are dense, as in `task_features.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from algorist.model.selection import (
-    Columns,
-    Selection,
-    Values,
-    has_weights,
-    is_least,
-    without_loops,
-)
-from algorist.spec import Feature, Kind, Location, Stage
+from algorist.model.pairwise import has_weights, is_least, without_loops
+from algorist.model.task_features import SCALARS, Columns, TaskFeatures, Values
+from algorist.spec import Feature, Location, Stage
 
 _LIMITS = (0.0, 0.01)
-"""What scalar hints are compared with: nothing, and the hundredth by which clocks and counters
-tick."""
+"""What scalar hints are compared with: 0, and the hundredth by which clocks and counters tick."""
 _MARGIN = 1e-6
 """By how much a number must be above or below a limit."""
 
@@ -34,16 +25,16 @@ def is_read_by_order(feature: Feature) -> bool:
     return (
         feature.stage == Stage.HINT
         and feature.location != Location.EDGE
-        and feature.kind in (Kind.SCALAR, Kind.GATED_SCALAR)
+        and feature.kind in SCALARS
     )
 
 
-def compare_with_limits(selection: Selection, values: Values) -> dict[Location, Tensor]:
+def compare_with_limits(features: TaskFeatures, values: Values) -> dict[Location, Tensor]:
     """Bits of nodes and of the graph: whether scalar hints are below 0, above it and above a
     hundredth."""
     found = {}
     for location in (Location.NODE, Location.GRAPH):
-        names = [f.name for f in selection.scalars[location] if is_read_by_order(f)]
+        names = [f.name for f in features.scalars[location] if is_read_by_order(f)]
         if not names:
             continue
         x = torch.stack([values[name] for name in names], -1)
@@ -52,12 +43,12 @@ def compare_with_limits(selection: Selection, values: Values) -> dict[Location, 
     return found
 
 
-def compare_along_pointers(selection: Selection, values: Values) -> Tensor | None:
+def compare_along_pointers(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, F): whether a scalar hint of a node is below or above one of the node that it points
     to, and whether this holds for one of the nodes that point to it, as in
     `any(low[child] > d[u])`."""
-    x = _hint_columns(selection, values)
-    pointers = [values[f.name] for f in selection.pointers if f.stage == Stage.HINT]
+    x = _hint_columns(features, values)
+    pointers = [values[name] for name in features.hint_pointers]
     if x is None or not pointers:
         return None
     found = []
@@ -70,43 +61,47 @@ def compare_along_pointers(selection: Selection, values: Values) -> Tensor | Non
     return torch.cat(found, -1)
 
 
-def compare_with_choices(selection: Selection, choices: Values, values: Values) -> Tensor | None:
-    """(..., n, F): whether scalar hints of nodes are above one of the node that a mask of `choices`
-    selects, as in `min(low[u], d[v])` with the next v."""
-    x = _hint_columns(selection, values)
-    if x is None or not selection.masks:
+def compare_with_next_selected(
+    features: TaskFeatures, next_hints: Values, values: Values
+) -> Tensor | None:
+    """(..., n, F): whether scalar hints of nodes are above one of the node that a mask of
+    `next_hints` selects, as in `min(low[u], d[v])` with the next v."""
+    x = _hint_columns(features, values)
+    if x is None or not features.masks:
         return None
-    limits = (selection.mask(choices) @ x).flatten(-2)[..., None, None, :]  # (..., 1, 1, F)
+    limits = (features.stack_masks(next_hints) @ x).flatten(-2)[
+        ..., None, None, :
+    ]  # (..., 1, 1, F)
     return (limits < x.unsqueeze(-1)).flatten(-2).float()
 
 
-def extremes(selection: Selection, marks: Sequence[str], values: Values) -> Tensor:
+def find_extremes(features: TaskFeatures, values: Values) -> Tensor:
     """(..., n, F): which node has the smallest and which the largest of each scalar, of all nodes
     and of those that are marked or have a class: the last node, the first white one, the nearest
     one in the queue."""
     sets = [torch.ones_like(values["pos"]).unsqueeze(-2)]
-    sets += [values[name].unsqueeze(-2) for name in marks]
-    sets += [values[name].mT for name in selection.classes]
+    sets += [values[name].unsqueeze(-2) for name in features.hint_marks]
+    sets += [values[name].mT for name in features.hint_classes]
     among = (torch.cat(sets, -2) > 0.5).unsqueeze(-3)  # (..., 1, c, n)
-    x = torch.stack([values[f.name] for f in selection.scalars[Location.NODE]], -2).unsqueeze(-2)
+    x = torch.stack([values[f.name] for f in features.scalars[Location.NODE]], -2).unsqueeze(-2)
     ends = [is_least(x, among, -1), is_least(-x, among, -1)]
     return torch.cat(ends, -3).flatten(-3, -2).mT.float()
 
 
-def next_neighbours(selection: Selection, values: Values) -> Columns:
+def find_next_neighbours(features: TaskFeatures, values: Values) -> Columns:
     """Bits of nodes: which neighbour of a selected node comes next by position, first of all and
     after each selected node, but for those that the node itself points to by hints; as in
     `for v in adj[u]: if v != pi[u]`. Bits of the graph: whether there is one."""
     found: Columns = {location: [] for location in Location}
-    if not selection.masks:
+    if not features.masks:
         return found
-    mask, pos = selection.mask(values), values["pos"]  # (..., m, n), (..., n)
-    selected = selection.follow(mask, values)
-    hints = [values[f.name] for f in selection.pointers if f.stage == Stage.HINT]
+    mask, pos = features.stack_masks(values), values["pos"]  # (..., m, n), (..., n)
+    selected = features.follow(mask, values)
+    hints = [values[name] for name in features.hint_pointers]
     pointees = torch.stack([selected @ p for p in hints]).amax(0) if hints else 0 * selected
     limits = torch.cat((pos.amin(-1, keepdim=True) - 1, (mask @ pos.unsqueeze(-1)).squeeze(-1)), -1)
     after = (pos.unsqueeze(-2) > limits.unsqueeze(-1)).unsqueeze(-3)  # (..., 1, m + 1, n)
-    for name in selection.edges_of_inputs:
+    for name in features.input_edge_masks:
         rows = (selected @ without_loops(values[name]) > 0.5) & (pointees < 0.5)
         among = rows.unsqueeze(-2) & after
         least = is_least(pos[..., None, None, :], among, -1).flatten(-3, -2)
@@ -115,23 +110,23 @@ def next_neighbours(selection: Selection, values: Values) -> Columns:
     return found
 
 
-def best_ways(selection: Selection, marks: Sequence[str], values: Values) -> list[Tensor]:
+def find_best_edges(features: TaskFeatures, values: Values) -> list[Tensor]:
     """(..., n, n) each, in graphs with weights: whether the edge (i, j) is lighter than a scalar
     hint at j, and whether the way over i is the shortest one to j, of all that come from marked
     nodes: d(i) + A(i, j)."""
     found = []
-    for name in (f.name for f in selection.scalars[Location.EDGE] if f.stage == Stage.INPUT):
+    for name in (f.name for f in features.scalars[Location.EDGE] if f.stage == Stage.INPUT):
         x = values[name]
         is_edge = (x != 0) & has_weights(x)
-        for d in selection.hint_scalars(values):
+        for d in features.hint_scalars(values):
             found.append((x < d.unsqueeze(-2)) & is_edge)
             ways = d.unsqueeze(-1) + x
-            for mark in (values[name] > 0.5 for name in marks):
+            for mark in (values[name] > 0.5 for name in features.hint_marks):
                 found.append(is_least(ways, is_edge & mark.unsqueeze(-1), -2))
     return found
 
 
-def _hint_columns(selection: Selection, values: Values) -> Tensor | None:
+def _hint_columns(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, F): the scalars of nodes that are hints."""
-    columns = selection.hint_scalars(values)
+    columns = features.hint_scalars(values)
     return torch.stack(columns, -1) if columns else None

@@ -1,7 +1,8 @@
 """Places: how far along a chain of pointers nodes are, and which node is halfway between two.
 
 A sort keeps its array as a chain: each node points to the one before it. The place of a node is an
-index that programs count with, `target = middle - first`. Values are dense, as in `selection.py`.
+index that programs count with, `target = middle - first`. Values are dense, as in
+`task_features.py`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import Selection, Values, above_diagonal, rank
+from algorist.model.pairwise import above_diagonal, rank
+from algorist.model.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 _SAME = 1e-5
 """Scalars of the graph that differ by less are equal: sums of the same numbers may be rounded."""
 
 
-def places(pointer: Tensor) -> Tensor:
+def compute_places(pointer: Tensor) -> Tensor:
     """(..., n): how many other nodes one passes by following pointers (..., n, n), over n."""
     n = pointer.shape[-1]
     reached = torch.maximum(pointer, torch.eye(n, device=pointer.device))
@@ -27,44 +29,44 @@ def places(pointer: Tensor) -> Tensor:
     return (reached.sum(-1) - 1) / n
 
 
-def places_of_selected(selection: Selection, choices: Values) -> list[Tensor]:
+def select_places(features: TaskFeatures, selectors: Values) -> list[Tensor]:
     """(..., F) each: the places of the nodes that masks select, along each pointer of a hint, and
     first n // 2 over n, that of the node in the middle. Only where the graph has scalars that are
     hints, which may count so."""
-    counts = any(f.stage == Stage.HINT for f in selection.scalars[Location.GRAPH])
-    along = [f.name for f in selection.pointers if f.stage == Stage.HINT]
-    if not (counts and along and selection.masks):
+    counts = any(f.stage == Stage.HINT for f in features.scalars[Location.GRAPH])
+    along = features.hint_pointers
+    if not (counts and along and features.masks):
         return []
-    mask = selection.mask(choices)
+    mask = features.stack_masks(selectors)
     n = mask.shape[-1]
     middle = mask.new_full((*mask.shape[:-2], 1), n // 2 / n)
     return [
         middle,
-        *((mask @ places(choices[name]).unsqueeze(-1)).squeeze(-1) for name in along),
+        *((mask @ compute_places(selectors[name]).unsqueeze(-1)).squeeze(-1) for name in along),
     ]
 
 
-def nodes_between(selection: Selection, values: Values) -> Tensor | None:
+def find_middle_nodes(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, F): which node is in the middle between two that masks select, by position; if two
     are, the first for the first half of the columns and the second for the others."""
-    if len(selection.masks) < 2:
+    if len(features.masks) < 2:
         return None
     index = values["pos"].shape[-1] * rank(values["pos"])  # (..., n)
-    own = selection.mask(values) @ index.unsqueeze(-1)  # (..., m, 1)
+    own = features.stack_masks(values) @ index.unsqueeze(-1)  # (..., m, 1)
     twice = above_diagonal(own + own.mT).unsqueeze(-2)  # (..., 1, pairs)
     distance = 2 * index.unsqueeze(-1) - twice
     bits = [(distance + x).abs() < 0.75 for x in (0.5, -0.5)]
     return torch.cat(bits, -1).float()
 
 
-def compare_scalars_of_graph(selection: Selection, values: Values) -> list[Tensor]:
+def compare_graph_scalars(features: TaskFeatures, values: Values) -> list[Tensor]:
     """(...) each: for two scalars of the graph, whether the first is smaller, and larger; and
     whether each is below and above the scalars of selected nodes."""
-    scalars = [values[f.name] for f in selection.scalars[Location.GRAPH]]
+    scalars = [values[f.name] for f in features.scalars[Location.GRAPH]]
     others = list(combinations(scalars, 2))
-    if selection.masks and scalars:
-        mask = selection.mask(values)
-        of_nodes = [values[f.name] for f in selection.scalars[Location.NODE] if f.name != "pos"]
+    if features.masks and scalars:
+        mask = features.stack_masks(values)
+        of_nodes = [values[f.name] for f in features.scalars[Location.NODE] if f.name != "pos"]
         for x in of_nodes:
             selected = (mask @ x.unsqueeze(-1)).squeeze(-1).unbind(-1)
             others += [(scalar, y) for scalar in scalars for y in selected]

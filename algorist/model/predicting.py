@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PIECE = 64
 """The longest stretch of steps that is computed at once: it bounds the memory."""
 WATCHED_PIECE = 8
-"""The same where somebody waits to be told how far it is."""
+"""The same where the progress is reported."""
 BATCH_SIZE = 32
 """How many samples are computed at once on a CPU, whose caches few samples fill, and at least on a
 GPU."""
@@ -39,7 +39,7 @@ makes dozens of tensors of that size or half of it."""
 
 @dataclass(frozen=True)
 class Pace:
-    """How a prediction is cut into pieces, and who is told how far it is."""
+    """How a prediction is cut into pieces, and who watches its progress."""
 
     steps: int = PIECE
     """The most steps that are computed at once."""
@@ -47,7 +47,7 @@ class Pace:
     """Called after each piece with the number of steps that are done, and of all steps."""
 
 
-_USUAL = Pace()
+_DEFAULT_PACE = Pace()
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def predict(
     hints: bool = False,
     confidence: bool = False,
     forced: bool | Collection[int] = (),
-    pace: Pace = _USUAL,
+    pace: Pace = _DEFAULT_PACE,
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica.
 
@@ -94,11 +94,11 @@ def predict(
         part = DeviceBatch(learner, algorithm, few, forced=forced, pace=pace)
         return part.answers(hints=hints, confidence=confidence)
 
-    parts = [part for few in split(learner, batch) for part in _as_memory_allows(answers, few)]
+    parts = [part for few in split(learner, batch) for part in _answer_within_memory(answers, few)]
     return by_replica(learner.net, algorithm, parts)
 
 
-def _as_memory_allows(answers: Callable[[Batch], Answers], batch: Batch) -> list[Answers]:
+def _answer_within_memory(answers: Callable[[Batch], Answers], batch: Batch) -> list[Answers]:
     """The answers to a batch, in halves if a GPU has no memory for all of it at once."""
     try:
         return [answers(batch)]
@@ -107,7 +107,7 @@ def _as_memory_allows(answers: Callable[[Batch], Answers], batch: Batch) -> list
             raise
     torch.cuda.empty_cache()
     halves = np.array_split(np.arange(len(batch)), 2)
-    return [part for half in halves for part in _as_memory_allows(answers, batch.take(half))]
+    return [part for half in halves for part in _answer_within_memory(answers, batch.take(half))]
 
 
 @contextmanager
@@ -132,7 +132,7 @@ class DeviceBatch:
         graphs: Graphs | None = None,
         *,
         forced: bool | Collection[int] = (),
-        pace: Pace = _USUAL,
+        pace: Pace = _DEFAULT_PACE,
     ):
         self._net, self._algorithm, self._moments = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
@@ -144,7 +144,7 @@ class DeviceBatch:
             )
         window = learner.convention.window([seen] * self._net.replicas)
         if forced:
-            window = window.with_forced(_at_steps(forced, window.follows.shape))
+            window = window.with_forced(_forced_steps(forced, window.follows.shape))
         window = window.to(self._net.device)
         self._pieces = list(pieces(window, min(pace.steps, window.steps)))
         self._watch = pace.watch
@@ -201,7 +201,7 @@ class DeviceBatch:
         return {n: torch.cat([piece[n] for piece in pieces])[: self._moments] for n in names}
 
 
-def _at_steps(forced: bool | Collection[int], shape: Sequence[int]) -> np.ndarray:
+def _forced_steps(forced: bool | Collection[int], shape: Sequence[int]) -> np.ndarray:
     """Where (K, S, B) the net reads the true hints: at these steps, or all, in all lanes."""
     steps = np.arange(shape[0])
     chosen = np.isin(steps, steps if isinstance(forced, bool) else list(forced))

@@ -32,7 +32,7 @@ class Carry:
     hints: Mapping[str, Tensor]  # the predictions of the last step
     state: Nest = (None, None)  # further states of processor and LSTM, (S, B, ...)
     read: Mapping[str, Tensor] = field(default_factory=dict)
-    """The hints that the last step has read, dense, for nets that are told which have changed."""
+    """The hints that the last step has read, dense, for nets that read which have changed."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
         """The same with a function applied to each tensor."""
@@ -89,7 +89,7 @@ class Scan:
         self.decode_hints = Decoders(hints, decoders, self.derived)
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
         self.inputs = dense_values(spec.inputs, window.inputs, self.n)
-        exact = net.config.comparisons  # what larger numbers mean is told by comparisons
+        exact = net.config.comparisons  # comparisons keep what squashing large numbers loses
         self.raw_inputs = raw_numbers(spec.inputs, self.inputs, squash=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
         self.true_hints = dense_values(self.read_hints, window.hints, self.n)
@@ -100,7 +100,7 @@ class Scan:
         for k in range(self.window.steps):
             states, output = self.step(k, carry)
             hints = self.decode_hints(
-                states, allowed=self._allowed(states), choices=self._true_choices(k)
+                states, allowed=self._allowed(states), next_hints=self._true_next_hints(k)
             )
             carry = Carry(states.after, hints, output.state, self._read(states))
             ends.add(k, self._of_outputs(states))
@@ -119,9 +119,7 @@ class Scan:
         """Read moment k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
-        values = self.derived.with_splits(values)
-        if self.derived.reads_changes:
-            values = self.derived.with_visited(values, self._visited(k, carry))
+        values = self.derived.derive_values(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
         raw |= raw_numbers(self.read_hints, hints)
         derived = self.derived(values, self._changed(k, carry, hints))
@@ -157,13 +155,13 @@ class Scan:
         return inputs if self.window.is_first is None else inputs[k]
 
     def _hints(self, k: int, carry: Carry | None) -> dict[str, Tensor]:
-        """The hints that the net reads: the true ones where it is given them, else its own."""
+        """The hints that the net reads: true ones at first steps and where forced, else its own."""
         truth = {name: value[k] for name, value in self.true_hints.items()}
         if carry is None:
             return truth
         hard = self.net.hard_feedback
         own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.read_hints}
-        if carry.read:  # what does not count stays marked so, as it is in the true hints
+        if carry.read:  # masked entries stay masked, as in the true hints
             for f in self.read_hints:
                 own[f.name] = keep_masked(f, carry.read[f.name], own[f.name])
         given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
@@ -175,15 +173,15 @@ class Scan:
             for name, value in own.items()
         }
 
-    def _true_choices(self, k: int) -> dict[str, Tensor] | None:
+    def _true_next_hints(self, k: int) -> dict[str, Tensor] | None:
         """The true hints of the next step, in training."""
         if not self.net.training:
             return None
         return {name: value[k + 1] for name, value in self.true_hints.items()}
 
     def _changed(self, k: int, carry: Carry | None, hints: Mapping[str, Tensor]) -> Tensor | None:
-        """(S, B, F + 1): which hints the step before changed, where the net is told."""
-        if not self.derived.reads_changes:
+        """(S, B, F + 1): which hints the step before changed, if the net reads that."""
+        if not self.derived.reads_history:
             return None
         if carry is None and self.window.changed is not None:
             return self.window.changed
@@ -194,15 +192,15 @@ class Scan:
         return torch.where(self.window.is_first[k].unsqueeze(-1), first, changed)
 
     def _read(self, states: States) -> dict[str, Tensor]:
-        """The hints of a step and before, where the next one is told what has changed."""
-        if not self.derived.reads_changes:
+        """What the next step compares its hints with, if the net reads the history of hints."""
+        if not self.derived.reads_history:
             return {}
         names = (*(f.name for f in self.read_hints), VISITED)
         return {name: states.values[name] for name in names}
 
     def _visited(self, k: int, carry: Carry | None) -> Tensor | None:
         """(S, B, n, m): the nodes that one-hot hints have selected before this step."""
-        if carry is None:
+        if carry is None or not self.derived.reads_history:
             return self.window.visited
         before = carry.read[VISITED]
         if self.window.is_first is None:
@@ -210,13 +208,13 @@ class Scan:
         return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
 
     def _of_outputs(self, states: States) -> States:
-        """What outputs are decoded from: the states, and the hints that they go on from, of these
-        pointers as indices, which are smaller."""
+        """What outputs are decoded from: the states, and the present values of the hints that they
+        continue. Pointers are kept as indices, which take less memory."""
         pointers = {f.name for f in self.read_hints if f.kind == Kind.POINTER}
         values = {
             name: x.argmax(-1).to(torch.int16) if name in pointers else x
             for name, x in states.values.items()
-            if name in self.decode_outputs.previous
+            if name in self.decode_outputs.previous_hints
         }
         edge_states = states.edge_states if self.decode_outputs.reads_edges else None
         return states._replace(values=values, edge_states=edge_states)

@@ -81,7 +81,7 @@ def _of_choices(
 
 
 def _of_graphs(d: GraphDecoder, nodes: Joint, states: SparseStates, links: SparseLinks) -> Tensor:
-    value = d.pooled(links.by_graph.largest(nodes.dense())) + d.graph(states.graph)
+    value = d.pooled(links.by_graph.max(nodes.dense())) + d.graph(states.graph)
     return value if d.classes else value.squeeze(-1)
 
 
@@ -114,7 +114,7 @@ def sparse_feedback(
         return row(feature).ops.feedback(prediction, hard)
     if not hard:
         return segments.log_softmax(prediction).exp()
-    return torch.zeros_like(prediction).scatter_(1, segments.choice(prediction), 1.0)
+    return torch.zeros_like(prediction).scatter_(1, segments.argmax(prediction), 1.0)
 
 
 def sparse_answer(
@@ -124,7 +124,7 @@ def sparse_answer(
     segments = choosers(feature, links)
     if segments is None:
         return row(feature).ops.final(prediction)
-    chosen = segments.choice(prediction)
+    chosen = segments.argmax(prediction)
     if feature.kind == Kind.POINTER:
         return senders.gather(1, chosen)
     return one_hot(chosen, prediction.shape[1]).sum(1)
@@ -138,7 +138,7 @@ def sparse_loss(feature: Feature, prediction: Tensor, truth: Tensor, links: Spar
     chances = segments.log_softmax(prediction)
     if feature.kind == Kind.POINTER:
         return -chances.gather(1, truth.long())
-    return -segments.total((truth * chances).unsqueeze(-1)).squeeze(-1)
+    return -segments.sum((truth * chances).unsqueeze(-1)).squeeze(-1)
 
 
 def sparse_counts(feature: Feature, truth: Tensor) -> Tensor | float:

@@ -126,7 +126,7 @@ class SparseScan:
         """The weight of each graph, (S, G), for each entry of a feature's loss."""
         if feature.location == Location.GRAPH or feature.kind == Kind.MASK_ONE:
             return weight
-        weight = self.links.by_graph.spread(weight)
+        weight = self.links.by_graph.expand(weight)
         return self.links.of_receivers(weight) if feature.location == Location.EDGE else weight
 
     def _dense(
@@ -168,7 +168,7 @@ class SparseScan:
     def _given(self, feature: Feature, forced: Tensor, like: Tensor) -> Tensor:
         """Where (S, G) `forced` gives the truth, for all values of a feature."""
         if feature.location != Location.GRAPH:
-            forced = self.links.by_graph.spread(forced)
+            forced = self.links.by_graph.expand(forced)
         if feature.location == Location.EDGE or feature.kind == Kind.POINTER:
             forced = self.links.of_receivers(forced)
         return forced.view(*forced.shape, *(1,) * (like.ndim - forced.ndim))
@@ -184,7 +184,7 @@ class SparseScan:
         if len(steps) == 1:
             return steps[0]
         at = {Location.GRAPH: self.window.end_steps}
-        at[Location.NODE] = self.links.by_graph.spread(at[Location.GRAPH])
+        at[Location.NODE] = self.links.by_graph.expand(at[Location.GRAPH])
         at[Location.EDGE] = self.links.of_receivers(at[Location.NODE])
 
         def chosen(location: Location, values: Sequence[Tensor]) -> Tensor:

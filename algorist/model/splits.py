@@ -3,7 +3,7 @@ and where a way between them by a third node is shorter.
 
 `m[i, k] + m[k + 1, j] + p[i - 1] p[k] p[j]` is a number for three nodes, and which k makes the
 least cannot be learnt at one size for a larger one, where the sums are denser. Values are dense, as
-in `selection.py`.
+in `task_features.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.model.selection import Selection, Values, without_loops
+from algorist.model.pairwise import successors
+from algorist.model.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 SPLITS = "splits_"
@@ -19,33 +20,33 @@ SPLITS = "splits_"
 encoder that reads for which edges there is one."""
 
 
-def suggested_pointers(selection: Selection, values: Values) -> Tensor | None:
+def suggest_pointers(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., i, j, k, F): the nodes k to which edges (i, j) would point by the best splits, and by
     shorter ways; all zeros for an edge where there are none. None where a task has nothing to
     suggest.
     """
-    found = [*best_splits(selection, values), *shorter_by_selected(selection, values)]
+    found = [*find_best_splits(features, values), *find_shorter_paths(features, values)]
     return torch.cat(found, -1) if found else None
 
 
-def shorter_by_selected(selection: Selection, values: Values) -> list[Tensor]:
+def find_shorter_paths(features: TaskFeatures, values: Values) -> list[Tensor]:
     """(..., i, j, k, F) each: where the way by the node u that a mask selects costs less,
     S[i, u] + S[u, j] < S[i, j], the node k to which the edge (u, j) points, as in the matrix of
     predecessors of shortest paths. Both parts must be known, as for splits."""
     found = []
-    tables, known = _tables(selection, values), _known(selection, values)
-    for pointer in (values[name] for name in selection.edge_pointers if tables):
-        for mask in (values[name] for name in selection.masks):
+    tables, filled = features.tables(values), _filled(features, values)
+    for pointer in (values[name] for name in features.edge_pointers if tables):
+        for mask in (values[name] for name in features.masks):
             column, line = mask.unsqueeze(-1), mask.unsqueeze(-2)
-            there = (known.float() @ column + line @ known.float()) > 1.5
+            there = (filled.float() @ column + line @ filled.float()) > 1.5
             # P[u, j] -> k: (..., 1, j, k)
             onward = (line @ pointer.flatten(-2)).unflatten(-1, pointer.shape[-2:])
-            less = [(x @ column + line @ x < x) | ~known for x in tables]
+            less = [(x @ column + line @ x < x) | ~filled for x in tables]
             found += [((there & x).unsqueeze(-1) * onward).unsqueeze(-1) for x in less]
     return found
 
 
-def best_splits(selection: Selection, values: Values) -> list[Tensor]:
+def find_best_splits(features: TaskFeatures, values: Values) -> list[Tensor]:
     """(..., i, j, k, F) each: whether the node k splits the problem from i to j at the least cost,
     and that is less than before; one for each chain of nodes.
 
@@ -54,39 +55,34 @@ def best_splits(selection: Selection, values: Values) -> list[Tensor]:
     must be known, as masks of edges say. What is not known yet cost infinitely much before.
     """
     found = []
-    tables, known = _tables(selection, values), _known(selection, values)
-    for chain in (values[name] for name in selection.chains if selection.edge_pointers and tables):
-        after = without_loops(chain).mT
-        there = _split(known.float(), after @ known.float()) > 1.5
+    tables, filled = features.tables(values), _filled(features, values)
+    for chain in (values[name] for name in features.chains if features.edge_pointers and tables):
+        after = successors(chain)
+        there = _split(filled.float(), after @ filled.float()) > 1.5
         splits = torch.stack([_split(x, after @ x) for x in tables], -1)
         splits = splits.masked_fill(~there.unsqueeze(-1), torch.inf).unsqueeze(-1)
         # (..., i, j, k, S, 1 + x)
-        cost = splits + _products(selection, values, chain).unsqueeze(-2)
+        cost = splits + _products(features, values, chain).unsqueeze(-2)
         least = cost.amin(-3, keepdim=True)
-        before = torch.stack([x.masked_fill(~known, torch.inf) for x in tables], -1)
+        before = torch.stack([x.masked_fill(~filled, torch.inf) for x in tables], -1)
         less = least < before[..., None, :, None]
         found.append(((cost == least) & less).float().flatten(-2))
     return found
 
 
-def _tables(selection: Selection, values: Values) -> list[Tensor]:
-    """(..., n, n) each: the scalars of edges that are hints."""
-    return [values[f.name] for f in selection.scalars[Location.EDGE] if f.stage == Stage.HINT]
-
-
-def _known(selection: Selection, values: Values) -> Tensor:
+def _filled(features: TaskFeatures, values: Values) -> Tensor:
     """(..., n, n): for which edges all masks that are hints say that something is known."""
     n = values["pos"].shape[-1]
-    known = values["pos"].new_ones(*values["pos"].shape[:-1], n, n) > 0
-    for name in selection.known_edges:
-        known = known & (values[name] > 0.5)
-    return known
+    filled = values["pos"].new_ones(*values["pos"].shape[:-1], n, n) > 0
+    for name in features.hint_edge_masks:
+        filled = filled & (values[name] > 0.5)
+    return filled
 
 
-def _products(selection: Selection, values: Values, chain: Tensor) -> Tensor:
+def _products(features: TaskFeatures, values: Values, chain: Tensor) -> Tensor:
     """(..., i, j, k, 1 + F): 0, and x[i - 1] x[k] x[j] for each scalar x of inputs but positions,
-    multiplied in the order in which `Selection.select_by_edges` does."""
-    scalars = [f for f in selection.scalars[Location.NODE] if f.stage == Stage.INPUT]
+    multiplied in the order in which `select_by_edges` does."""
+    scalars = [f for f in features.scalars[Location.NODE] if f.stage == Stage.INPUT]
     columns = [values[f.name] for f in scalars if f.name != "pos"]
     n = chain.shape[-1]
     found = [chain.new_zeros(*chain.shape[:-2], n, n, n)]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from algorist.batch import Batch
-from algorist.model.selection import selects_nodes
+from algorist.model.task_features import selects_nodes
 from algorist.model.values import Values
 from algorist.model.window import Window
 
@@ -30,7 +30,7 @@ def draw_transitions(
     A batch and a generator per replica. Lanes are first the steps, which predict hints, then the
     last moments, which predict outputs.
     """
-    drawn = [_drawn(batch, count, rng) for batch, rng in zip(batches, generators, strict=True)]
+    drawn = [_draw(batch, count, rng) for batch, rng in zip(batches, generators, strict=True)]
     inputs, hints, changed, visited = zip(*drawn, strict=True)
     spec, size = batches[0].spec, len(batches[0])
     S, B = len(batches), count + size
@@ -47,19 +47,21 @@ def draw_transitions(
     )
 
 
-def _drawn(
+def _draw(
     batch: Batch, count: int, rng: np.random.RandomState
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """The inputs (B, ...) and hints (2, B, ...) of all lanes, which hints have just changed, and
     which nodes they have selected so far."""
     changes = _changes(batch.hints)
-    at, whose = _choose(batch, changes, count, rng)
+    at, samples = _choose_steps(batch, changes, count, rng)
     following = np.minimum(at + 1, batch.steps - 1)
-    inputs = {name: x[whose] for name, x in batch.inputs.items()}
-    hints = {name: np.stack((x[at, whose], x[following, whose])) for name, x in batch.hints.items()}
-    bits = [changed[at, whose] for changed in changes]
+    inputs = {name: x[samples] for name, x in batch.inputs.items()}
+    hints = {
+        name: np.stack((x[at, samples], x[following, samples])) for name, x in batch.hints.items()
+    }
+    bits = [changed[at, samples] for changed in changes]
     changed = np.stack((*bits, at == 0), -1).astype(np.float32)
-    return inputs, hints, changed, _visited(batch)[at, whose]
+    return inputs, hints, changed, _visited(batch)[at, samples]
 
 
 def _visited(batch: Batch) -> np.ndarray:
@@ -70,15 +72,15 @@ def _visited(batch: Batch) -> np.ndarray:
     return np.concatenate((np.zeros(shape), *columns), -1).astype(np.float32)
 
 
-def _choose(
+def _choose_steps(
     batch: Batch, changes: Sequence[np.ndarray], count: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
     """The moment and the trajectory of each lane."""
     moments = np.arange(batch.steps)[:, None]
-    at, whose = np.nonzero(moments + 1 < batch.lengths)
+    at, samples = np.nonzero(moments + 1 < batch.lengths)
     if not len(at):  # no trajectory has a step: their only moments are repeated, and count nothing
-        at, whose = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    weights = _weights(changes, at, whose)
+        at, samples = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    weights = _weights(changes, at, samples)
     rare = int(count * BALANCED)
     picks = np.concatenate(
         (rng.choice(len(at), rare, p=weights), rng.randint(len(at), size=count - rare))
@@ -86,15 +88,15 @@ def _choose(
     own = np.arange(len(batch))
     return (
         np.concatenate((at[picks], batch.lengths - 1)).astype(np.int64),
-        np.concatenate((whose[picks], own)),
+        np.concatenate((samples[picks], own)),
     )
 
 
-def _weights(changes: Sequence[np.ndarray], at: np.ndarray, whose: np.ndarray) -> np.ndarray:
+def _weights(changes: Sequence[np.ndarray], at: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """(P,): how probable each step is, by how many others change the same hints."""
     kinds = np.zeros(len(at), np.int64)
     for bit, changed in enumerate(changes):
-        kinds |= changed[np.minimum(at + 1, len(changed) - 1), whose].astype(np.int64) << bit
+        kinds |= changed[np.minimum(at + 1, len(changed) - 1), samples].astype(np.int64) << bit
     _, kind, counts = np.unique(kinds, return_inverse=True, return_counts=True)
     weights: np.ndarray = counts[kind] ** -0.5
     return np.asarray(weights / weights.sum())

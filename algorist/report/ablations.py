@@ -11,7 +11,10 @@ from algorist.report.means import Value, over_algorithms
 from algorist.report.reproduced import NetScores, Reproduced, listed
 from algorist.training.recipes import IMPROVEMENTS, WHOLE
 
-_WORDS = {WHOLE: "all improvements", **{name: own.words for name, own in IMPROVEMENTS.items()}}
+_WORDS = {
+    WHOLE: "all improvements",
+    **{name: own.description for name, own in IMPROVEMENTS.items()},
+}
 """What can be taken away, in words."""
 
 

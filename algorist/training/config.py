@@ -194,16 +194,8 @@ class Config:
             get(algorithm)
         if self.schedule.validate_by == "hints" and self.model.hints == "none":
             raise ValueError("validate_by: got hints, but this net predicts none (hints = none)")
-        if self.convention.gated_scalars and self.model.hints != "encoded_decoded":
-            raise ValueError(
-                f"gated_scalars: got hints {self.model.hints}, expected encoded_decoded: a scalar "
-                "that the net does not read cannot be kept"
-            )
-        if self.model.conditional_hints and self.model.hints != "encoded_decoded":
-            raise ValueError(
-                f"conditional_hints: got hints {self.model.hints}, expected encoded_decoded: a "
-                "hint that the net does not read has no present value"
-            )
+        if self.convention.gated_scalars:
+            self.model.expect_hints_read("gated_scalars", "a scalar", "cannot be kept")
         if self.convention.output_step and self.data.chunk:
             raise ValueError("output_step: got chunks, expected whole trajectories or transitions")
         if self.data.transitions:

@@ -103,7 +103,7 @@ _ALIASES = {"generalist": "ibarz2022"}
 
 
 def recipe(name: str, algorithms: Sequence[str]) -> Config:
-    """The configuration of a recipe for some algorithms; a former name is told with a warning."""
+    """The configuration of a recipe for some algorithms; a former name gives a warning."""
     if name in _ALIASES:
         now = _ALIASES[name]
         warnings.warn(f"the recipe {name!r} is called {now!r} now", stacklevel=2)
@@ -151,7 +151,7 @@ _PLAIN_OF_GATED = {
 
 
 def _with_true_hints(config: Config) -> Config:
-    """The net is given true hints half of the time, where it is not always."""
+    """Teacher forcing half of the time, unless transitions always have it."""
     return config if config.data.transitions else _optimizer(teacher_forcing=0.5)(config)
 
 
@@ -169,9 +169,9 @@ def _schedule(**changes: Any) -> Callable[[Config], Config]:
 class Improvement(NamedTuple):
     """One of the paper's, or one of ours."""
 
-    words: str
+    description: str
     """What reports call it."""
-    taken_from: Callable[[Config], Config]
+    remove: Callable[[Config], Config]
     """The configuration without it."""
 
 
@@ -232,7 +232,7 @@ def without(config: Config, *improvements: str) -> Config:
     for name in improvements:
         if name not in IMPROVEMENTS:
             raise ValueError(unknown("improvement", name, IMPROVEMENTS))
-        config = IMPROVEMENTS[name].taken_from(config)
+        config = IMPROVEMENTS[name].remove(config)
     return config
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from algorist.extras import how_to_install
 from algorist.kernels.ops import MOST_CHANNELS, MOST_NODES, launched_on
 from algorist.model import decoders, kinds
-from algorist.model.layers import LayerNorm, Linear, Named, is_plain
+from algorist.model.layers import LayerNorm, Linear, NamedLayers, is_plain
 from algorist.model.per_seed import PerSeed
 from algorist.model.processors import PROCESSORS, MessagePassing
 from algorist.model.processors.base import ReplicatedProcessor
@@ -25,7 +25,7 @@ _MOST_FEATURES = 128
 _CLASSES = (MessagePassing, ReplicatedProcessor, Linear, LayerNorm, *decoders.BUILT_IN.values())
 _IMPLEMENTED: dict[type, dict[str, Any]] = {cls: dict(vars(cls)) for cls in _CLASSES}
 _ROWS = dict(kinds.TABLE)
-_OTHERS = (nn.ModuleList, nn.ModuleDict, Named)
+_OTHERS = (nn.ModuleList, nn.ModuleDict, NamedLayers)
 """Modules that compute nothing."""
 _DEFAULTS = {
     "pointer_reversal": False,

@@ -88,7 +88,7 @@ class MessagePassing(ReplicatedProcessor):
         receiver, sender, *own = project(side_by_side(nodes, hidden), *self._layers_of_nodes)
         receiver = receiver + links.of_graphs(self.graph(graph))
         pairs = relu(links.of_receivers(receiver) + links.of_senders(sender) + self.edge(edges))
-        messages = links.largest(self.second(relu(self.first(pairs))))
+        messages = links.max(self.second(relu(self.first(pairs))))
         return StepOutput(self._new_states(messages, hidden, *own))
 
     @property

@@ -54,7 +54,7 @@ class GraphIsomorphism(_Neighbourhood):
         """One step along links."""
         sender, own = project(side_by_side(nodes, hidden), self.sender, self.self_projection)
         messages = relu(links.of_senders(sender) + self.edge(edges))
-        total = own + links.total(messages) + links.of_graphs(self.graph(graph))
+        total = own + links.sum(messages) + links.of_graphs(self.graph(graph))
         new = relu(self.second(relu(self.first(total))))
         return StepOutput(new if self.norm is None else self.norm(new))
 
@@ -77,8 +77,8 @@ class RecurrentNeighbourhood(_Neighbourhood):
         receiver, sender = project(side_by_side(nodes, hidden), self.receiver, self.sender)
         receiver = receiver + links.of_graphs(self.graph(graph))
         messages = relu(links.of_receivers(receiver) + links.of_senders(sender) + self.edge(edges))
-        heard = links.largest(self.second(messages))
-        update, reset = self.gates(side_by_side(heard, hidden)).sigmoid().chunk(2, -1)
-        candidate = self.candidate(side_by_side(heard, reset * hidden)).tanh()
+        received = links.max(self.second(messages))
+        update, reset = self.gates(side_by_side(received, hidden)).sigmoid().chunk(2, -1)
+        candidate = self.candidate(side_by_side(received, reset * hidden)).tanh()
         new = hidden + update * (candidate - hidden)
         return StepOutput(new if self.norm is None else self.norm(new))

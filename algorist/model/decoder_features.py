@@ -1,0 +1,171 @@
+"""What decoders of nets that execute read beside the states: present values and next hints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from algorist.model.comparisons import LEAST, compare_tables
+from algorist.model.derived import DerivedFeatures
+from algorist.model.kinds import keep_masked
+from algorist.model.orders import compare_with_next_selected
+from algorist.model.places import select_places
+from algorist.model.selection import select, select_by_edges
+from algorist.model.splits import SPLITS
+from algorist.model.task_features import SCALARS, Values
+from algorist.spec import Feature, Kind, Location, Stage
+
+
+def previous_hint(feature: Feature) -> str:
+    """The hint whose present value a feature continues: itself, or an output's hint `<name>_h`."""
+    return feature.name if feature.stage == Stage.HINT else f"{feature.name}_h"
+
+
+class ScalarTerms:
+    """Scalars that may be terms of new ones, by location."""
+
+    def __init__(self, parts: Sequence[Mapping[Location, list[Tensor]]], pos: Tensor):
+        self._parts, self._pos = parts, pos
+
+    def at(self, location: Location) -> Tensor:
+        """(..., F): those of a location; edges also have those of both ends, all the graph's."""
+        own, graph = self._own(location), self._own(Location.GRAPH)
+        if location == Location.GRAPH:
+            return graph
+        if location == Location.NODE:
+            return torch.cat((own, graph.unsqueeze(-2).expand(*own.shape[:-1], -1)), -1)
+        node, pairs = self.at(Location.NODE), (*own.shape[:-1], -1)
+        ends = (
+            node.unsqueeze(-2).expand(pairs),
+            self._own(Location.NODE).unsqueeze(-3).expand(pairs),
+        )
+        return torch.cat((own, *ends), -1)
+
+    def _own(self, location: Location) -> Tensor:
+        shape = (*self._pos.shape[:-1], *location.shape(self._pos.shape[-1]), 0)
+        columns = [x for part in self._parts for x in part.get(location, ())]
+        return torch.cat((self._pos.new_empty(shape), *columns), -1)
+
+
+class DecoderFeatures:
+    """What the decoders of one task read beside the states of a step.
+
+    `values` are those of `DerivedFeatures.derive_values`, `next_hints` the decided ones of the next
+    step, dense.
+    """
+
+    def __init__(self, derived: DerivedFeatures):
+        self._derived, self._features, self._config = derived, derived.features, derived.config
+
+    def scalar_terms(self, values: Values, next_hints: Values) -> ScalarTerms:
+        """The scalars that new ones may be sums of: those that are read, and those selected.
+
+        The masks and pointers of both steps select: d[v] = d[p(v)] + w(p(v), v) reads the new
+        predecessor.
+        """
+        features, comparisons = self._features, self._config.comparisons
+        parts = [features.scalars_by_location(values)]
+        if self._config.dereference:
+            following = {**values, **next_hints}
+            # Ranks often make a right sum by chance; where places are terms, none is needed.
+            ranks = comparisons and not self._config.places
+            parts += [select(features, x, values, ranks=ranks) for x in (values, following)]
+            by_edges = select_by_edges(features, following, values, ranks=comparisons)
+            parts.append({Location.EDGE: by_edges})
+            parts.append({Location.NODE: [values[LEAST]] if LEAST in values else []})
+            if self._derived.places:
+                parts.append({Location.GRAPH: select_places(features, following)})
+        return ScalarTerms(parts, values["pos"])
+
+    def next_hint_features(self, location: Location, values: Values, next_hints: Values) -> Tensor:
+        """(..., F): what the decoders of scalars at a location read of the next discrete hints.
+
+        Hints of that location are read as they are, with a bit for whether they change; of other
+        locations there is one bit each, whether any entry changes. Scalars of nodes are compared
+        with those of the nodes that masks select next. Classes of edges are also multiplied with
+        the comparisons in tables: whether c[i, j] changes depends on the entry that b[i, j] names.
+        """
+        columns = list(self._next_hint_columns(location, values, next_hints))
+        if location == Location.NODE and self._derived.orders:
+            compared = compare_with_next_selected(self._features, {**values, **next_hints}, values)
+            columns += [] if compared is None else [compared]
+        leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
+        return torch.cat((values["pos"].new_empty(*leading, *location.shape(n), 0), *columns), -1)
+
+    def _next_hint_columns(
+        self, location: Location, values: Values, next_hints: Values
+    ) -> Iterator[Tensor]:
+        leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
+        shape, tables = location.shape(n), self._table_comparisons(location, values)
+        for f in self._features.hints:
+            if f.kind in SCALARS:
+                continue
+            new = keep_masked(f, values[f.name], next_hints[f.name])
+            entries = (*leading, *f.location.shape(n), -1)
+            changed = (values[f.name] != new).float().reshape(entries).amax(-1, keepdim=True)
+            if f.location != location:
+                anywhere = changed.reshape(*leading, *(1,) * len(shape), -1).amax(-1, keepdim=True)
+                yield anywhere.expand(*leading, *shape, 1)
+                continue
+            yield changed
+            if f.kind != Kind.POINTER:
+                yield new.reshape(entries)
+            if f.classes and tables is not None:
+                yield (new.clamp(min=0).unsqueeze(-1) * tables).flatten(-2)
+
+    def _table_comparisons(self, location: Location, values: Values) -> Tensor | None:
+        """(..., n, n, 1, F): those of `compare_tables`, for edges where hints have classes."""
+        have_classes = any(f.location == Location.EDGE and f.classes for f in self._features.hints)
+        if location != Location.EDGE or not have_classes or not self._derived.splits:
+            return None
+        bits = compare_tables(self._features, values)
+        return None if bits is None else bits.unsqueeze(-2)
+
+    def mask_features(self, values: Values, next_hints: Values) -> Tensor:
+        """(..., n, K): the nodes that masks select now and in the next step, those to which the
+        present pointers of hints lead from there, and a 1 for each node."""
+        one = torch.ones_like(values["pos"]).unsqueeze(-1)
+        masks = [values[name] for name in self._features.masks]
+        masks += [next_hints[name] for name in self._features.hint_masks]
+        if not masks:
+            return one
+        return torch.cat((self._features.follow(torch.stack(masks, -2), values).mT, one), -1)
+
+    def terms_width(self, location: Location) -> int:
+        """The number of `scalar_terms` at a location."""
+        blank = self.blank(2)
+        return self.scalar_terms(blank, blank).at(location).shape[-1]
+
+    def next_hint_width(self, location: Location) -> int:
+        """The number of columns of `next_hint_features`."""
+        blank = self.blank(2)
+        return self.next_hint_features(location, blank, blank).shape[-1]
+
+    @property
+    def mask_width(self) -> int:
+        """The number of columns of `mask_features`."""
+        blank = self.blank(2)
+        return self.mask_features(blank, blank).shape[-1]
+
+    @property
+    def splits_width(self) -> int:
+        """The number of pointers that splits suggest to each edge."""
+        blank = self.blank(2)
+        return blank[SPLITS].shape[-1] if SPLITS in blank else 0
+
+    def blank(self, n: int) -> dict[str, Tensor]:
+        """Zeros for a problem of `n` nodes, and what derives from them."""
+        return self._derived.derive_values(self._derived.blank(n), None)
+
+    def continues_hint(self, feature: Feature) -> bool:
+        """Whether the net reads the hint that a feature continues, in the same form."""
+        if feature.stage == Stage.OUTPUT and not self._config.outputs_from_hints:
+            return False
+        name, form = previous_hint(feature), _form(feature)
+        return any(f.name == name and _form(f) == form for f in self._features.hints)
+
+
+def _form(feature: Feature) -> tuple[Location, Kind, int]:
+    return feature.location, feature.kind, feature.classes
