@@ -1,4 +1,4 @@
-"""Pointers that splits and ways suggest to edges, and comparisons with neighbours in tables."""
+"""Pointers that splits and paths suggest to edges, and comparisons with neighbours in tables."""
 
 from itertools import pairwise
 

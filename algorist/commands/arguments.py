@@ -207,8 +207,15 @@ def _loaded_each(
 
 def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:
     """The algorithms that are wanted, each once, if they are among those known; or all."""
+    from algorist.weights import models
+
     there = list(algorithms)
     for name in wanted:
+        if name in models():
+            raise ValueError(
+                f"{name}: got a model, expected an algorithm; "
+                "models to compare go first, without --model"
+            )
         if name not in there:
             raise ValueError(unknown("algorithm for this learner", name, there))
     return list(dict.fromkeys(wanted)) or there

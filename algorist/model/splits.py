@@ -16,7 +16,7 @@ from algorist.model.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 SPLITS = "splits_"
-"""What the pointers that splits and ways suggest (..., n, n, n, F) are called among values, and the
+"""The name among values of the pointers that splits and paths suggest (..., n, n, n, F), and of the
 encoder that reads for which edges there is one."""
 
 

@@ -19,8 +19,6 @@ Values = Mapping[str, Tensor]
 Columns = dict[Location, list[Tensor]]
 """Numbers of nodes (..., n, F), edges (..., n, n, F) and graph (..., F)."""
 
-SCALARS = (Kind.SCALAR, Kind.GATED_SCALAR)
-
 
 def selects_nodes(feature: Feature) -> bool:
     """Whether a feature is a one-hot mask over nodes."""
@@ -37,7 +35,7 @@ class TaskFeatures:
         )
         self.hints = [f for f in features if f.stage == Stage.HINT]
         self.scalars = {
-            location: [f for f in features if f.location == location and f.kind in SCALARS]
+            location: [f for f in features if f.location == location and f.kind.is_scalar]
             for location in Location
         }
         self.masks = [f.name for f in features if selects_nodes(f)]

@@ -200,7 +200,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
     ),
     "orders": Improvement("order of scalar hints, not their size", _model(orders=False)),
     "places": Improvement("places along chains of pointers", _model(places=False)),
-    "splits": Improvement("best splits and ways", _model(splits=False)),
+    "splits": Improvement("best splits and paths", _model(splits=False)),
     "outputs_from_hints": Improvement(
         "outputs given the last hints", _model(outputs_from_hints=False)
     ),
