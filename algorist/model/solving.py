@@ -108,11 +108,32 @@ def _trace(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
     problem = read_problem(algorithm, inputs)
     _check_size(net, name, len(problem.arrays["pos"]))
     truth = algorithm.trace_arrays(problem.arrays)
-    scaled = algorithm.scale.of(problem.arrays) if algorithm.scale else _UNSCALED
+    scaled = _scale_of(algorithm, problem.arrays, truth)
     ranked = rank_inputs(algorithm, problem.arrays, truth)
     if ranked is not None:
         return _Task(problem, replace(ranked, inputs=truth.inputs), ranked, _UNSCALED)
+    for separated, unit in _separate(algorithm, problem.arrays, truth):
+        inputs = {name: x[0] for name, x in separated.inputs.items()}
+        scaled = replace(_scale_of(algorithm, inputs, separated), unit=unit)
+        hints = {name: scaled.rounded(name, x) for name, x in separated.hints.items()}
+        shown = replace(separated, inputs=truth.inputs, hints=hints)
+        return _Task(problem, shown, _scale(separated, scaled), scaled)
     return _Task(problem, truth, _scale(truth, scaled), scaled)
+
+
+def _separate(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Iterator[tuple[Batch, float]]:
+    """Runs on numbers without ties whose answers are right for the user's, and these one's unit."""
+    for changed, unit in algorithm.separate(arrays) if algorithm.separate else ():
+        separated = algorithm.trace_arrays({**arrays, **changed})
+        if check_answers(algorithm, truth.inputs, separated.outputs, truth.outputs).all():
+            yield separated, unit
+
+
+def _scale_of(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Scaled:
+    scale = algorithm.scale
+    if scale is None:
+        return _UNSCALED
+    return scale.within_reach(scale.of(arrays), truth.hints)
 
 
 def rank_inputs(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Batch | None:
