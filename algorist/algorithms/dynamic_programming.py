@@ -265,7 +265,8 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
         return given
     if len(p) != len(q) - 1:
         raise ValueError(
-            f"p: got {counted(len(p), 'value')}, expected {len(q) - 1}, one fewer than q has"
+            f"q: got {counted(len(q), 'value')}, expected {len(p) + 1}, one more than p has: "
+            "one for each gap around the keys"
         )
     return {**given, "p": [*p, 0.0]}
 

@@ -39,6 +39,8 @@ def _points(given: dict[str, Any]) -> dict[str, Any]:
         pairs = np.array(points, np.float64)
     except (TypeError, ValueError, OverflowError):
         pairs = np.empty(0)
+    if pairs.shape == (2, 2, 2):  # two segments, each a pair of points
+        pairs = pairs.reshape(4, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(
             f"points: got {shortened(points)}, expected pairs of coordinates, [(x, y), ...]"
