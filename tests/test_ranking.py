@@ -20,7 +20,7 @@ def digits(name, n, seed):
         return {"d": rng.randint(1, n + 1, n), "w": rng.randint(1, 10, n)}
     if name == "mst_kruskal":
         A = np.triu(rng.randint(0, 5, (n, n)))
-        return {"A": A + np.triu(A, 1).T}
+        return {"A": {"matrix": A + np.triu(A, 1).T}}
     key = rng.randint(0, 10, n)
     if name == "binary_search":
         return {"key": np.sort(key), "target": rng.randint(-1, 11)}

@@ -104,9 +104,6 @@ class Scaled:
     factor: float = 1.0
     origins: Mapping[str, float] = field(default_factory=dict)
     """By input; empty: the problem stays as it is."""
-    unit: float = 0.0
-    """What hints and outputs of `degrees` are multiples of in the user's numbers, if above 0. They
-    are rounded to it: ties were broken by less."""
 
     def input(self, name: str, values: np.ndarray) -> np.ndarray:
         """An input as it is put to the net."""
@@ -121,13 +118,7 @@ class Scaled:
 
     def outwards(self, name: str, values: np.ndarray) -> np.ndarray:
         """A hint or an output of the net in the user's own unit."""
-        return self.rounded(name, self._scaled(name, values, -1))
-
-    def rounded(self, name: str, values: np.ndarray) -> np.ndarray:
-        """A hint or an output in the user's own unit as the multiple of `unit` that it is."""
-        if not self.unit or name not in self.scale.degrees:
-            return values
-        return np.asarray(np.round(values / self.unit) * self.unit)
+        return self._scaled(name, values, -1)
 
     def _scaled(self, name: str, values: np.ndarray, direction: int) -> np.ndarray:
         degree = self.scale.degrees.get(name, 0)
