@@ -18,6 +18,9 @@ def digits(name, n, seed):
         return {"s": start, "f": start + rng.randint(0, 4, n)}
     if name == "task_scheduling":
         return {"d": rng.randint(1, n + 1, n), "w": rng.randint(1, 10, n)}
+    if name == "mst_kruskal":
+        A = np.triu(rng.randint(0, 5, (n, n)))
+        return {"A": {"matrix": A + np.triu(A, 1).T}}
     key = rng.randint(0, 10, n)
     if name == "binary_search":
         return {"key": np.sort(key), "target": rng.randint(-1, 11)}
@@ -27,7 +30,7 @@ def digits(name, n, seed):
 def test_these_algorithms_only_compare():
     assert RANKED == [
         "activity_selector", "binary_search", "bubble_sort", "heapsort", "insertion_sort",
-        "minimum", "quickselect", "quicksort", "task_scheduling",
+        "minimum", "mst_kruskal", "quickselect", "quicksort", "task_scheduling",
     ]  # fmt: skip
 
 
@@ -39,7 +42,8 @@ def test_the_run_on_ranks_is_the_run_on_the_numbers(name):
         truth = algorithm.trace_arrays(arrays)
         ranked = rank_inputs(algorithm, arrays, truth)
         numbers = [ranked.inputs[key] for key in ("key", "s", "f", "w") if key in ranked.inputs]
-        flat = np.concatenate([x.ravel() for x in numbers])
+        numbers += [np.triu(ranked.inputs[key][0]) for key in ("A",) if key in ranked.inputs]
+        flat = np.concatenate([x[x != 0] for x in numbers])
         assert len(set(flat.tolist())) == len(flat)
         assert flat.min() > 0
         assert flat.max() < 1
@@ -57,6 +61,13 @@ def test_heapsort_breaks_ties_both_ways_and_its_ranks_one_way():
     ranked = rank_inputs(algorithm, arrays, algorithm.trace_arrays(arrays))
     order = np.argsort(ranked.inputs["key"][0])
     assert arrays["key"][order].tolist() == [1, 1, 2, 3, 3, 3]
+
+
+def test_a_far_deadline_is_the_last_one_that_counts():
+    algorithm = algorist.get("task_scheduling")
+    arrays = read_problem(algorithm, {"d": [1, 10**6, 2], "w": [3, 1, 2]}).arrays
+    ranked = rank_inputs(algorithm, arrays, algorithm.trace_arrays(arrays))
+    assert ranked.inputs["d"].tolist() == [[1, 3, 2]]
 
 
 def test_ranks_stay_what_they_are():

@@ -404,6 +404,7 @@ def test_the_generalist_solves_what_the_readme_gives_it():
         ("bellman_ford", {"s": 0}),
         ("dijkstra", {"s": 0}),
         ("floyd_warshall", {}),
+        ("mst_kruskal", {}),
         ("mst_prim", {"s": 0}),
     ],
 )

@@ -94,10 +94,16 @@ def test_bad_options_are_refused(name, n, options, message):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"text": "ab", "pattern": "aba"}, "string: got a needle of 3 letters for a haystack of 2"),
+        (
+            {"text": "ab", "pattern": "aba"},
+            "text, pattern: got a pattern of 3 letters for a text of 2",
+        ),
         ({"text": "ab", "pattern": ""}, "pattern: got"),
         ({"pattern": "a"}, "text: got nothing"),
-        ({"text": "vowels", "pattern": "owe"}, "text, pattern: got the letters 'elosvw'"),
+        (
+            {"text": "vowels", "pattern": "owel"},
+            "got the letters 'elosvw', .* or at most 3 in pattern",
+        ),
         ({"text": [0.5, 1], "pattern": [1]}, "text: got"),
         ({"text": [10**400, 1], "pattern": [1]}, "text: got"),
         ({"string": [1, 1, 1], "key": [0, 1, 2]}, "string: got"),
@@ -107,3 +113,10 @@ def test_bad_options_are_refused(name, n, options, message):
 def test_bad_inputs_are_refused(name, inputs, message):
     with pytest.raises(ValueError, match=message):
         algorist.get(name).trace(**inputs)
+
+
+@pytest.mark.parametrize("name", MATCHERS)
+def test_letters_that_the_pattern_does_not_have_are_one(name):
+    for text, pattern in (("hello world", "lo"), ("the cat sat", "cat"), ("abcdefg", "g")):
+        batch = algorist.get(name).trace(text=text, pattern=pattern)
+        assert batch.outputs["match"][0].argmax() == text.index(pattern)

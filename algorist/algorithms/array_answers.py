@@ -105,6 +105,31 @@ def is_heavy_schedule(inputs: Arrays, outputs: Arrays) -> bool:
     return bool(weight[selected].sum() >= greedy - ROUNDING * weight.sum())
 
 
+def is_convex_hull(inputs: Arrays, outputs: Arrays) -> bool:
+    """The corners of the hull, each once: of points at the same place any."""
+    points = np.stack((inputs["x"], inputs["y"]), 1)
+    chosen = points[outputs["in_hull"] > 0].tolist()
+    return sorted(chosen) == sorted(_corners(np.unique(points, axis=0).tolist()))
+
+
+def _corners(points: list[list[float]]) -> list[list[float]]:
+    """The corners of the hull of different points in ascending order, by Andrew's algorithm."""
+    if len(points) < 3:
+        return points
+    corners: list[list[float]] = []
+    for way in (points, points[::-1]):
+        half: list[list[float]] = []
+        for x, y in way:
+            while len(half) > 1:
+                (x0, y0), (x1, y1) = half[-2:]
+                if (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) > 0:
+                    break
+                half.pop()
+            half.append([x, y])
+        corners += half[:-1]
+    return corners
+
+
 Joining = Callable[[np.ndarray | int, np.ndarray | int, np.ndarray | int], np.ndarray]
 """The cost of joining the ranges from i to k and from k + 1 to j, besides their own."""
 

@@ -36,6 +36,7 @@ from algorist.algorithms.random import generator
 from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, derive, truncated
 from algorist.algorithms.scaling import Scale
+from algorist.algorithms.separating import Separation
 from algorist.algorithms.tracing import run_batch
 from algorist.algorithms.user_inputs import Arrays, read_problem
 from algorist.algorithms.value_checks import check_values
@@ -73,6 +74,8 @@ class Algorithm:
     """How inputs of any size are brought into the range that the sampler draws from."""
     rank: Ranking | None = field(default=None, repr=False)
     """Replaces inputs that are only compared by evenly spaced ranks, for users' own problems."""
+    separate: Separation | None = field(default=None, repr=False)
+    """Breaks ties between numbers that are not only compared, for users' own problems."""
     requires: tuple[Check, ...] = field(default=(), repr=False)
     """What a user's own inputs must satisfy beyond their shapes."""
     adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)

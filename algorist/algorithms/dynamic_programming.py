@@ -26,6 +26,7 @@ from algorist.algorithms.format_answers import (
 from algorist.algorithms.random import fill_uniform
 from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.scaling import Scale
+from algorist.algorithms.separating import separate_probabilities
 from algorist.algorithms.string_inputs import (
     LETTERS,
     Words,
@@ -72,7 +73,7 @@ def positive_dimensions(arrays: Mapping[str, np.ndarray]) -> None:
     sampler=dimensions,
     accepts=is_cheapest_chain_order,
     answer=format_product_order,
-    scale=Scale((("p",),), degrees={"m": 3}),
+    scale=Scale((("p",),), degrees={"m": 3}, reach={"m": 1.0}),
     requires=(positive_dimensions,),
     min_nodes=2,
     static_hint="pred_h",
@@ -264,7 +265,8 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
         return given
     if len(p) != len(q) - 1:
         raise ValueError(
-            f"p: got {counted(len(p), 'value')}, expected {len(q) - 1}, one fewer than q has"
+            f"q: got {counted(len(q), 'value')}, expected {len(p) + 1}, one more than p has: "
+            "one for each gap around the keys"
         )
     return {**given, "p": [*p, 0.0]}
 
@@ -284,6 +286,7 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
     accepts=is_cheapest_search_tree,
     answer=format_search_tree,
     scale=Scale((("p", "q"),), total=True, degrees={"e": 1, "w": 1}),
+    separate=separate_probabilities,
     requires=(probabilities,),
     adapt=_pad_keys,
     min_nodes=2,

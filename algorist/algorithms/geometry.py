@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from algorist.algorithms.array_answers import is_convex_hull
 from algorist.algorithms.compiling import compiled, copy
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.random import fill_uniform, uniform
 from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.scaling import Scale
+from algorist.algorithms.separating import separate_points
 from algorist.algorithms.textbook import point_to_previous, point_to_self, sort_nodes
 from algorist.algorithms.tracing import record
 from algorist.errors import shortened
@@ -37,6 +39,8 @@ def _points(given: dict[str, Any]) -> dict[str, Any]:
         pairs = np.array(points, np.float64)
     except (TypeError, ValueError, OverflowError):
         pairs = np.empty(0)
+    if pairs.shape == (2, 2, 2):  # two segments, each a pair of points
+        pairs = pairs.reshape(4, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(
             f"points: got {shortened(points)}, expected pairs of coordinates, [(x, y), ...]"
@@ -215,7 +219,9 @@ _HULL: dict[str, Any] = {
     "inputs": {"pos": node.scalar, "x": node.scalar, "y": node.scalar},
     "outputs": {"in_hull": node.mask},
     "sampler": points_in_disk,
+    "accepts": is_convex_hull,
     "scale": Scale((("x",), ("y",)), low=-2.0, high=2.0, shifts=True),
+    "separate": separate_points,
     "adapt": _points,
 }
 """The hull of points: its corners are marked, each once, not what lies on the edges between."""

@@ -60,5 +60,17 @@ def rank_activities(inputs: Arrays, last: Arrays) -> dict[str, np.ndarray]:
 
 
 def rank_task_weights(inputs: Arrays, last: Arrays) -> dict[str, np.ndarray]:
-    """Weights by rank; of equal ones the first is taken first, as the heavier one would be."""
-    return {"w": spread(np.lexsort((-np.arange(len(inputs["w"])), inputs["w"])))}
+    """Weights by rank; of equal ones the first is taken first, as the heavier one would be.
+
+    A deadline after the last slot that could be needed is one at that slot.
+    """
+    n, w = len(inputs["w"]), inputs["w"]
+    return {"w": spread(np.lexsort((-np.arange(n), w))), "d": np.minimum(inputs["d"], n)}
+
+
+def rank_edge_weights(inputs: Arrays, last: Arrays) -> dict[str, np.ndarray]:
+    """Weights of undirected edges by rank; of equal ones the first is taken first."""
+    i, j = np.nonzero(np.triu(inputs["A"]))
+    ranked = np.zeros_like(inputs["A"])
+    ranked[i, j] = ranked[j, i] = spread(np.lexsort((np.arange(len(i)), inputs["A"][i, j])))
+    return {"A": ranked}

@@ -14,7 +14,7 @@ outside the range go to the net in a unit, and from an origin, that brings them 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,6 +39,9 @@ class Scale:
     """Whether it is the sum of all numbers that the benchmark brings to `high`."""
     degrees: Mapping[str, int] = field(default_factory=dict)
     """The hints and outputs that change with the unit, and by which power of it."""
+    reach: Mapping[str, float] = field(default_factory=dict)
+    """How large hints of `degrees` may get: a long path of heavy edges is out of the range that a
+    net has seen, although none of its edges is."""
 
     def of(self, inputs: Mapping[str, np.ndarray]) -> Scaled:
         """How to scale the inputs of a problem."""
@@ -64,6 +67,18 @@ class Scale:
                 for name in group
             },
         )
+
+    def within_reach(self, scaled: Scaled, hints: Mapping[str, np.ndarray]) -> Scaled:
+        """The same with a smaller factor, if hints would get larger than `reach` allows."""
+        factor = scaled.factor
+        for name, most in self.reach.items():
+            degree = self.degrees[name]
+            largest = float(np.abs(hints[name]).max(initial=0.0)) * factor**degree
+            factor *= min(1.0, most / max(largest, _TINY)) ** (1 / degree)
+        if factor == scaled.factor:
+            return scaled
+        origins = {name: 0.0 for group in self.groups for name in group}
+        return replace(scaled, factor=factor, origins={**origins, **scaled.origins})
 
     def _size(self, groups: Sequence[np.ndarray], origins: Sequence[float]) -> float:
         """How far the numbers reach, or what they sum up to."""

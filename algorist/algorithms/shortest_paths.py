@@ -22,6 +22,7 @@ from algorist.algorithms.graph_inputs import (
 )
 from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.scaling import Scale
+from algorist.algorithms.separating import separate_weights
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax
 from algorist.algorithms.tracing import record
 from algorist.spec import edge, graph, node
@@ -72,6 +73,7 @@ def bellman_ford(A, s, pi_h, d, msk, pi, trace):
     sampler=weighted_with_source,
     accepts=is_shortest_path_tree,
     scale=Scale((("A",),), high=HEAVIEST, degrees={"d": 1}),
+    separate=separate_weights,
     requires=(non_negative,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),
@@ -149,7 +151,7 @@ def dag_shortest_paths(
     outputs={"Pi": edge.pointer},
     sampler=weighted,
     accepts=are_all_shortest_paths,
-    scale=Scale((("A",),), high=HEAVIEST, degrees={"D": 1}),
+    scale=Scale((("A",),), high=HEAVIEST, degrees={"D": 1}, reach={"D": 3.0}),
     requires=(no_negative_cycle,),
     train_options={"p": TRAIN_P},
 )

@@ -19,7 +19,9 @@ from algorist.algorithms.graph_inputs import (
     undirected_weighted_with_source,
 )
 from algorist.algorithms.neighbours import end_of, slots, weight_of
+from algorist.algorithms.ranking import rank_edge_weights
 from algorist.algorithms.scaling import Scale
+from algorist.algorithms.separating import separate_weights
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
 from algorist.spec import edge, graph, node
@@ -71,6 +73,7 @@ def _find_root(pi, root, mask, trace):
     sampler=sparse_undirected_weighted,
     accepts=is_minimum_spanning_forest,
     scale=Scale((("A",),), high=HEAVIEST),
+    rank=rank_edge_weights,
     requires=(symmetric,),
     train_options={"p": SPARSE_TRAIN_P},
 )
@@ -113,6 +116,7 @@ def mst_kruskal(A, in_mst_h, pi, u, v, root_u, root_v, mask_u, mask_v, phase, in
     sampler=undirected_weighted_with_source,
     accepts=is_minimum_spanning_tree,
     scale=Scale((("A",),), high=HEAVIEST, degrees={"key": 1}),
+    separate=separate_weights,
     requires=(symmetric,),
     train_options={"p": TRAIN_P},
     benchmarks=(CLRS30, SALSA),

@@ -77,6 +77,9 @@ class Words:
 
     first: str
     second: str
+    searched: bool = False
+    """Whether letters are compared with those of the second word alone: then all that it does not
+    have are one class, where there are too many letters."""
 
     def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
         """The given inputs with `string` and `key` in place of words."""
@@ -91,22 +94,27 @@ class Words:
                 raise ValueError(
                     f"{name}: got it besides {' and '.join(names)}, expected one form or the other"
                 )
-        classes = _as_classes({name: given.pop(name) for name in names})
+        classes = _as_classes({name: given.pop(name) for name in names}, searched=self.searched)
         string = np.repeat([0, 1], [len(word) for word in classes])
         return {**given, "string": string, "key": np.concatenate(classes)}
 
 
-def _as_classes(words: dict[str, Any]) -> list[np.ndarray]:
+def _as_classes(words: dict[str, Any], *, searched: bool) -> list[np.ndarray]:
     """The letters of the named words as class numbers."""
     given = words
     if all(isinstance(word, str) for word in words.values()):
         alphabet = sorted(set().union(*words.values()))
-        if len(alphabet) > LETTERS:
+        sought = sorted(set(list(words.values())[-1]))
+        if searched and len(alphabet) > LETTERS > len(sought):
+            alphabet = sought
+        elif len(alphabet) > LETTERS:
             raise ValueError(
                 f"{', '.join(words)}: got the letters {shortened(''.join(alphabet))}, "
                 f"expected at most {LETTERS} different ones"
+                + (f", or at most {LETTERS - 1} in {list(words)[-1]}" if searched else "")
             )
-        words = {name: [alphabet.index(letter) for letter in word] for name, word in words.items()}
+        number = {letter: i for i, letter in enumerate(alphabet)}
+        words = {name: [number.get(x, len(number)) for x in word] for name, word in words.items()}
     for name, word in words.items():
         if not _are_classes(word):
             raise ValueError(

@@ -74,8 +74,8 @@ def needle_fits(arrays: Mapping[str, np.ndarray]) -> None:
     haystack = len(arrays["string"]) - needle
     if needle > haystack:
         raise ValueError(
-            f"string: got a needle of {needle} letters for a haystack of {haystack}, "
-            f"expected a needle of at most {haystack}"
+            f"text, pattern: got a pattern of {needle} letters for a text of {haystack}, "
+            "expected a pattern no longer than the text"
         )
 
 
@@ -85,7 +85,7 @@ _MATCHER: dict[str, Any] = {
     "sampler": haystack_with_needle,
     "answer": format_match,
     "requires": (two_strings, needle_fits),
-    "adapt": Words("text", "pattern"),
+    "adapt": Words("text", "pattern", searched=True),
     "min_nodes": 2,
     "stretch": 1.25,
     "eval_multiplier": 64,

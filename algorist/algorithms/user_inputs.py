@@ -134,7 +134,8 @@ def check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
     for name in known:
         if name not in given and name not in DERIVED:
             raise ValueError(
-                f"{algorithm.name}: the input {name!r} is missing, expected {', '.join(known)}"
+                f"{algorithm.name}: the input {name!r} is missing, "
+                f"expected {', '.join(name for name in known if name not in DERIVED)}"
             )
 
 
@@ -213,21 +214,35 @@ def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
     value = value.detach().cpu() if hasattr(value, "detach") else value  # a torch tensor
     try:
         array = np.array(value, np.float64)
+        if _has_none(value):
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
-        kinds = {Kind.MASK_ONE: f"a node from 0 to {n - 1}"}
-        expected = kinds.get(feature.kind, "numbers in one rectangular array")
+        if feature.kind == Kind.MASK_ONE:
+            expected = f"a node from 0 to {n - 1}"
+        else:
+            expected = _SHAPES.get(feature.location, "numbers in one rectangular array")
         called = getattr(value, "option", feature.name)
         raise ValueError(f"{called}: got {shortened(value)}, expected {expected}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{feature.name}: got NaN or infinity, expected finite numbers")
     array = _indices_to_one_hot(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
+    if array.shape != shape == ():
+        raise ValueError(f"{feature.name}: got {shortened(value)}, expected a number")
     if array.shape != shape:
         raise ValueError(
             f"{feature.name}: got shape {array.shape}, expected {shape} for {counted(n, 'node')}"
         )
     _check_range(feature, array, n)
     return array
+
+
+_SHAPES = {Location.GRAPH: "a number", Location.NODE: "a list of numbers"}
+
+
+def _has_none(value: Any) -> bool:
+    """Whether a value is None or a list with one, which NumPy takes for NaN."""
+    return value is None or (isinstance(value, list | tuple) and any(map(_has_none, value)))
 
 
 def _indices_to_one_hot(feature: Feature, array: np.ndarray, n: int) -> np.ndarray:

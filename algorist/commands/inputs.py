@@ -91,7 +91,7 @@ _FILES = {
     "tasks": "a file with deadline,weight in each line",
 }
 _TEXTS = {
-    "text": "where a matcher searches; at most four different letters",
+    "text": "where a matcher searches; at most four different letters, or three in the pattern",
     "pattern": "what it searches for",
     "x": "the first string of lcs_length; at most four different letters in both",
     "y": "the second",

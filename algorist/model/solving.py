@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +100,8 @@ class _Task:
     truth: Batch  # of one sample, in the user's numbers
     seen: Batch  # the same in numbers that nets know
     scaled: Scaled
+    more: Arrays = field(default_factory=dict)
+    """How much larger hints are than in the user's numbers, since ties were broken."""
 
 
 def _trace(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
@@ -108,11 +110,34 @@ def _trace(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
     problem = read_problem(algorithm, inputs)
     _check_size(net, name, len(problem.arrays["pos"]))
     truth = algorithm.trace_arrays(problem.arrays)
-    scaled = algorithm.scale.of(problem.arrays) if algorithm.scale else _UNSCALED
+    scaled = _scale_of(algorithm, problem.arrays, truth)
     ranked = rank_inputs(algorithm, problem.arrays, truth)
     if ranked is not None:
         return _Task(problem, replace(ranked, inputs=truth.inputs), ranked, _UNSCALED)
+    for separated, unit in _separate(algorithm, problem.arrays, truth):
+        inputs = {name: x[0] for name, x in separated.inputs.items()}
+        scaled = _scale_of(algorithm, inputs, separated)
+        names = algorithm.scale.degrees if algorithm.scale and unit else ()
+        more = {f: _above_multiples(separated.hints[f], unit) for f in names}
+        hints = {f: x - more.get(f, 0) for f, x in separated.hints.items()}
+        shown = replace(separated, inputs=truth.inputs, hints=hints)
+        return _Task(problem, shown, _scale(separated, scaled), scaled, more)
     return _Task(problem, truth, _scale(truth, scaled), scaled)
+
+
+def _separate(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Iterator[tuple[Batch, float]]:
+    """Runs on numbers without ties whose answers are right for the user's, and these one's unit."""
+    for changed, unit in algorithm.separate(arrays) if algorithm.separate else ():
+        separated = algorithm.trace_arrays({**arrays, **changed})
+        if check_answers(algorithm, truth.inputs, separated.outputs, truth.outputs).all():
+            yield separated, unit
+
+
+def _scale_of(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Scaled:
+    scale = algorithm.scale
+    if scale is None:
+        return _UNSCALED
+    return scale.within_reach(scale.of(arrays), truth.hints)
 
 
 def rank_inputs(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Batch | None:
@@ -128,6 +153,11 @@ def rank_inputs(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Batch | N
     ranked = algorithm.trace_arrays({**arrays, **algorithm.rank(arrays, last)})
     same = check_answers(algorithm, truth.inputs, ranked.outputs, truth.outputs)
     return ranked if same.all() else None
+
+
+def _above_multiples(values: np.ndarray, unit: float) -> np.ndarray:
+    """By how much numbers differ from the nearest multiples of a unit."""
+    return np.asarray(values - np.round(values / unit) * unit)
 
 
 def _scale(truth: Batch, scaled: Scaled) -> Batch:
@@ -219,6 +249,8 @@ def _select(
         )
         for name, x in predictions.hints.items()
     }
+    for name, more in task.more.items():
+        hints[name][1:] -= more[1:steps, 0]
     sure = {name: x[i] for name, x in predictions.output_confidence.items()}
     hints_sure = {
         name: np.concatenate((np.full((1, *x.shape[2:]), np.nan), x[: steps - 1, i]))
