@@ -56,10 +56,9 @@ class Kind(StrEnum):
     GATED_SCALAR = "gated_scalar"
     """A real number that a net keeps unless a gate opens: how nets may see scalar hints."""
 
-    @property
-    def is_scalar(self) -> bool:
-        """Whether it is a real number: its score is an error, not a share."""
-        return self in (Kind.SCALAR, Kind.GATED_SCALAR)
+
+SCALARS = (Kind.SCALAR, Kind.GATED_SCALAR)
+"""Real numbers: their score is an error, not a share."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from algorist.experiments.results import read as read_results
 from algorist.model.computing import device_name
 from algorist.report import curves
 from algorist.report.curves import FRESH, SIZES, TEST, TEST_SIZE, Point
+from algorist.spec import SCALARS
 from algorist.training.loading import members
 
 SEED = 4000
@@ -104,7 +105,7 @@ def _measured(model: str, algorithm: str, learner: algorist.Learner, n: int, sam
         learner.best_replica(), algorithm, batch, hints=learner.net.config.hints != "none"
     )[0]
     spec = learner.net.spec(algorithm)
-    hints = [x for name, x in best.hints.items() if not spec[name].kind.is_scalar]
+    hints = [x for name, x in best.hints.items() if spec[name].kind not in SCALARS]
     return Point(
         model,
         algorithm,

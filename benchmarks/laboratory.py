@@ -26,6 +26,7 @@ from algorist.data import official
 from algorist.data.stream import SIZES
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.model.learner import Learner
+from algorist.spec import SCALARS
 from algorist.training.config import Config, changed
 from algorist.training.recipes import IMPROVEMENTS, RECIPES, recipe, without
 from algorist.training.trainer import Trainer
@@ -61,7 +62,7 @@ def measure(
 ) -> list[tuple[Accuracy, str]]:
     """How well the net of each seed executes an algorithm, and the hint that it predicts worst."""
     batch = official.generate(name, n=algorist.get(name).size(n), count=count, seed=seed)
-    hints = [f.name for f in learner.net.spec(name).hints if not f.kind.is_scalar]
+    hints = [f.name for f in learner.net.spec(name).hints if f.kind not in SCALARS]
     evaluated = evaluate(learner, name, batch, hints=True, forced=True)
     return [_accuracy(found, hints) for found in evaluated]
 

@@ -174,7 +174,7 @@ BAD_INPUTS = [
         {"p": [0.5, 0.2], "q": [0.1, 0.2]},
         "q: got 2 probabilities for 2 keys, expected 3, one for each .*; or p with 0 as its last",
     ),
-    ("optimal_bst", {"p": [0.5], "q": [0.1, 0.2, 0.3]}, "p: got 1 value, expected 2"),
+    ("optimal_bst", {"p": [0.5], "q": [0.1, 0.2, 0.3]}, "q: got 3 values, expected 2"),
 ]
 
 

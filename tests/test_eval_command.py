@@ -151,7 +151,6 @@ def test_development_sets_and_forced_hints_are_shown(capsys, trained):
         (["--development", "--samples", "5"], "--samples: only fixed sets have it"),
         (["--development", "--seed", "5"], "--seed: only fresh problems have it"),
         (["dfs"], "unknown algorithm for this learner 'dfs'"),
-        (["generalist"], "generalist: got a model, expected an algorithm; models to compare go"),
         (["--samples", "0"], "samples: got 0"),
         (["--count", "3"], "--count: only fresh problems have it, expected --n too"),
         (["--option", "p=1"], "--option: only fresh problems have it"),

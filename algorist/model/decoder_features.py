@@ -15,7 +15,7 @@ from algorist.model.places import select_places
 from algorist.model.selection import select, select_by_edges
 from algorist.model.splits import SPLITS
 from algorist.model.task_features import Values
-from algorist.spec import Feature, Kind, Location, Stage
+from algorist.spec import SCALARS, Feature, Kind, Location, Stage
 
 
 def previous_hint(feature: Feature) -> str:
@@ -100,7 +100,7 @@ class DecoderFeatures:
         leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
         shape, tables = location.shape(n), self._table_comparisons(location, values)
         for f in self._features.hints:
-            if f.kind.is_scalar:
+            if f.kind in SCALARS:
                 continue
             new = keep_masked(f, values[f.name], next_hints[f.name])
             entries = (*leading, *f.location.shape(n), -1)

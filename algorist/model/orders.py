@@ -11,7 +11,7 @@ from torch import Tensor
 
 from algorist.model.pairwise import has_weights, is_least, without_loops
 from algorist.model.task_features import Columns, TaskFeatures, Values
-from algorist.spec import Feature, Location, Stage
+from algorist.spec import SCALARS, Feature, Location, Stage
 
 _LIMITS = (0.0, 0.01)
 """What scalar hints are compared with: 0, and the hundredth by which clocks and counters tick."""
@@ -23,7 +23,9 @@ def is_read_by_order(feature: Feature) -> bool:
     """Whether a net with `orders` encodes only the order of a feature, not its numbers: a scalar
     hint of nodes or of the graph. The numbers remain terms of new scalars."""
     return (
-        feature.stage == Stage.HINT and feature.location != Location.EDGE and feature.kind.is_scalar
+        feature.stage == Stage.HINT
+        and feature.location != Location.EDGE
+        and feature.kind in SCALARS
     )
 
 

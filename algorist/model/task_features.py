@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from algorist.model.pairwise import rank
-from algorist.spec import Feature, Kind, Location, Stage
+from algorist.spec import SCALARS, Feature, Kind, Location, Stage
 
 Values = Mapping[str, Tensor]
 """Dense values by the names of their features."""
@@ -35,7 +35,7 @@ class TaskFeatures:
         )
         self.hints = [f for f in features if f.stage == Stage.HINT]
         self.scalars = {
-            location: [f for f in features if f.location == location and f.kind.is_scalar]
+            location: [f for f in features if f.location == location and f.kind in SCALARS]
             for location in Location
         }
         self.masks = [f.name for f in features if selects_nodes(f)]

@@ -16,7 +16,7 @@ from algorist.experiments.results import is_whole_test
 from algorist.report.numbers import as_json, averaged, percent
 from algorist.report.published import published
 from algorist.report.terminal import bare_table
-from algorist.spec import Kind, Spec
+from algorist.spec import SCALARS, Kind, Spec
 
 PAPER = "triplet_gmpnn"
 """The published net that ours are set beside."""
@@ -166,7 +166,7 @@ def time_table(rows: Sequence[Scored]) -> Table:
         for name in row.evaluations[0].hints_over_time:
             series = [evaluation.hints_over_time[name] for evaluation in row.evaluations]
             means = ([_mean([one[step] for one in series])] for step in steps)
-            shown = f"{name} (squared error)" if row.spec[name].kind.is_scalar else name
+            shown = f"{name} (squared error)" if row.spec[name].kind in SCALARS else name
             table.add_row("", shown, *(_cell(row, name, mean, "", 1) for mean in means))
     return table
 
@@ -177,12 +177,12 @@ def _few_steps(count: int) -> list[int]:
 
 def _kind(kind: Kind) -> str:
     """The kind of the benchmark's feature: gates belong to nets."""
-    return str(Kind.SCALAR if kind.is_scalar else kind)
+    return str(Kind.SCALAR if kind in SCALARS else kind)
 
 
 def _cell(row: Scored, name: str, values: Sequence[float], sign: str, digits: int = 2) -> str:
     """A share in per cent, or the squared error of a scalar."""
-    if row.spec[name].kind.is_scalar:
+    if row.spec[name].kind in SCALARS:
         return averaged(values, ".1g", sign)
     return percent(values, digits, sign)
 

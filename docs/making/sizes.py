@@ -1,7 +1,7 @@
 """Where nets break: accuracy by size, of the shipped generalist and of the one that it replaced.
 
 Sizes up to 64 of the shipped net are those of the page (`algorist/weights/curves.csv`). Larger ones
-and the replaced net are in `results/sizes.csv`, in the same form.
+and the replaced net are in `results/sizes/sizes.csv`, in the same form.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from algorist.report import curves
 from algorist.report.curves import Point
 
 ROOT = Path(__file__).parents[2]
-MORE = ROOT / "results" / "sizes.csv"
+MORE = ROOT / "results" / "sizes" / "sizes.csv"
 PICTURE = ROOT / "docs" / "figures" / "sizes.svg"
 NETS = {"generalist": "shipped", "replaced": "replaced"}
 SIZES = (16, 24, 32, 48, 64, 96, 128)
