@@ -32,8 +32,6 @@ from algorist.training.trainer import Trainer
 
 _FIRST_UPDATES = 2
 _COLUMNS = ("without", "algorithm", "seed", "n", *Accuracy._fields, "seconds", "steps", "hidden")
-_PROBLEMS = 777
-"""The seed of the problems that nets are measured with."""
 SAME = "same"
 """Stands for the seconds of nets that are the same as with all switches."""
 
@@ -64,7 +62,7 @@ def parts(arguments: argparse.Namespace) -> Iterator[tuple[Part, Config, Config]
 
 
 def rows_of(
-    part: Part, config: Config, whole: Config, sizes: Sequence[int], count: int
+    part: Part, config: Config, whole: Config, sizes: Sequence[int], count: int, seed: int
 ) -> list[dict[str, Any]]:
     """Train the nets of a part, and measure them at each size."""
     common = {**part._asdict(), "steps": config.schedule.steps, "hidden": config.model.hidden}
@@ -77,10 +75,10 @@ def rows_of(
     common["seconds"] = round(time.process_time() - start)
     learner, rows = trainer.evaluated_model, []
     for n in sizes:
-        measured = laboratory.measure(learner, part.algorithm, n=n, count=count, seed=_PROBLEMS)
-        for seed, (accuracy, _) in zip(config.seeds, measured, strict=True):
+        measured = laboratory.measure(learner, part.algorithm, n=n, count=count, seed=seed)
+        for own_seed, (accuracy, _) in zip(config.seeds, measured, strict=True):
             shares = {name: round(value, 3) for name, value in accuracy._asdict().items()}
-            rows.append({**common, "seed": seed, "n": n, **shares})
+            rows.append({**common, "seed": own_seed, "n": n, **shares})
     return rows
 
 
@@ -168,8 +166,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     done = set(map(part_of, rows))
     with ProcessPoolExecutor(arguments.processes) as pool:
         left = [job for job in parts(arguments) if job[0] not in done]
-        sizes = (arguments.measure, arguments.count)
-        futures = [pool.submit(rows_of, *job, *sizes) for job in left]
+        problems = (arguments.measure, arguments.count, arguments.problem_seed)
+        futures = [pool.submit(rows_of, *job, *problems) for job in left]
         try:
             for future in as_completed(futures):
                 append(arguments.out, future.result())

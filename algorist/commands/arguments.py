@@ -211,13 +211,14 @@ def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:
 
     there = list(algorithms)
     for name in wanted:
+        if name in there:
+            continue
         if name in models():
             raise ValueError(
                 f"{name}: got a model, expected an algorithm; "
                 "models to compare go first, without --model"
             )
-        if name not in there:
-            raise ValueError(unknown("algorithm for this learner", name, there))
+        raise ValueError(unknown("algorithm for this learner", name, there))
     return list(dict.fromkeys(wanted)) or there
 
 

@@ -114,23 +114,31 @@ def _trace(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
     ranked = rank_inputs(algorithm, problem.arrays, truth)
     if ranked is not None:
         return _Task(problem, replace(ranked, inputs=truth.inputs), ranked, _UNSCALED)
-    for separated, unit in _separate(algorithm, problem.arrays, truth):
-        inputs = {name: x[0] for name, x in separated.inputs.items()}
-        scaled = _scale_of(algorithm, inputs, separated)
+    without_ties = _trace_without_ties(algorithm, problem, truth)
+    return without_ties or _Task(problem, truth, _scale(truth, scaled), scaled)
+
+
+def _trace_without_ties(algorithm: Algorithm, problem: Problem, truth: Batch) -> _Task | None:
+    """A problem on numbers without ties, if there are such with a right answer."""
+    arrays = problem.arrays
+    for changed, unit in algorithm.separate(arrays) if algorithm.separate else ():
+        separated = _right_run(algorithm, arrays, changed, truth)
+        if separated is None:
+            continue
+        scaled = _scale_of(algorithm, {**arrays, **changed}, separated)
         names = algorithm.scale.degrees if algorithm.scale and unit else ()
-        more = {f: _above_multiples(separated.hints[f], unit) for f in names}
-        hints = {f: x - more.get(f, 0) for f, x in separated.hints.items()}
+        more = {name: _above_multiples(separated.hints[name], unit) for name in names}
+        hints = {name: x - more.get(name, 0) for name, x in separated.hints.items()}
         shown = replace(separated, inputs=truth.inputs, hints=hints)
         return _Task(problem, shown, _scale(separated, scaled), scaled, more)
-    return _Task(problem, truth, _scale(truth, scaled), scaled)
+    return None
 
 
-def _separate(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Iterator[tuple[Batch, float]]:
-    """Runs on numbers without ties whose answers are right for the user's, and these one's unit."""
-    for changed, unit in algorithm.separate(arrays) if algorithm.separate else ():
-        separated = algorithm.trace_arrays({**arrays, **changed})
-        if check_answers(algorithm, truth.inputs, separated.outputs, truth.outputs).all():
-            yield separated, unit
+def _right_run(algorithm: Algorithm, arrays: Arrays, changed: Arrays, truth: Batch) -> Batch | None:
+    """The algorithm's run on changed inputs, if its answer is right for them as they were."""
+    run = algorithm.trace_arrays({**arrays, **changed})
+    right = check_answers(algorithm, truth.inputs, run.outputs, truth.outputs)
+    return run if right.all() else None
 
 
 def _scale_of(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Scaled:
@@ -150,9 +158,7 @@ def rank_inputs(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Batch | N
     if algorithm.rank is None:
         return None
     last = {name: x[int(truth.lengths[0]) - 1, 0] for name, x in truth.hints.items()}
-    ranked = algorithm.trace_arrays({**arrays, **algorithm.rank(arrays, last)})
-    same = check_answers(algorithm, truth.inputs, ranked.outputs, truth.outputs)
-    return ranked if same.all() else None
+    return _right_run(algorithm, arrays, algorithm.rank(arrays, last), truth)
 
 
 def _above_multiples(values: np.ndarray, unit: float) -> np.ndarray:
