@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 120
+PATIENCE = 600
 """Seconds, also on a busy machine."""
 
 
