@@ -42,11 +42,16 @@ def clrs2022(algorithms: Sequence[str]) -> Config:
 
 def algorist2026(algorithms: Sequence[str]) -> Config:
     """A net that executes: it carries no state, reads the true hints in training and its own
-    decided ones afterwards, and learns from single steps (docs/executing.md)."""
+    decided ones afterwards, and learns from single steps (docs/executing.md).
+
+    The net for one algorithm is small: a CPU core trains it in minutes.
+    """
+    many = len(algorithms) > 1
     return Config(
         algorithms=tuple(algorithms),
         model=ModelConfig(
             processor="triplet_mpnn",
+            hidden=128 if many else 64,
             feedback="hard",
             pointer_reversal=True,
             message_passing_steps=2,
@@ -62,9 +67,20 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
             outputs_from_hints=True,
         ),
         convention=TaskEncoding(gated_scalars=True, output_step=True),
-        data=DataConfig(transitions=256, directed_share=0.25),
-        optimizer=OptimizerConfig(schedule="cosine", learning_rate=7e-4, beta2=0.98, eps=3e-6),
-        schedule=ScheduleConfig(average=400, validate_by="hints", validate_every=500),
+        data=DataConfig(
+            batch_size=32 if many else 16,
+            transitions=256 if many else 96,
+            directed_share=0.25,
+        ),
+        optimizer=OptimizerConfig(
+            schedule="cosine", learning_rate=7e-4 if many else 1e-3, beta2=0.98, eps=3e-6
+        ),
+        schedule=ScheduleConfig(
+            steps=10_000 if many else 2_000,
+            average=400 if many else 200,
+            validate_by="hints",
+            validate_every=500,
+        ),
     )
 
 
