@@ -257,6 +257,21 @@ def test_nets_that_lack_nothing_are_no_ablation(tmp_path):
     assert results.families().values == {}  # one family has one algorithm: it is a specialist
 
 
+def test_experiments_without_results_are_listed_with_their_cost(tmp_path):
+    for name, seconds in (("specialists", 36.0), ("generalist", 720.0)):
+        rows = write_results(tmp_path, seeds=1, experiments=[name])
+        trained = [replace(own, device="NVIDIA H200", seconds=seconds) for own in rows]
+        Results(tmp_path, name).add(trained)
+    bfs = next(own for own in trained if own.algorithm == "bfs")
+    Results(tmp_path, "generalist").add([replace(bfs, seed=1, device="cpu", seconds=9.0)])
+    made = {table.name: table for table in tables(Reproduced(tmp_path))}
+    listed = dict(made["missing-results"].rows)
+    assert "specialists" not in listed
+    assert listed["pgn"] == ["30 of 30", pytest.approx(30 * 0.01), "reproduce pgn"]
+    assert listed["generalist-ablation"][1] == pytest.approx(8 * 0.2)
+    assert listed["algorist2026"][1] is None  # no such net has been trained
+
+
 def test_means_of_uneven_seeds_are_the_same_in_all_tables(tmp_path):
     write_results(tmp_path, experiments=["specialists", "generalist"])
     results = Results(tmp_path, "specialists")

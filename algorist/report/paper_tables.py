@@ -13,6 +13,7 @@ from algorist.report.means import (
     number_above,
     of_family,
 )
+from algorist.report.missing_results import missing_results
 from algorist.report.published import NETS, PGN_WITH_IMPROVEMENTS
 from algorist.report.reproduced import NetScores, Reproduced, missing, papers
 from algorist.report.shipped import shipped_scores
@@ -42,6 +43,9 @@ def tables(results: Reproduced) -> Iterator[Table]:
     )
     yield one_at_a_time(ablations.single_ablation(results))
     yield shipped_scores(results)
+    absent = missing_results(results)
+    if absent.rows:
+        yield absent
 
 
 def _single_task_nets(results: Reproduced) -> list[NetScores]:
