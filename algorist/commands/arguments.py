@@ -113,7 +113,7 @@ def add_computing(parser: ArgumentParser, *, training: bool = False) -> None:
         "--precision",
         default=precision,
         metavar="NAME",
-        help=f"how fused kernels multiply matrices: tf32, fp32 or bf16 (default: {precision})",
+        help=f"how a GPU rounds in matrix products: tf32, fp32 or bf16 (default: {precision})",
     )
     if training:
         group.add_argument(

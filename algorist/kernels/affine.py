@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.replica_function import ReplicaFunction
+from algorist.kernels.rounding import exact_products
 
 _PARTS = 32
 """How many parts the rows are cut into for gradients of weights."""
@@ -67,9 +68,12 @@ class FactoredEdges(NamedTuple):
 
     def encode(self) -> Tensor:
         """The features as one tensor, (S, B, n, n, h)."""
-        if self.dense is None:
-            return product(self.raw, self.weight)
-        return self.dense if self._only_dense else add_product(self.dense, self.raw, self.weight)
+        with exact_products():
+            if self.dense is None:
+                return product(self.raw, self.weight)
+            if self._only_dense:
+                return self.dense
+            return add_product(self.dense, self.raw, self.weight)
 
     def plus(self, x: Tensor) -> Tensor:
         """The features plus `x`, as a tensor of their own that may be changed in place."""

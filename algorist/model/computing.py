@@ -23,7 +23,8 @@ class Computing:
     kernels: str = "auto"
     """plain, fused (for GPUs), or auto: the fastest that the device has."""
     precision: str = "tf32"
-    """How fused kernels round the operands of matrix products: tf32, fp32 (not at all) or bf16."""
+    """How matrix products round their operands on a GPU: tf32, fp32 (not at all) or bf16, which is
+    tf32 where PyTorch multiplies. Plain kernels do not round."""
     graphs: bool = True
     """On a GPU, capture steps as CUDA graphs and replay them."""
     workers: int = 0

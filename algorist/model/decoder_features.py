@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from algorist.kernels.rounding import exact_products
 from algorist.model.comparisons import LEAST, compare_tables
 from algorist.model.derived import DerivedFeatures
 from algorist.model.kinds import keep_masked
@@ -59,6 +60,7 @@ class DecoderFeatures:
     def __init__(self, derived: DerivedFeatures):
         self._derived, self._features, self._config = derived, derived.features, derived.config
 
+    @exact_products()
     def scalar_terms(self, values: Values, next_hints: Values) -> ScalarTerms:
         """The scalars that new ones may be sums of: those that are read, and those selected.
 
@@ -79,6 +81,7 @@ class DecoderFeatures:
                 parts.append({Location.GRAPH: select_places(features, following)})
         return ScalarTerms(parts, values["pos"])
 
+    @exact_products()
     def next_hint_features(self, location: Location, values: Values, next_hints: Values) -> Tensor:
         """(..., F): what the decoders of scalars at a location read of the next discrete hints.
 
@@ -123,6 +126,7 @@ class DecoderFeatures:
         bits = compare_tables(self._features, values)
         return None if bits is None else bits.unsqueeze(-2)
 
+    @exact_products()
     def mask_features(self, values: Values, next_hints: Values) -> Tensor:
         """(..., n, K): the nodes that masks select now and in the next step, those to which the
         present pointers of hints lead from there, and a 1 for each node."""

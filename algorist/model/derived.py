@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from algorist.kernels.rounding import exact_products
 from algorist.model.comparisons import (
     LEAST,
     compare_distances,
@@ -87,6 +88,7 @@ class DerivedFeatures:
         self.reads_history = config.hint_changes and bool(self.features.hints)
         """Whether the net reads which hints the step before changed, and `VISITED`."""
 
+    @exact_products()
     def derive_values(self, values: Values, visited: Tensor | None) -> dict[str, Tensor]:
         """The values with what both encoders and decoders derive from them.
 
@@ -105,6 +107,7 @@ class DerivedFeatures:
             found[VISITED] = now if visited is None else torch.maximum(now, visited)
         return found
 
+    @exact_products()
     def __call__(self, values: Values, changed: Tensor | None) -> dict[str, Group]:
         """All groups by the name of their encoder, from the values of `derive_values`.
 

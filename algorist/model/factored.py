@@ -5,6 +5,7 @@ computed: a layer that reads one is composed with the encoder, a small product o
 applied to the few raw numbers that the encoding is made of. For edges this saves the n x n x h
 tensor. Nothing else in the net knows about it: a `Factored` goes wherever a tensor (S, ..., h)
 does, through `Linear`, and `dense` gives the tensor itself where something is not linear.
+Products of raw numbers are exact: a small difference between two keys may decide.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.affine import Affine, FactoredEdges, product
+from algorist.kernels.rounding import exact_products
 from algorist.model.layers import Linear, is_plain
 
 
@@ -48,7 +50,9 @@ class Encoding:
             weight = torch.cat([layer.weight for layer in layers], -1)
             bias = torch.cat([layer.bias for layer in layers], -1)
             of_encoding, rest = _split_rows(weight, self.channels)
-            rows, constant = _split_rows(torch.bmm(self._rows, of_encoding), self._raw)
+            with exact_products():
+                encoded = torch.bmm(self._rows, of_encoding)
+            rows, constant = _split_rows(encoded, self._raw)
             self._composed[layers] = Affine(torch.cat((rows, rest), 1), constant.squeeze(1) + bias)
         return self._composed[layers]
 
@@ -95,7 +99,8 @@ class Factored:
 
     @cached_property
     def _encoded(self) -> Tensor:
-        return self.encoding.affine(self.raw)
+        with exact_products():
+            return self.encoding.affine(self.raw)
 
     @cached_property
     def _values(self) -> Tensor:
@@ -111,12 +116,14 @@ class Factored:
             bias = self.encoding.composed(layers).bias
             shape = (*self.raw.shape[:-1], bias.shape[-1])
             return bias.view(len(bias), *(1,) * (len(shape) - 2), -1).expand(shape)
-        return product(self._values, self.encoding.matrix(layers))
+        with exact_products():
+            return product(self._values, self.encoding.matrix(layers))
 
     def _apply_to_pairs(self, layers: tuple[Linear, ...]) -> Tensor:
         """The same without joining the values, of which pairs of nodes have too many."""
         of_raw, of_beside, bias = self.encoding.split(layers)
-        result = Affine(of_raw, bias)(self.raw)
+        with exact_products():
+            result = Affine(of_raw, bias)(self.raw)
         widths = [values.shape[-1] for values in self.beside]
         weights = [of_beside] if len(widths) == 1 else of_beside.split(widths, 1)
         for values, weight in zip(self.beside, weights, strict=False):

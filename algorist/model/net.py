@@ -64,7 +64,8 @@ class Net(nn.Module):
     auto means fused kernels on GPUs, compiled ones for training on CPUs, and plain ones otherwise.
     """
     precision: str = "fp32"
-    """How fused kernels round the operands of matrix products: tf32, fp32 (not at all) or bf16."""
+    """How matrix products round their operands on a GPU: tf32, fp32 (not at all) or bf16, which is
+    tf32 where PyTorch multiplies. Plain kernels do not round."""
 
     def __init__(
         self,
@@ -236,12 +237,24 @@ class Net(nn.Module):
         """Complain about kernels that do not take windows of `n` nodes, before there is one."""
         self._scan_type(algorithm, n)
 
+    def is_fused(self, algorithm: str, n: int) -> bool:
+        """Whether windows of `n` nodes are computed by the fused scan."""
+        return (
+            self._may_be_fused
+            and changed_part(self, algorithm) is None
+            and obstacle_to_fusing(self, algorithm, n) is None
+        )
+
+    @property
+    def _may_be_fused(self) -> bool:
+        return self.kernels == "fused" or (self.kernels == "auto" and self.device.type == "cuda")
+
     def _scan_type(self, algorithm: str, n: int) -> Callable[[Net, str, Window], Any]:
         """How a window is computed: step by step in PyTorch, or by fused kernels.
 
         What users have changed is computed in PyTorch even where fused kernels are asked for.
         """
-        if self.kernels == "fused" or (self.kernels == "auto" and self.device.type == "cuda"):
+        if self._may_be_fused:
             changed = changed_part(self, algorithm)
             obstacle = changed or obstacle_to_fusing(self, algorithm, n)
             if obstacle is None:

@@ -7,7 +7,7 @@ captures the very same step as a CUDA graph, once for each shape of windows, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import cycle
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.fused.streams import on
+from algorist.kernels.rounding import rounded_products
 from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.losses import feature_losses
 from algorist.model.net import Net
@@ -242,6 +243,13 @@ class CapturedEngine(Engine):
         with self._time_account.on("captures"), CAPTURES:
             yield
 
+    def _rounding(self, key: StreamKey) -> AbstractContextManager[None]:
+        """How the products of a step are rounded; the fused scan rounds its own."""
+        net = self.net
+        if net.kernels == "plain" or net.precision == "fp32" or net.is_fused(*key[:2]):
+            return nullcontext()
+        return rounded_products()
+
     def _captured(self, packed_batch: PackedBatch) -> _Step:
         """The step of a packed batch, ready for a replay. The state of training is not touched."""
         key, content = packed_batch.key, packed_batch.content.to(self.net.device, copy=True)
@@ -252,7 +260,8 @@ class CapturedEngine(Engine):
 
         def learn() -> None:
             self._set_gradients(self._gradients)  # an attempt before may have left others
-            self._learn(key, window)
+            with self._rounding(packed_batch.key):
+                self._learn(key, window)
 
         graph = self._graphs.captured(learn)
         if self._graphs.is_outgrown:
@@ -270,7 +279,8 @@ class CapturedEngine(Engine):
         with self._graphs.on_stream():
             if self._chunked and key not in self.carries:
                 self.carries[key] = self._empty_carry(key, window)
-            self._differentiate(key, window)
+            with self._rounding(key):
+                self._differentiate(key, window)
             self.optimizer.prepare()
         if self._losses[key.algorithm].names != known:
             # Captured steps add to sums that have moved.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -241,10 +242,12 @@ class Trainer:
 
     def _report(self) -> Report:
         self._check_losses()  # which waits for the device: what follows is its time alone
-        if self._validation is not None or self._graphs is None:
-            with self.time_account.on("validation"):
-                return self._validated()
-        with self.time_account.on("captures"), CAPTURES:
+        is_first = self._graphs is not None and self._validation is None
+        launches = is_first or (self._validation is not None and self._validation.launches)
+        with (
+            self.time_account.on("captures" if is_first else "validation"),
+            CAPTURES if self._graphs is not None and launches else nullcontext(),
+        ):
             return self._validated()
 
     def _validated(self) -> Report:

@@ -56,6 +56,11 @@ class Validation:
             for place in range(learner.net.replicas)
         ]
 
+    @property
+    def launches(self) -> bool:
+        """Whether kernels are launched one by one: then no other thread may capture a step."""
+        return bool(self._measures)
+
     def qualities(self) -> dict[str, list[float]]:
         """How good the present weights of every seed are at each task: larger is better."""
         answers = {name: problems.answers() for name, problems in self._evaluators.items()}
