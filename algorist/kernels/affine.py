@@ -6,6 +6,7 @@ program. Values are laid out (replica, ..., channel).
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +14,9 @@ from torch import Tensor
 
 from algorist.kernels.replica_function import ReplicaFunction
 from algorist.kernels.rounding import exact_products
-from algorist.kernels.step_gradients import active, weight_gradient
+
+_PARTS = 32
+"""How many parts the rows are cut into for gradients of weights."""
 
 
 class Affine(NamedTuple):
@@ -24,8 +27,6 @@ class Affine(NamedTuple):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Apply to values of shape (S, ..., in)."""
-        if (shared := _shared_product(x, self.weight, self.bias)) is not None:
-            return shared
         if len(x) == 1:  # a plain product: a batched one of one is slower
             return (x @ self.weight.squeeze(0)).add_(self.bias.squeeze(0))
         return _shaped(_BatchedProduct.apply(_rows(x), self.weight) + self.bias.unsqueeze(1), x)
@@ -33,8 +34,6 @@ class Affine(NamedTuple):
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
     """x W, for values of shape (S, ..., in)."""
-    if (shared := _shared_product(x, weight)) is not None:
-        return shared
     if len(x) == 1:
         return x @ weight.squeeze(0)  # not weight[0], whose backward copies the whole of it
     return _shaped(_BatchedProduct.apply(_rows(x), weight), x)
@@ -42,8 +41,6 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 
 def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     """base + x W, for a base of shape (S, ..., out) and values of shape (S, ..., in)."""
-    if (shared := _shared_product(x, weight)) is not None:
-        return shared.add_(base)
     if len(x) == 1:
         rows = torch.addmm(_rows(base)[0], _rows(x)[0], weight.squeeze(0)).unsqueeze(0)
         return _shaped(rows, x)
@@ -88,7 +85,11 @@ class FactoredEdges(NamedTuple):
 
 
 class _BatchedProduct(ReplicaFunction):
-    """x W for each replica: (S, rows, in) and (S, in, out) make (S, rows, out)."""
+    """x W for each replica: (S, rows, in) and (S, in, out) make (S, rows, out).
+
+    The gradient of W sums over all rows. cuBLAS leaves most of a GPU idle there, since a batched
+    product has few results. So the rows are cut into parts, whose sums are added up.
+    """
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor) -> Tensor:
@@ -102,15 +103,13 @@ class _BatchedProduct(ReplicaFunction):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         of_x = torch.bmm(grad, weight.mT) if ctx.needs_input_grad[0] else None
-        return of_x, weight_gradient(x, grad) if ctx.needs_input_grad[1] else None
-
-
-def _shared_product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor | None:
-    """x W + b where the gradients of all steps are made at once; None where they are not."""
-    gradients = active()
-    if gradients is None or not gradients.takes(x, weight):
-        return None
-    return _shaped(gradients.product(_rows(x), weight, bias), x)
+        if not ctx.needs_input_grad[1]:
+            return of_x, None
+        S, rows, inputs = x.shape
+        parts = math.gcd(rows, _PARTS)
+        cut = (S * parts, rows // parts)
+        of_parts = torch.bmm(x.reshape(*cut, inputs).mT, grad.reshape(*cut, grad.shape[-1]))
+        return of_x, of_parts.unflatten(0, (S, parts)).sum(1)
 
 
 def _rows(x: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
-from algorist.kernels.step_gradients import step_gradients
 from algorist.model.decoding import Decoders, States
 from algorist.model.derived import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
@@ -97,16 +96,6 @@ class Scan:
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-        with step_gradients(enabled=self._shares_gradients):
-            return self._run(carry, keep_hints=keep_hints)
-
-    @property
-    def _shares_gradients(self) -> bool:
-        """Whether gradients of weights are made for all steps at once: on a GPU."""
-        many, net = self.window.steps > 1, self.net
-        return many and net.device.type == "cuda" and net.kernels != "plain"
-
-    def _run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         ends, predictions, penalties = EndStates(self.window), [], []
         for k in range(self.window.steps):
             states, output = self.step(k, carry)
