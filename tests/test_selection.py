@@ -86,3 +86,11 @@ def test_orientations_and_directions_of_points():
     assert select_orientations(read, values, values).squeeze(-1).tolist() == [0, 0, 1, -1]
     columns = torch.cat(select(read, values, values)[Location.NODE], -1)
     assert any(torch.allclose(c, torch.atan2(y, x)) for c in columns.unbind(-1))
+
+
+def test_points_on_one_line_do_not_turn():
+    read = features_of("jarvis_march", "pos", "x", "y", "last_point", "endpoint")
+    along = torch.tensor([0.1, 0.2, 0.3, 0.7])
+    x, y = along, 3 * along + 0.1  # rounding makes turns of about 1e-8 of these
+    values = {"pos": torch.rand(4), "x": x, "y": y, "last_point": hot(0, 4), "endpoint": hot(1, 4)}
+    assert not select_orientations(read, values, values).any()

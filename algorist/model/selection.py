@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import hardshrink
 
 from algorist.model.pairwise import above_diagonal, successors
 from algorist.model.task_features import Columns, TaskFeatures, Values
 from algorist.spec import Location
+
+_STRAIGHT = 1e-6
+"""Turns smaller than this are rounding errors of points on one line."""
 
 
 def select(
@@ -126,11 +130,13 @@ def select_bits(features: TaskFeatures, values: Values) -> Columns:
 
 def select_orientations(features: TaskFeatures, selectors: Values, values: Values) -> Tensor:
     """(..., n, F): for two of the points that masks select, or hints from there, and each node,
-    above 0 if the way from the first over the second to the node turns left."""
+    above 0 if the way from the first over the second to the node turns left, 0 if it goes straight.
+    """
     mask = features.follow(features.stack_masks(selectors), selectors)
     x, y = values["x"].unsqueeze(-1), values["y"].unsqueeze(-1)  # (..., n, 1)
     (x1, x2), (y1, y2) = (_pairs((mask @ z).mT) for z in (x, y))  # (..., 1, F)
-    return (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)
+    turns = (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)
+    return hardshrink(turns, _STRAIGHT)
 
 
 def _angles(features: TaskFeatures, selectors: Values, values: Values) -> Tensor:
