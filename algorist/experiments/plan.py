@@ -65,29 +65,6 @@ ALL = "all"
 """The part with all algorithms."""
 _AVERAGED_STEPS = 400
 """Over about so many steps weights are averaged, where they are."""
-_LEARNED_SOON = (
-    "activity_selector",
-    "bellman_ford",
-    "bfs",
-    "binary_search",
-    "bubble_sort",
-    "dag_shortest_paths",
-    "dijkstra",
-    "find_maximum_subarray_kadane",
-    "graham_scan",
-    "insertion_sort",
-    "jarvis_march",
-    "kmp_matcher",
-    "lcs_length",
-    "minimum",
-    "mst_prim",
-    "naive_string_matcher",
-    "segments_intersect",
-    "task_scheduling",
-    "topological_sort",
-)
-"""Algorithms whose steps a net for them alone has learned after `_FEW_STEPS`."""
-_FEW_STEPS = 800
 
 Parts = Iterator[tuple[str, Config]]
 Change = Callable[[Config], Config]
@@ -173,9 +150,7 @@ def _executing(algorithms: Sequence[str]) -> Parts:
 
 def _executing_specialists(algorithms: Sequence[str]) -> Parts:
     for name in algorithms:
-        config = recipe("algorist2026", [name])
-        few = replace(config.schedule, steps=_FEW_STEPS)
-        yield name, replace(config, schedule=few) if name in _LEARNED_SOON else config
+        yield name, recipe("algorist2026", [name])
 
 
 def _executing_ablation(algorithms: Sequence[str]) -> Parts:

@@ -79,7 +79,7 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
             steps=10_000 if many else 2_000,
             average=400 if many else 200,
             validate_by="hints",
-            validate_every=500,
+            validate_every=1_000,
         ),
     )
 
