@@ -130,9 +130,9 @@ class Algorithm:
                 raise ValueError(f"algorithm {self.name}: {unknown(what, name, known)}")
 
     @property
-    def may_be_directed(self) -> bool:
-        """Whether its sampler can draw directed graphs where the benchmark's are undirected."""
-        return "directed_share" in self.sampler.options
+    def has_unusual_problems(self) -> bool:
+        """Whether its sampler can draw problems of kinds that the benchmark never draws."""
+        return "unusual_share" in self.sampler.options
 
     @property
     def description(self) -> str:

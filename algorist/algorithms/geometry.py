@@ -11,8 +11,8 @@ import numpy as np
 from algorist.algorithms.array_answers import is_convex_hull
 from algorist.algorithms.compiling import compiled, copy
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.random import fill_uniform, uniform
-from algorist.algorithms.sampling import Options, sampler
+from algorist.algorithms.random import below, fill_uniform, uniform
+from algorist.algorithms.sampling import Options, checked_shares, sampler
 from algorist.algorithms.scaling import Scale
 from algorist.algorithms.separating import separate_points
 from algorist.algorithms.textbook import point_to_previous, point_to_self, sort_nodes
@@ -49,6 +49,8 @@ def _points(given: dict[str, Any]) -> dict[str, Any]:
 
 
 _SEGMENT_DRAWS = 10_000
+_GRID = 4
+"""A power of 2, so that points of the grid are exactly on one line."""
 
 
 def _open_range(n: int, options: Options) -> Options:
@@ -56,7 +58,7 @@ def _open_range(n: int, options: Options) -> Options:
         raise ValueError(
             f"options low, high: got {options['low']} and {options['high']}, expected low < high"
         )
-    return options
+    return checked_shares(options)
 
 
 @compiled
@@ -66,9 +68,23 @@ def _cross(x, y):
     )
 
 
+@compiled
+def _fill_from_grid(rng, values, low, high):
+    for i in range(len(values)):
+        values[i] = low + (high - low) * below(rng, _GRID) / _GRID
+
+
 @sampler(settle=_open_range, nodes=lambda n, options: 4)
-def segments(rng, x, y, low=0.0, high=1.0):
-    """Two segments between points from U[low, high)²; a fair coin says whether they cross."""
+def segments(rng, x, y, low=0.0, high=1.0, unusual_share=0.0):
+    """Two segments between points from U[low, high)²; a fair coin says whether they cross.
+
+    With the probability `unusual_share` the points are those of a small grid: many segments touch,
+    or lie on one line.
+    """
+    if unusual_share > 0 and uniform(rng, 0.0, 1.0) < unusual_share:
+        _fill_from_grid(rng, x, low, high)
+        _fill_from_grid(rng, y, low, high)
+        return
     wanted = uniform(rng, 0.0, 1.0) > 0.5
     for _ in range(_SEGMENT_DRAWS):
         fill_uniform(rng, x, low, high)

@@ -12,7 +12,7 @@ import numpy as np
 from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.random import below, fill_coins, permutation, uniform
-from algorist.algorithms.sampling import Options, sampler
+from algorist.algorithms.sampling import Options, checked_shares, sampler
 from algorist.errors import counted
 from algorist.spec import edge, node
 
@@ -36,11 +36,7 @@ SPARSE_TRAIN_P = tuple(p / 2 for p in TRAIN_P)
 
 
 def _checked(n: int, options: Options) -> Options:
-    for name in ("p", "eps", "directed_share"):
-        if any(not 0 <= p <= 1 for p in np.atleast_1d(options.get(name, 0))):
-            raise ValueError(
-                f"option {name}: got {options[name]}, expected probabilities from 0 to 1"
-            )
+    checked_shares(options)
     return checked_range(n, options) if "low" in options else options
 
 
@@ -81,12 +77,12 @@ def draw_undirected(rng, A, p):
 
 
 @compiled
-def draw_either(rng, A, p, directed_share):
+def draw_either(rng, A, p, unusual_share):
     """Draw an undirected graph or, with a probability, a directed one; returns whether it is one.
 
     Where that is 0, as in the benchmark, nothing more is drawn.
     """
-    if directed_share > 0 and uniform(rng, 0.0, 1.0) < directed_share:
+    if unusual_share > 0 and uniform(rng, 0.0, 1.0) < unusual_share:
         draw_edges(rng, A, p)
         return True
     draw_undirected(rng, A, p)
@@ -122,9 +118,9 @@ def draw_weights(rng, A, low, high, undirected):
 
 
 @compiled
-def draw_either_weighted(rng, A, p, low, high, directed_share):
+def draw_either_weighted(rng, A, p, low, high, unusual_share):
     """Draw a graph as `draw_either` does, and weights."""
-    is_directed = draw_either(rng, A, p, directed_share)
+    is_directed = draw_either(rng, A, p, unusual_share)
     draw_weights(rng, A, low, high, not is_directed)
 
 
@@ -148,9 +144,9 @@ def undirected_with_source(rng, A, s, p=(0.5,)):
 
 
 @sampler(settle=_checked)
-def with_source(rng, A, s, p=(0.5,), directed_share=0.0):
+def with_source(rng, A, s, p=(0.5,), unusual_share=0.0):
     """A graph, undirected in the benchmark, and a source node."""
-    draw_either(rng, A, p, directed_share)
+    draw_either(rng, A, p, unusual_share)
     s[0] = below(rng, len(A))
 
 
@@ -176,9 +172,9 @@ def sparse_undirected_weighted(rng, A, p=(0.2,), low=0.0, high=1.0):
 
 
 @sampler(settle=_checked_undirected)
-def weighted(rng, A, p=(0.5,), low=0.0, high=1.0, directed_share=0.0):
+def weighted(rng, A, p=(0.5,), low=0.0, high=1.0, unusual_share=0.0):
     """A graph with weights, undirected in the benchmark."""
-    draw_either_weighted(rng, A, p, low, high, directed_share)
+    draw_either_weighted(rng, A, p, low, high, unusual_share)
 
 
 @sampler(settle=_checked_undirected)
@@ -190,9 +186,9 @@ def undirected_weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0):
 
 
 @sampler(settle=_checked_undirected)
-def weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0, directed_share=0.0):
+def weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0, unusual_share=0.0):
     """A graph with weights, undirected in the benchmark, and a source node."""
-    draw_either_weighted(rng, A, p, low, high, directed_share)
+    draw_either_weighted(rng, A, p, low, high, unusual_share)
     s[0] = below(rng, len(A))
 
 

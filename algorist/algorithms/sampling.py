@@ -101,6 +101,16 @@ def sampler(**hooks: Callable) -> Callable[[Callable], Sampler]:
     return lambda draw: Sampler(draw, **hooks)
 
 
+def checked_shares(options: Options) -> Options:
+    """The same options, of which those that are probabilities are checked."""
+    for name in ("p", "eps", "unusual_share"):
+        if any(not 0 <= p <= 1 for p in np.atleast_1d(options.get(name, 0))):
+            raise ValueError(
+                f"option {name}: got {options[name]}, expected probabilities from 0 to 1"
+            )
+    return options
+
+
 def truncated(values: np.ndarray, decimals: int) -> np.ndarray:
     """Numbers without what follows so many decimal places."""
     scale = 10.0**decimals

@@ -14,8 +14,8 @@ import numpy as np
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.format_answers import format_match
-from algorist.algorithms.random import below
-from algorist.algorithms.sampling import Options, sampler
+from algorist.algorithms.random import below, uniform
+from algorist.algorithms.sampling import Options, checked_shares, sampler
 from algorist.algorithms.string_inputs import (
     LETTERS,
     Words,
@@ -48,14 +48,15 @@ def _fitting(n: int, options: Options) -> Options:
             f"option length_needle: got {length}, expected 1 to {longest}, or -{longest} to -1 for "
             f"random lengths up to that: the needle and a longer haystack share n = {n} letters"
         )
-    return {**options, "length_needle": length}
+    return checked_shares({**options, "length_needle": length})
 
 
 @sampler(settle=_fitting)
-def haystack_with_needle(rng, string, key, length_needle=None, chars=4):
+def haystack_with_needle(rng, string, key, length_needle=None, chars=4, unusual_share=0.0):
     """A random string and a random needle that is pasted into it; n letters in all.
 
-    A negative `length_needle` -m stands for a length from 1 to m, drawn for each problem.
+    A negative `length_needle` -m stands for a length from 1 to m, drawn for each problem. With the
+    probability `unusual_share` the needle is not pasted, so it need not occur.
     """
     n = len(key)
     length = length_needle if length_needle > 0 else 1 + below(rng, -length_needle)
@@ -63,6 +64,8 @@ def haystack_with_needle(rng, string, key, length_needle=None, chars=4):
     mark_second(string, needle)
     fill_letters(rng, key, needle, n, chars)
     fill_letters(rng, key, 0, needle, chars)
+    if unusual_share > 0 and uniform(rng, 0.0, 1.0) < unusual_share:
+        return
     place = below(rng, needle - length)
     for i in range(length):
         key[place + i] = key[needle + i]

@@ -42,9 +42,9 @@ class DataConfig:
     """The sizes of online problems, taken in turns."""
     varied: bool = True
     """Vary the edge probabilities of graphs and the lengths of needles."""
-    directed_share: float = 0.0
-    """The share of online graphs that are directed, of algorithms that take such graphs and for
-    which the benchmark draws none."""
+    unusual_share: float = 0.0
+    """The share of online problems of kinds that users have and the benchmark never draws:
+    directed graphs, patterns that need not occur in the text, segments that touch."""
     random_positions: bool = True
     """Replace the evenly spaced positions by sorted random ones."""
     batch_size: int = BATCH_SIZE
@@ -64,8 +64,8 @@ class DataConfig:
         _at_least("transitions", self.transitions, 0)
         if self.transitions and self.chunk:
             raise ValueError("transitions: got some beside chunks, expected one of the two")
-        if not 0 <= self.directed_share <= 1:
-            raise ValueError(f"directed_share: got {self.directed_share}, expected 0 to 1")
+        if not 0 <= self.unusual_share <= 1:
+            raise ValueError(f"unusual_share: got {self.unusual_share}, expected 0 to 1")
         families(self.graph_family)
         for size in self.sizes:
             _at_least("sizes", size, 1)
