@@ -10,7 +10,7 @@ import algorist
 from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.derived import DerivedFeatures
 from algorist.model.encoders import dense_values
-from algorist.model.exact_sums import with_constants
+from algorist.model.exact_sums import SumLogits, with_constants
 from algorist.model.kinds import row
 from algorist.model.net import ModelConfig
 from algorist.spec import Feature, Kind, Location, Stage
@@ -85,6 +85,20 @@ def test_to_keep_a_number_and_to_copy_the_same_one_are_both_right():
     assert sum_logits(-20.0, 1, 1).loss(old, old)[0].item() < 1e-3
     assert sum_logits(20.0, 0, 2).loss(old, old)[0].item() < 1e-3
     assert sum_logits(20.0, 1, 2).loss(old, old)[0].item() > 10
+
+
+@pytest.mark.parametrize("gate", [-40.0, 5.0, 18.0, 40.0])
+@pytest.mark.parametrize("truth", [0.3, 0.8, 0.777])
+@pytest.mark.parametrize("first", [1, 4])
+def test_gradients_of_wrong_choices_neither_vanish_nor_explode(gate, truth, first):
+    chosen = sum_logits(gate, first, 2)
+    chosen = SumLogits(*(x * 4 if x is not chosen.terms else x for x in chosen))  # logits of 80
+    leaves = [x.requires_grad_() for x in chosen[:3]]
+    chosen.loss(torch.full((1, 1), 0.3), torch.full((1, 1), truth))[0].backward()
+    largest = max(float(x.grad.abs().max()) for x in leaves)
+    assert largest < 2
+    is_right = truth == 0.3 and gate < 0
+    assert is_right == (largest < 1e-3)
 
 
 @pytest.mark.parametrize(

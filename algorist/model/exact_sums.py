@@ -5,8 +5,9 @@ one plus a weight, a value is copied. So the new value is the sum of two terms. 
 the known numbers, the second another one, added or subtracted. Both are choices like pointers:
 trained by cross entropy, decided by the largest logit. Which terms are right is not known, only
 what their sum is. So the loss is minus the logarithm of the probability of all pairs that make the
-true value. All scalar hints of the thirty algorithms are such sums. For others there is a last
-choice, a number that the decoder predicts.
+true value. It is computed from logarithms: no gradient vanishes or explodes where probabilities are
+too small for a float32. All scalar hints of the thirty algorithms are such sums. For others there
+is a last choice, a number that the decoder predicts.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ CHANGE = 1e-7
 """A scalar that changes by less is kept."""
 _ENTRIES = 128
 """The most changed entries of a batch from which the terms of a scalar are learned."""
-_LEAST = 1e-20
-"""The least probability whose logarithm is taken."""
+_IMPOSSIBLE = -1e4
+"""The logarithm of the probability of terms that do not make a value. It is finite, since gradients
+of a `logsumexp` over infinite numbers alone are not."""
 
 
 def with_constants(scalars: Tensor, n: int) -> Tensor:
@@ -69,12 +71,13 @@ class SumLogits(NamedTuple):
         flat = SumLogits(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
         old, true = old.flatten(1), truth.flatten(1)
         changed = ((true - old).abs() > CHANGE).float()  # (S, entries)
-        kept = 1 - flat.gate.sigmoid() * (1 - flat._probability_of(old))
-        loss = torch.where(changed > 0, -logsigmoid(flat.gate), -(kept + _LEAST).log())
+        is_open, is_closed = logsigmoid(flat.gate), logsigmoid(-flat.gate)
+        kept = torch.logaddexp(is_closed, is_open + flat._log_probability_of(old))
+        loss = -torch.where(changed > 0, is_open, kept)
         at, weight = _sample_entries(changed)
-        likelihood, exists = flat._select_entries(at)._likelihood(true.gather(1, at))
+        likelihood, exists = flat._select_entries(at)._log_likelihood(true.gather(1, at))
         count = weight.sum(1, keepdim=True).clamp(min=1)
-        of_terms = (-(likelihood + _LEAST).log() * weight).sum(1, keepdim=True) / count
+        of_terms = -(likelihood * weight).sum(1, keepdim=True) / count
         missed = weight * (~exists).float()
         others = changed * (missed.sum(1, keepdim=True) > count / 2).float()
         no_sum = others.scatter(1, at, missed)
@@ -93,28 +96,30 @@ class SumLogits(NamedTuple):
             ),
         )
 
-    def _probability_of(self, value: Tensor) -> Tensor:
-        """The probability that the choice equals a value: 1 if the likeliest sum does, else that of
-        a single term."""
+    def _log_probability_of(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability that the choice equals a value: 0 if the likeliest sum
+        does, else that of a single term."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
-        first = self.first.softmax(-1)[..., :-1]
+        first = self.first.log_softmax(-1)[..., :-1]
         zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
-        single = torch.where(equal, first, 0.0).sum(-1) * self.second.softmax(-1)[..., zero]
+        single = torch.where(equal, first, _IMPOSSIBLE).logsumexp(-1)
+        single = single + self.second.log_softmax(-1)[..., zero]
         chosen, is_sum = self._best_sum()
-        return torch.where(is_sum & ((chosen - value).abs() < CHANGE), 1.0, single)
+        return torch.where(is_sum & ((chosen - value).abs() < CHANGE), 0.0, single)
 
-    def _likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
-        """The probability of the right terms, and whether there are any.
+    def _log_likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithm of the probability of the right terms, and whether there are any.
 
         Where no two terms make the true value, the right choice is the predicted number.
         """
         true = truth[..., None, None]
         sums = self.terms.unsqueeze(-1) + self._addends().unsqueeze(-2)
         matches = (sums - true).abs() < TOLERANCE * true.abs().clamp(min=1)  # (S, m, G, 2 G)
-        first, predicted = self.first.softmax(-1).tensor_split((-1,), -1)
-        second = torch.where(matches, self.second.softmax(-1).unsqueeze(-2), 0.0).sum(-1)
+        first, predicted = self.first.log_softmax(-1).tensor_split((-1,), -1)
+        second = self.second.log_softmax(-1).unsqueeze(-2)
+        of_pairs = first + torch.where(matches, second, _IMPOSSIBLE).logsumexp(-1)
         exists = matches.flatten(-2).any(-1)
-        return torch.where(exists, (first * second).sum(-1), predicted.squeeze(-1)), exists
+        return torch.where(exists, of_pairs.logsumexp(-1), predicted.squeeze(-1)), exists
 
 
 def _sample_entries(changed: Tensor) -> tuple[Tensor, Tensor]:
