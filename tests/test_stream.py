@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from zlib import crc32
 
+import networkx as nx
 import numpy as np
 import pytest
 from golden_records import assert_same, differ
@@ -78,6 +79,16 @@ def test_some_graphs_are_directed_if_that_is_asked_for(name):
     assert directed(0.0) == 0
     assert 4 <= directed(0.5) <= 28
     assert directed(1.0) == 32
+
+
+def test_some_directed_graphs_have_negative_weights_but_no_negative_cycle():
+    graphs = Online("floyd_warshall", seed=0, sizes=(16,), unusual_share=1.0).batch(0).inputs["A"]
+    negative = [A for A in graphs if (A < 0).any()]
+    assert 4 <= len(negative) <= 28
+    for A in negative:
+        nx.johnson(nx.from_numpy_array(A, create_using=nx.DiGraph))  # raises for negative cycles
+    for name in ("dijkstra", "bellman_ford"):
+        assert (Online(name, seed=0, unusual_share=1.0).batch(0).inputs["A"] >= 0).all()
 
 
 def test_graphs_that_must_be_undirected_stay_so():

@@ -11,7 +11,7 @@ import numpy as np
 
 from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
-from algorist.algorithms.random import below, fill_coins, permutation, uniform
+from algorist.algorithms.random import below, fill_coins, fill_uniform, permutation, uniform
 from algorist.algorithms.sampling import Options, checked_shares, sampler
 from algorist.errors import counted
 from algorist.spec import edge, node
@@ -119,9 +119,25 @@ def draw_weights(rng, A, low, high, undirected):
 
 @compiled
 def draw_either_weighted(rng, A, p, low, high, unusual_share):
-    """Draw a graph as `draw_either` does, and weights."""
+    """Draw a graph as `draw_either` does, and weights; returns whether it is directed."""
     is_directed = draw_either(rng, A, p, unusual_share)
     draw_weights(rng, A, low, high, not is_directed)
+    return is_directed
+
+
+@compiled
+def add_potentials(rng, A, low, high):
+    """Add to each weight the difference of the potentials of its ends, from U[low, high).
+
+    Weights may become negative, but the lengths of cycles do not change.
+    """
+    n = len(A)
+    potentials = np.empty(n)
+    fill_uniform(rng, potentials, low, high)
+    for i in range(n):
+        for j in range(n):
+            if i != j and A[i, j] != 0:
+                A[i, j] += potentials[j] - potentials[i]
 
 
 @sampler(settle=_checked)
@@ -173,8 +189,13 @@ def sparse_undirected_weighted(rng, A, p=(0.2,), low=0.0, high=1.0):
 
 @sampler(settle=_checked_undirected)
 def weighted(rng, A, p=(0.5,), low=0.0, high=1.0, unusual_share=0.0):
-    """A graph with weights, undirected in the benchmark."""
-    draw_either_weighted(rng, A, p, low, high, unusual_share)
+    """A graph with weights, undirected in the benchmark.
+
+    Half of the directed ones have negative weights, but no negative cycles.
+    """
+    is_directed = draw_either_weighted(rng, A, p, low, high, unusual_share)
+    if is_directed and uniform(rng, 0.0, 1.0) < 0.5:
+        add_potentials(rng, A, low, high)
 
 
 @sampler(settle=_checked_undirected)

@@ -44,7 +44,7 @@ class DataConfig:
     """Vary the edge probabilities of graphs and the lengths of needles."""
     unusual_share: float = 0.0
     """The share of online problems of kinds that users have and the benchmark never draws:
-    directed graphs, patterns that need not occur in the text, segments that touch."""
+    directed graphs, some with negative weights, patterns that need not occur, segments that touch."""
     random_positions: bool = True
     """Replace the evenly spaced positions by sorted random ones."""
     batch_size: int = BATCH_SIZE
