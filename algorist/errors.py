@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NEAR = 0.6
@@ -69,6 +69,15 @@ def each_once(name: str, values: list[str]) -> list[str]:
     if len(set(values)) < len(values):
         raise ValueError(f"{name}: got {','.join(values)}, expected each once")
     return values
+
+
+def listed(values: Sequence[Any], most: int = 10) -> str:
+    """The values, or the first of very many.
+
+    >>> listed(["home", "park", "sea"]), listed(range(1000), most=3)
+    ('home, park, sea', '0, 1, 2, ...')
+    """
+    return ", ".join([*map(str, values[:most]), *(["..."] if len(values) > most else [])])
 
 
 def counted(count: int, what: str) -> str:

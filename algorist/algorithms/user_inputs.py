@@ -15,7 +15,7 @@ from algorist.algorithms.frames import MAX_NODES, FrameLayout
 from algorist.algorithms.graph_checks import unweighted
 from algorist.algorithms.sampling import DERIVED, adjacency, positions
 from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
-from algorist.errors import counted, nearest, shortened, unknown
+from algorist.errors import counted, listed, nearest, shortened, unknown
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -177,8 +177,10 @@ def find_nodes(
         if place is None:
             called = getattr(node, "option", feature.name)
             near = nearest(node, by_text)
-            hint = f": did you mean {near!r}?" if near else ""
-            raise ValueError(f"{called}: got {shortened(node)}, expected a node of the graph{hint}")
+            hint = f"did you mean {near!r}?" if near else listed(names)
+            raise ValueError(
+                f"{called}: got {shortened(node)}, expected a node of the graph: {hint}"
+            )
         found[feature.name] = place
     return found
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from algorist.algorithms import Algorithm
+from algorist.algorithms.edge_lists import GraphOptions
+from algorist.algorithms.graph_forms import list_edges
 from algorist.algorithms.sampling import DERIVED
 from algorist.algorithms.string_inputs import Words
 from algorist.algorithms.user_inputs import OptionText, draw_problem
 from algorist.commands import files
-from algorist.errors import positive, shortened
+from algorist.errors import listed, positive, shortened
 from algorist.spec import Kind, Location
 
 Inputs = Mapping[str, Any]
@@ -241,9 +243,11 @@ def _graph(algorithm: Algorithm, given: Namespace) -> Inputs:
     if given.graph is None:
         raise ValueError(f"--graph: got nothing, {_usage(algorithm, given)}")
     has_source = any(feature.name == "s" for feature in algorithm.spec.inputs)
-    if has_source and given.source is None:
-        raise ValueError(f"--source: got nothing, {_usage(algorithm, given)}")
     found: dict[str, Any] = {"A": files.graph(given.graph, files.text_of("--graph", given.graph))}
+    if has_source and given.source is None:
+        edges = list_edges(found["A"], GraphOptions(weighted=False))
+        nodes = listed(edges.names or range(edges.n))
+        raise ValueError(f"--source: got nothing, expected a node to start at: {nodes}")
     if has_source:
         found["s"] = OptionText("--source", given.source)
     if given.directed is not None:
