@@ -41,6 +41,7 @@ def add_arguments(parser: ArgumentParser, *, random: bool = True) -> None:
     group.add_argument(
         "values",
         nargs="*",
+        default=[],  # otherwise argparse says that it is required
         metavar="VALUE",
         help="keys to sort or to search, dimensions of matrices; or pairs like 3,5: points, "
         "activities from,to, tasks deadline,weight",
@@ -152,7 +153,7 @@ def called(name: str) -> str:
 
 
 def _usage(algorithm: Algorithm, given: Namespace) -> str:
-    command = "sample" if getattr(given, "command", None) == "sample" else "run"
+    command = getattr(given, "command", "run")
     return f"expected for example: algorist {command} {algorithm.name} {way_of(algorithm).example}"
 
 
