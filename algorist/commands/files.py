@@ -61,7 +61,8 @@ def _read(option: str, path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}: got bytes that are no UTF-8 at {error.start}, expected a text file"
+            f"{path}: got bytes that are no UTF-8 at {error.start}, expected a text file that is "
+            "saved as UTF-8"
         ) from None
 
 
@@ -192,12 +193,22 @@ def graph(path: str, text: str) -> FileGraph:
     columns = _heading(path, rows)
     if columns is not None:
         del rows[0]
+    if len(rows) == 1 and _can_be_heading(rows[0][1]):
+        raise ValueError(
+            f"{path}: got the line {shortened(','.join(rows[0][1]))} alone, which can be a heading "
+            "or an edge, expected edges below it if it is a heading, or the line from,to above it"
+        )
     if not any(len(cells) > 1 for _, cells in rows):
         raise ValueError(f"{path}: got no edges, expected lines of from,to or from,to,weight")
     if columns is None and _is_small_matrix(path, [cells for _, cells in rows]):
         return FileGraph(path, {"matrix": _numbers(path, rows)})
     places = [f"{path}, line {line}" for line, _ in rows]
     return FileGraph(path, EdgeTable([cells for _, cells in rows], places, columns))
+
+
+def _can_be_heading(cells: Sequence[str]) -> bool:
+    """Whether a line alone looks like the names of columns; u,v is an edge."""
+    return len(cells) > 1 and len(cells[0]) > 1 and are_end_names(*cells[:2])
 
 
 def _labelled_matrix(path: str, rows: Sequence[Row]) -> Any:
