@@ -217,7 +217,7 @@ BAD = [
     ("heapsort --random x", "--random: invalid int value: 'x'"),
     ("heapsort 1 2 --target 3", "--target: heapsort takes none"),
     ("heapsort 1 --numbers points.csv", "--numbers: got VALUEs besides"),
-    ("heapsort --numbers roads.csv", "roads.csv, line 2: got 'home', expected a finite number"),
+    ("heapsort --numbers roads.csv", "got the columns from, to, weight, expected one"),
     ("heapsort --numbers empty.csv", "empty.csv: got an empty file"),
     ("heapsort --numbers blank.csv", "blank.csv: got an empty file"),
     ("heapsort --numbers noise", "noise: got bytes that are no UTF-8"),

@@ -24,6 +24,7 @@ STDIN = "-"
 _SEPARATORS = (";", "\t", ",")
 """What is tried, in this order: where others separate, commas are part of numbers and names."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_PERHAPS_DECIMAL = re.compile(r"[+-]?\d+,\d+")
 _COMMENT = "#"
 
 
@@ -173,9 +174,24 @@ def _is_number(text: str) -> bool:
 
 
 def numbers(path: str, text: str) -> list[float]:
-    """All numbers of a CSV file, in as many lines as it may have; a heading is passed over."""
+    """All numbers of a CSV file, in as many lines as it may have; a heading is passed over.
+
+    A table of several columns is refused, and so are lines like 2,5, which may be two and a half.
+    """
+    rows = list(rows_of(path, text))
+    below = list(_below_heading(rows))
+    if len(below) < len(rows) and len(below) > 1 and len(rows[0][1]) > 1:
+        columns = shortened(", ".join(rows[0][1])).strip("'")
+        raise ValueError(f"{path}: got the columns {columns}, expected one, or no heading")
+    all_lines = text.splitlines()
+    lines = [all_lines[number - 1].strip() for number, _ in below]
+    if len(lines) > 1 and all(map(_PERHAPS_DECIMAL.fullmatch, lines)):
+        raise ValueError(
+            f"{path}: got lines like {lines[-1]}, which can be two numbers or one with a decimal "
+            "comma, expected spaces between numbers, or a decimal point"
+        )
     found: list[float] = []
-    for line, cells in _below_heading(rows_of(path, text)):
+    for line, cells in below:
         found += [number(f"{path}, line {line}", cell) for cell in cells if cell]
     if not found:
         raise ValueError(f"{path}: got no numbers, expected one or more")
