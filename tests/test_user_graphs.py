@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import networkx as nx
@@ -343,6 +344,8 @@ REFUSED = [
     ([("a", "b", 1, 2)], {}, "edge 1: got ('a', 'b', 1, 2), expected [from, to]"),
     ([], {}, "got no edges, expected a graph"),
     ("roads", {}, "got 'roads', expected a graph"),
+    ("roads.csv", {}, "read the file first, with pandas.read_csv"),
+    (Path("roads.csv"), {}, "read the file first, with pandas.read_csv"),
     (7, {}, "got 7, expected a graph"),
     ([(1, "a", 2), ("1", "b", 2)], {}, "two nodes that read the same, 1 and '1'"),
     ({"a": [("b", 2)], "b": []}, {}, "got the neighbour ('b', 2) of 'a', which can be a node of"),
@@ -371,6 +374,11 @@ def test_a_small_matrix_with_infinity_is_read_without_a_warning():
     with warnings.catch_warnings(action="error"):
         problem = read_problem(algorist.get("floyd_warshall"), {"A": [[0, np.inf], [1, 0]]})
     assert problem.description.endswith("1 of weight inf left out")
+
+
+def test_an_edge_index_is_given_as_the_graph():
+    with pytest.raises(ValueError, match=r"unknown input 'edge_index': .*; give it as A"):
+        read_problem(algorist.get("bfs"), {"edge_index": INDEX, "s": 0})
 
 
 @pytest.mark.parametrize("line", ["from,to,weight", "source;target"])

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,12 @@ def list_edges(graph: Any, options: GraphOptions) -> EdgeList:
         return _read_mapping(graph, options)
     if isinstance(graph, np.ndarray):
         return read_array(graph, options)
-    if isinstance(graph, str) or not isinstance(graph, Iterable):
+    if isinstance(graph, str | Path) or not isinstance(graph, Iterable):
+        is_file = str(graph).endswith((".csv", ".tsv", ".txt", ".json"))
+        hint = "; read the file first, with pandas.read_csv or json.load" if is_file else ""
         raise ValueError(
             f"{options.place}: got {shortened(graph)}, expected a graph: a matrix, edges, or a "
-            "mapping of nodes to their neighbours"
+            f"mapping of nodes to their neighbours{hint}"
         )
     return read_list(list(graph), options)
 

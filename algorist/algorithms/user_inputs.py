@@ -130,7 +130,8 @@ def check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
     known = [feature.name for feature in algorithm.spec.inputs]
     for name in given:
         if name not in known:
-            raise ValueError(f"{algorithm.name}: {unknown('input', name, known)}")
+            hint = "; give it as A" if name == "edge_index" and "A" in known else ""
+            raise ValueError(f"{algorithm.name}: {unknown('input', name, known)}{hint}")
     for name in known:
         if name not in given and name not in DERIVED:
             raise ValueError(
