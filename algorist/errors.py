@@ -64,6 +64,19 @@ def positive(name: str, value: Any) -> int:
     return number
 
 
+LARGEST_WHOLE = 2**53
+"""Up to here a float can hold every whole number."""
+
+
+def expect_exact(name: str, number: int) -> None:
+    """Refuse a whole number that no float can hold: it would become equal to others."""
+    if float(number) != number:
+        raise ValueError(
+            f"{name}: got {number}, expected whole numbers up to 2**53: floats confuse larger "
+            "neighbours; subtract the smallest"
+        )
+
+
 def each_once(name: str, values: list[str]) -> list[str]:
     """The values, of which no two may be the same."""
     if len(set(values)) < len(values):

@@ -216,6 +216,7 @@ BAD = [
     ("heapsort --random 100000", "got a problem of 100000 nodes"),
     ("heapsort --random x", "--random: invalid int value: 'x'"),
     ("heapsort 1 2 --target 3", "--target: heapsort takes none"),
+    ("heapsort 1152921504606846977 1", "VALUE: got 1152921504606846977, expected whole numbers"),
     ("heapsort 1 --numbers points.csv", "--numbers: got VALUEs besides"),
     ("heapsort --numbers roads.csv", "got the columns from, to, weight, expected one"),
     ("heapsort --numbers empty.csv", "empty.csv: got an empty file"),

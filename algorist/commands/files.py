@@ -15,7 +15,7 @@ from typing import Any
 from algorist.algorithms.edge_lists import FileGraph, parse_weight
 from algorist.algorithms.edge_tables import EdgeTable, are_end_names
 from algorist.algorithms.graph_arrays import can_be_edges
-from algorist.errors import counted, shortened
+from algorist.errors import LARGEST_WHOLE, counted, expect_exact, shortened
 
 LARGEST = 64 * 2**20
 """Bytes of a file, at most."""
@@ -25,6 +25,7 @@ _SEPARATORS = (";", "\t", ",")
 """What is tried, in this order: where others separate, commas are part of numbers and names."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _PERHAPS_DECIMAL = re.compile(r"[+-]?\d+,\d+")
+_WHOLE = re.compile(r"[+-]?\d{1,4000}")
 _COMMENT = "#"
 
 
@@ -137,10 +138,14 @@ def is_json(path: str, text: str) -> bool:
 
 def number(place: str, text: str) -> float:
     """A finite number."""
+    value = math.nan
     with suppress(TypeError, ValueError, OverflowError):
-        if math.isfinite(value := float(text)):
-            return value
-    raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")
+        value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")
+    if abs(value) > LARGEST_WHOLE and _WHOLE.fullmatch(text.strip()):
+        expect_exact(place, int(text))
+    return value
 
 
 def table(path: str, text: str, columns: int) -> list[list[float]]:
