@@ -72,8 +72,8 @@ def expect_exact(name: str, number: int) -> None:
     """Refuse a whole number that no float can hold: it would become equal to others."""
     if float(number) != number:
         raise ValueError(
-            f"{name}: got {number}, expected whole numbers up to 2**53: floats confuse larger "
-            "neighbours; subtract the smallest"
+            f"{name}: got {number}, expected whole numbers up to 2**53: larger ones cannot "
+            "be told apart as floats; subtract the smallest"
         )
 
 
