@@ -448,6 +448,21 @@ def test_the_focus_stays_on_the_button_that_was_pressed(opened, address):
     assert focused(page) == "Draw"
 
 
+def test_a_solved_problem_comes_into_view_and_a_refused_one_stays(opened, address):
+    page = opened(f"{address}#dijkstra", viewport={**LAPTOP, "height": 480})
+    top = "() => document.getElementById('summary').getBoundingClientRect().top"
+    page.fill("#field-graph", "a,b,far")
+    page.click("text=Solve")
+    page.wait_for_selector("#field-graph[aria-invalid=true]")
+    page.wait_for_timeout(200)
+    assert page.evaluate(top) < -1
+    page.fill("#field-graph", ROADS)
+    page.fill("#field-source", "home")
+    page.click("text=Solve")
+    page.wait_for_selector("text=4 nodes, 4 undirected edges")
+    until(page, lambda: -1 <= page.evaluate(top) <= 240)
+
+
 def test_the_same_question_is_asked_once_and_the_last_one_counts(opened, address):
     page = opened(f"{address}#minimum")
     questions = held(page)
