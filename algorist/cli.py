@@ -55,6 +55,8 @@ COMMANDS: dict[str, Command] = {
 
 PLUGINS = "ALGORIST_PLUGINS"
 WRONG_INPUT, INTERRUPTED = 2, 130
+_SYNONYMS = {"n": ("random",), "random": ("n",)}
+"""Options that are called otherwise in another command."""
 _OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory")
 """How PyTorch says so, whose errors are of no kind of their own."""
 
@@ -70,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
             silence(sys.stdout)
             return 0
-        complain(str(error))
+        complain(_described(error))
         return WRONG_INPUT
     except NumbaError as error:
         complain(reason(error))
@@ -83,6 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     return code
+
+
+def _described(error: Exception) -> str:
+    """What an error says; that of a file names the file first, without the system's number."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    return str(error)
 
 
 def _share_cores() -> None:
@@ -145,9 +154,18 @@ class _Parser(argparse.ArgumentParser):
         """Raise an error that names the words and, for a mistyped option, the one that is meant."""
         option = next((word.split("=")[0][2:] for word in words if word.startswith("--")), None)
         known = [name[2:] for name in self._option_string_actions if name.startswith("--")]
-        near = nearest(option, known) if option else None
+        near = next((name for name in _SYNONYMS.get(option or "", ()) if name in known), None)
+        near = near or (nearest(option, known) if option else None)
         hint = f": did you mean --{near}?" if near else ""
         self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is no choice, and name the one that is meant where that can be told."""
+        near = nearest(value, action.choices) if action.choices is not None else None
+        if near is not None and value not in (action.choices or ()):
+            text = f"invalid choice: {value!r}: did you mean {near!r}?"
+            raise argparse.ArgumentError(action, text)
+        super()._check_value(action, value)
 
     def _is_word(self, text: str) -> bool:
         return not text.startswith("-") or bool(self._negative_number_matcher.match(text))

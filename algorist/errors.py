@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NEAR = 0.6
@@ -64,11 +64,33 @@ def positive(name: str, value: Any) -> int:
     return number
 
 
+LARGEST_WHOLE = 2**53
+"""Up to here a float can hold every whole number."""
+
+
+def expect_exact(name: str, number: int) -> None:
+    """Refuse a whole number that no float can hold: it would become equal to others."""
+    if float(number) != number:
+        raise ValueError(
+            f"{name}: got {number}, expected whole numbers up to 2**53: larger ones cannot "
+            "be told apart as floats; subtract the smallest"
+        )
+
+
 def each_once(name: str, values: list[str]) -> list[str]:
     """The values, of which no two may be the same."""
     if len(set(values)) < len(values):
         raise ValueError(f"{name}: got {','.join(values)}, expected each once")
     return values
+
+
+def listed(values: Sequence[Any], most: int = 10) -> str:
+    """The values, or the first of very many.
+
+    >>> listed(["home", "park", "sea"]), listed(range(1000), most=3)
+    ('home, park, sea', '0, 1, 2, ...')
+    """
+    return ", ".join([*map(str, values[:most]), *(["..."] if len(values) > most else [])])
 
 
 def counted(count: int, what: str) -> str:

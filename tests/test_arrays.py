@@ -200,6 +200,8 @@ def test_tasks_are_due_by_max_deadline():
     ("name", "inputs", "message"),
     [
         ("quicksort", {"key": [1, float("nan")]}, "key: got NaN"),
+        ("quicksort", {"key": [2**60 + 1, 1]}, "key: got 1152921504606846977, expected whole"),
+        ("quicksort", {"key": np.array([2**60 + 1, 1])}, r"whole numbers up to 2\*\*53"),
         ("heapsort", {"key": [[1, 2], [3, 4]]}, r"key: got shape \(2, 2\), expected \(2,\)"),
         ("bubble_sort", {"key": []}, "bubble_sort: got 0 nodes"),
         ("minimum", {"key": ["a", "b"]}, "key: got"),

@@ -210,8 +210,13 @@ def test_list_as_json_tells_everything(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("lisst", "invalid choice: 'lisst'"),
-        ("sample", "the following arguments are required: algorithm"),
+        ("lisst", "invalid choice: 'lisst': did you mean 'list'?"),
+        ("sample", "the following arguments are required: algorithm (see"),
+        ("run", "the following arguments are required: ALGORITHM (see"),
+        ("run bfs --n 5", "unrecognized arguments: --n 5: did you mean --random?"),
+        ("sample bfs --random 5", "unrecognized arguments: --random 5: did you mean --n?"),
+        ("view heapsort --export x.html", "for example: algorist view heapsort 5 2 9 1"),
+        ("eval qwerty", "generalist"),
         ("export", "the following arguments are required: MODEL, FILE (see"),
         ("sample dijkstra --n 32000 --count 1000", "got 1000 x 32000 nodes, whose inputs do not"),
         ("sample dijkstr", "unknown algorithm 'dijkstr': did you mean 'dijkstra'?"),
@@ -257,6 +262,10 @@ def test_list_as_json_tells_everything(capsys):
         ("sample heapsort 5 2 --option low=1", "--option: got it with a problem of your own"),
         ("sample heapsort 5 x", "VALUE: got 'x', expected a finite number"),
         ("sample binary_search 1 2", "expected for example: algorist sample binary_search"),
+        (
+            "import-official none.pkl x --algorithms bfs --processor mpnn",
+            "error: none.pkl: no such file or directory",
+        ),
         ("sample qwerty", "unknown algorithm 'qwerty': known: activity_selector, "),
     ],
 )

@@ -150,7 +150,7 @@ def test_development_sets_and_forced_hints_are_shown(capsys, trained):
         (["--development", "--n", "5"], "--n: got 5, but --development has n = (16, 32, 64)"),
         (["--development", "--samples", "5"], "--samples: only fixed sets have it"),
         (["--development", "--seed", "5"], "--seed: only fresh problems have it"),
-        (["dfs"], "unknown algorithm for this learner 'dfs'"),
+        (["dfs"], "unknown algorithm for this learner 'dfs': known: bfs"),
         (["--samples", "0"], "samples: got 0"),
         (["--count", "3"], "--count: only fresh problems have it, expected --n too"),
         (["--option", "p=1"], "--option: only fresh problems have it"),

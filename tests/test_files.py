@@ -21,6 +21,26 @@ def test_commas_are_decimal_points_only_where_others_separate():
             files.numbers("f", text)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("key;other\n5;1\n2;3", "got the columns key, other, expected one, or no heading"),
+        ("# keys\n2,5\n3,1", "lines like 3,1, which can be two numbers or one with a decimal"),
+        ("key\n2,5\n3,1", "which can be two numbers or one with a decimal comma"),
+    ],
+)
+def test_keys_that_could_be_misread_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        files.numbers("f", text)
+
+
+def test_keys_may_be_in_lines_of_several():
+    assert files.numbers("f", "5 2\n9 1") == [5, 2, 9, 1]
+    assert files.numbers("f", "5,2,9\n1,7,3") == [5, 2, 9, 1, 7, 3]
+    assert files.numbers("f", "mon,tue,wed\n5,2,9") == [5, 2, 9]
+    assert files.numbers("f", "key\n5\n2") == [5, 2]
+
+
 def test_only_the_first_line_may_be_a_heading():
     assert files.table("f", "x,y\n1,2", 2) == [[1, 2]]
     with pytest.raises(ValueError, match="f, line 2: got 'NA', expected a finite number"):

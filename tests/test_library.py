@@ -163,12 +163,21 @@ def test_predictions_from_anywhere_are_scored(batch):
         (lambda pi: {"pi": pi, "d": pi}, "unknown output 'd'"),
         (lambda pi: {"pi": pi[:2]}, r"pi: got shape \(2, 5\), expected \(4, 5\)"),
         (lambda pi: {"pi": pi + 1}, "pi: got other numbers, expected whole ones from 0 to 4"),
+        (lambda pi: {"pi": np.zeros((4, 5, 5))}, r"of logits take argmax\(-1\), or algorist"),
+        (lambda pi: {"pi": [["a"] * 5] * 4}, "pi: got .*, expected numbers"),
+        (lambda pi: [pi], r"expected outputs by name, as in {'pi': ...}; algorist.evaluate"),
         (lambda pi: {"pi": pi + 0.5}, "pi: got other numbers, expected whole ones from 0 to 4"),
     ],
 )
 def test_predictions_that_do_not_fit_are_refused(batch, change, message):
     with pytest.raises(ValueError, match=message):
         algorist.score(change(batch.outputs["pi"]), batch)
+
+
+def test_predictions_in_bfloat16_are_scored(batch):
+    found = algorist.get("minimum").sample(n=5, count=3, seed=0)
+    one_hot = torch.as_tensor(found.outputs["min"]).bfloat16()
+    assert algorist.score({"min": one_hot}, found).score == 1.0
 
 
 def test_a_stream_is_a_pure_function_of_the_step():

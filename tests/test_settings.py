@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import fields
 
 import pytest
-from commanding import parsed, train
+from commanding import SMALL, parsed, train
 from small import ON_GPU
 
 import algorist
 from algorist.cli import main
 from algorist.commands.settings import field_texts, sections, settings
-from algorist.commands.train import configuration
+from algorist.commands.train import configuration, free_folder
 from algorist.training import recipes
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -115,6 +115,36 @@ def test_families_and_all_are_lists_of_names_without_repetition():
     assert list(everything.algorithms) == algorist.algorithms()
 
 
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        ("bfs", "runs/bfs"),
+        ("dfs", "runs/dfs-3"),
+        ("bfs dfs dijkstra", "runs/bfs-and-2-more"),
+        ("--family sorting", "runs/sorting"),
+        ("--all", "runs/all"),
+    ],
+)
+def test_a_run_without_a_folder_gets_one_of_its_own(tmp_path, monkeypatch, words, folder):
+    monkeypatch.chdir(tmp_path)
+    for taken in ("runs/dfs", "runs/dfs-2"):
+        (tmp_path / taken).mkdir(parents=True)
+    assert free_folder(parsed("train", *words.split())) == folder
+
+
+def test_several_processes_must_be_told_their_folder(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="the folder that all processes share"):
+        free_folder(parsed("train", "bfs"))
+
+
+def test_a_command_without_a_folder_trains(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "bfs", *SMALL, "--steps", "1", "--sizes", "4"]) == 0
+    assert "the run is kept in runs/bfs\n" in capsys.readouterr().out
+    assert (tmp_path / "runs" / "bfs" / "best.safetensors").exists()
+
+
 def test_seed_and_seeds_are_one_option():
     assert configuration(parsed("train", "bfs", "--out", "x", "--seeds", "4,2")).seeds == (4, 2)
     assert configuration(parsed("train", "bfs", "--out", "x", "--seed", "9")).seeds == (9,)
@@ -124,7 +154,6 @@ def test_seed_and_seeds_are_one_option():
     ("words", "message"),
     [
         ("train --out {out}", "algorithms: got none, expected names, --family or --all"),
-        ("train bfs", "the following arguments are required: --out"),
         ("train bsf --out {out}", "unknown algorithm 'bsf': did you mean 'bfs'?"),
         ("train --family sort --out {out}", "unknown family 'sort': did you mean 'sorting'?"),
         ("train bfs --out {out} --recipe general", "unknown recipe 'general'"),
@@ -161,7 +190,7 @@ def test_seed_and_seeds_are_one_option():
         ("resume {out}", "there is no run here"),
         ("report {out}", "there is no run here"),
         ("eval {out}", "there is no file, run or shipped learner"),
-        ("import-official {out} x --algorithms bfs", "No such file or directory"),
+        ("import-official {out} x --algorithms bfs", "no such file or directory"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_written(

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import networkx as nx
@@ -106,6 +107,8 @@ UNDIRECTED = {
     "lil": (scipy.sparse.lil_matrix(ONE_WAY), {"directed": False}, "the matrix"),
     "tensor": (torch.tensor(BOTH_WAYS), {}, "the matrix"),
     "half tensor": (torch.tensor(BOTH_WAYS).half(), {}, "the matrix"),
+    "bfloat16": (torch.tensor(BOTH_WAYS).bfloat16(), {}, "the matrix"),
+    "sparse bfloat16": (torch.tensor(BOTH_WAYS).bfloat16().to_sparse(), {}, "the matrix"),
     "tensor with gradients": (torch.tensor(BOTH_WAYS, requires_grad=True), {}, "the matrix"),
     "sparse tensor": (torch.tensor(BOTH_WAYS).to_sparse(), {}, "the matrix"),
     "sparse csr tensor": (compressed(BOTH_WAYS), {}, "the matrix"),
@@ -187,6 +190,11 @@ UNDIRECTED = {
         data(edge_index=torch.tensor(INDEX), edge_attr=torch.tensor(WEIGHTS)[:, None], num_nodes=4),
         {"weight": "edge_attr", "directed": False},
         "'edge_attr'",
+    ),
+    "any object with an edge_index": (
+        SimpleNamespace(edge_index=BOTH_INDEX, edge_weight=np.tile(WEIGHTS, 2), num_nodes=4),
+        {},
+        "'edge_weight'",
     ),
     "csv": (in_file(lines()), {}, "the third column"),
     "csv with heading": (in_file(lines(heading=("from", "to", "weight"))), {}, "'weight'"),
@@ -306,7 +314,9 @@ REFUSED = [
     ([[0, 1, 2], [1, 2, 3], [2, 0, 1]], {}, "can be the rows of a matrix or 3 edges"),
     ([(0, 1, 2), (1, 2, 3), (2, 0, 1)], {}, "can be the rows of a matrix or 3 edges"),
     (np.array([[0, 1, 2], [1, 2, 3], [2, 0, 1]]), {}, "{'matrix': [...]} or {'edges': [...]}"),
-    (torch.tensor([[0, 1], [1, 2]]), {}, "rows of a matrix or 2 edges"),
+    (torch.tensor([[0, 1], [1, 2]]), {}, "can be an edge_index, a matrix or two edges"),
+    (torch.tensor([[0, 0], [1, 2]]), {}, "A={'edge_index': A}, A={'matrix': A} or"),
+    ({"edgs": [["a", "b"]]}, {}, "names of its neighbours, or 'edges' for 'edgs'"),
     (in_file("[[0, 1, 2], [1, 2, 3], [2, 0, 1]]", "r.json"), {}, "r.json: got"),
     (np.array([[0, 1, 2], [1, 2, 0]]), {}, "edge_index of three edges or two edges with weights"),
     (networkx(attribute="length"), {}, "got edges with 'length' and no 'weight'"),
@@ -334,6 +344,8 @@ REFUSED = [
     ([("a", "b", 1, 2)], {}, "edge 1: got ('a', 'b', 1, 2), expected [from, to]"),
     ([], {}, "got no edges, expected a graph"),
     ("roads", {}, "got 'roads', expected a graph"),
+    ("roads.csv", {}, "read the file first, with pandas.read_csv"),
+    (Path("roads.csv"), {}, "read the file first, with pandas.read_csv"),
     (7, {}, "got 7, expected a graph"),
     ([(1, "a", 2), ("1", "b", 2)], {}, "two nodes that read the same, 1 and '1'"),
     ({"a": [("b", 2)], "b": []}, {}, "got the neighbour ('b', 2) of 'a', which can be a node of"),
@@ -356,6 +368,23 @@ def test_what_could_be_misread_is_refused(graph, options, message):
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         read_problem(algorist.get("dijkstra"), {"A": graph, "s": 0, **options})
     assert "\n" not in str(error.value)
+
+
+def test_a_small_matrix_with_infinity_is_read_without_a_warning():
+    with warnings.catch_warnings(action="error"):
+        problem = read_problem(algorist.get("floyd_warshall"), {"A": [[0, np.inf], [1, 0]]})
+    assert problem.description.endswith("1 of weight inf left out")
+
+
+def test_an_edge_index_is_given_as_the_graph():
+    with pytest.raises(ValueError, match=r"unknown input 'edge_index': .*; give it as A"):
+        read_problem(algorist.get("bfs"), {"edge_index": INDEX, "s": 0})
+
+
+@pytest.mark.parametrize("line", ["from,to,weight", "source;target"])
+def test_a_heading_alone_is_refused_as_one(line):
+    with pytest.raises(ValueError, match="alone, which can be a heading or an edge"):
+        in_file(line)
 
 
 HEADINGS = [

@@ -219,7 +219,7 @@ def test_the_algorithm_sorts_before_your_eyes(opened, address):
     page = opened(f"{address}#heapsort")
     page.fill("#field-numbers", "5 2 9 1 7")
     page.click("text=Solve")
-    page.wait_for_selector("text=5 nodes")
+    page.wait_for_selector("text=5 keys")
     press(page, "End")
     bars = page.eval_on_selector_all(
         "#side-algorithm .bar",
@@ -244,7 +244,7 @@ def test_letters_may_be_digits(opened, address, name, first, second, letters):
     page.fill(f"#field-{first}", "0110")
     page.fill(f"#field-{second}", "11")
     page.click("text=Solve")
-    page.wait_for_selector("text=6 nodes")
+    page.wait_for_selector("text=4 letters and")
     assert page.locator(f"#side-net {letters}").all_text_contents() == list("011011")
 
 
@@ -448,6 +448,21 @@ def test_the_focus_stays_on_the_button_that_was_pressed(opened, address):
     assert focused(page) == "Draw"
 
 
+def test_a_solved_problem_comes_into_view_and_a_refused_one_stays(opened, address):
+    page = opened(f"{address}#dijkstra", viewport={**LAPTOP, "height": 480})
+    top = "() => document.getElementById('summary').getBoundingClientRect().top"
+    page.fill("#field-graph", "a,b,far")
+    page.click("text=Solve")
+    page.wait_for_selector("#field-graph[aria-invalid=true]")
+    page.wait_for_timeout(200)
+    assert page.evaluate(top) < -1
+    page.fill("#field-graph", ROADS)
+    page.fill("#field-source", "home")
+    page.click("text=Solve")
+    page.wait_for_selector("text=4 nodes, 4 undirected edges")
+    until(page, lambda: -1 <= page.evaluate(top) <= 240)
+
+
 def test_the_same_question_is_asked_once_and_the_last_one_counts(opened, address):
     page = opened(f"{address}#minimum")
     questions = held(page)
@@ -455,12 +470,12 @@ def test_the_same_question_is_asked_once_and_the_last_one_counts(opened, address
     page.keyboard.press("Enter")
     page.fill("#n", "5")
     pressed(page, "Draw", questions).continue_()
-    page.wait_for_selector("text=5 nodes")
+    page.wait_for_selector("text=5 keys")
     ready(page)
     with suppress(playwright.Error):  # nobody waits for it any more
         first.continue_()
     page.wait_for_timeout(200)
-    assert page.is_visible("text=5 nodes")
+    assert page.is_visible("text=5 keys")
     assert questions == []
 
 

@@ -95,7 +95,7 @@ def test_a_random_problem_of_the_command_line_is_drawn(opened, learners):
     app.begin_with({"algorithm": "heapsort", "random": {"n": 5, "seed": 2}})
     with served(app) as address:
         page = opened(address)
-        assert page.is_visible("text=5 nodes")
+        assert page.is_visible("text=5 keys")
         page.select_option("#algorithm", "minimum")
         page.wait_for_selector("h1[data-name=minimum]")
         assert page.input_value("#field-numbers") == FIRST_PROBLEMS["minimum"]["numbers"]

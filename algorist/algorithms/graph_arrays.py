@@ -22,7 +22,7 @@ def read_edge_index(
 ) -> EdgeList:
     """An array (2, E) of from and to, by number, as PyTorch Geometric has it."""
     ends = np.asarray(to_numpy(index))
-    is_whole = ends.dtype.kind in "iu" or (ends.dtype.kind == "f" and not (ends % 1).any())
+    is_whole = ends.dtype.kind in "iu" or (ends.dtype.kind == "f" and _are_whole(ends))
     if ends.ndim != 2 or len(ends) != 2 or not is_whole or (ends < 0).any():
         raise ValueError(
             f"{options.place}: got {shortened(index)}, expected an edge_index: two rows of node "
@@ -56,7 +56,15 @@ def to_numpy(value: Any) -> Any:
     """A torch tensor, on any device, as an array; all else as it is."""
     if not hasattr(value, "detach"):
         return value
-    return value.detach().cpu().numpy()
+    tensor = value.detach().cpu()
+    try:
+        return tensor.numpy()
+    except TypeError:  # bfloat16, which numpy does not have
+        return tensor.float().numpy()
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    return bool(np.isfinite(values).all() and not (values % 1).any())
 
 
 def read_tensor(graph: Any, options: GraphOptions) -> EdgeList:
@@ -64,9 +72,9 @@ def read_tensor(graph: Any, options: GraphOptions) -> EdgeList:
     if not hasattr(graph, "tocoo"):
         tensor = graph.detach().cpu()
         if str(tensor.layout) == "torch.strided":
-            return read_array(tensor.numpy(), options)
+            return read_array(to_numpy(tensor), options)
         entries = tensor.to_sparse_coo().coalesce()
-        (rows, columns), data = entries.indices().numpy(), entries.values().numpy()
+        (rows, columns), data = entries.indices().numpy(), to_numpy(entries.values())
     else:
         entries = graph.tocoo().copy()
         if hasattr(entries, "sum_duplicates"):
@@ -138,9 +146,11 @@ def read_array(array: np.ndarray, options: GraphOptions) -> EdgeList:
         return read_matrix(array, options)
     (rows, columns), is_whole = array.shape, array.dtype.kind in "iub"
     if rows == columns:
-        is_matrix = rows == 2 and not is_whole
+        is_matrix = rows == 2 and (not is_whole or array.dtype.kind == "b")
+        if rows == 2 and not is_matrix:
+            _expect_one_reading(array, options)
         return read_matrix(array, options) if is_matrix else read_list(array.tolist(), options)
-    has_ends = not (array[:, :2] % 1).any()
+    has_ends = _are_whole(array[:, :2])
     if rows == 2 and columns == 3 and has_ends:
         raise ValueError(
             f"{options.place}: got an array of shape (2, 3), which can be an edge_index of three "
@@ -153,6 +163,16 @@ def read_array(array: np.ndarray, options: GraphOptions) -> EdgeList:
         weights = array[:, 2:].tolist()
         return read_rows([(*e, *w) for e, w in zip(ends, weights, strict=True)], options)
     return read_matrix(array, options)
+
+
+def _expect_one_reading(array: np.ndarray, options: GraphOptions) -> None:
+    """Refuse two rows of two whole numbers that can be an `edge_index` for another graph."""
+    can_be_index = (array >= 0).all() and (array[0] != array[1]).all()
+    if can_be_index and not np.array_equal(array, [[0, 1], [1, 0]]):
+        raise ValueError(
+            f"{options.place}: got {shortened(array)}, which can be an edge_index, a matrix or two "
+            "edges, expected A={'edge_index': A}, A={'matrix': A} or A={'edges': A}"
+        )
 
 
 def read_list(rows: list[Any], options: GraphOptions) -> EdgeList:
@@ -187,7 +207,7 @@ def can_be_edges(cells: Sequence[Any], n: int) -> bool:
     are taken for what they are.
     """
     rows = np.array(cells, np.float64).reshape(n, n)
-    if n not in (2, 3) or (rows[:, :2] % 1).any() or (rows[:, :2] < 0).any():
+    if n not in (2, 3) or not _are_whole(rows[:, :2]) or (rows[:, :2] < 0).any():
         return False
     if n == 3:
         is_weighted = np.count_nonzero(rows[:, 2]) > 1 and not np.isin(rows, (0, 1)).all()

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from algorist.algorithms.graph_arrays import (
     read_tensor,
     to_numpy,
 )
-from algorist.errors import shortened, unknown
+from algorist.errors import nearest, shortened, unknown
 
 _WRAPPERS = ("matrix", "edges", "links", "edge_index")
 _BESIDE = {"nodes", "directed", "weight", "multigraph", "graph", "edge_weight", "num_nodes"}
@@ -57,10 +58,12 @@ def list_edges(graph: Any, options: GraphOptions) -> EdgeList:
         return _read_mapping(graph, options)
     if isinstance(graph, np.ndarray):
         return read_array(graph, options)
-    if isinstance(graph, str) or not isinstance(graph, Iterable):
+    if isinstance(graph, str | Path) or not isinstance(graph, Iterable):
+        is_file = str(graph).endswith((".csv", ".tsv", ".txt", ".json"))
+        hint = "; read the file first, with pandas.read_csv or json.load" if is_file else ""
         raise ValueError(
             f"{options.place}: got {shortened(graph)}, expected a graph: a matrix, edges, or a "
-            "mapping of nodes to their neighbours"
+            f"mapping of nodes to their neighbours{hint}"
         )
     return read_list(list(graph), options)
 
@@ -95,8 +98,8 @@ def _read_pandas(frame: Any, options: GraphOptions) -> EdgeList:
 def _read_data(data: Any, options: GraphOptions) -> EdgeList:
     """PyTorch Geometric's `Data`: an `edge_index`, and weights in one of its attributes."""
     index = to_numpy(data.edge_index)
-    columns = {}
-    for name in data.keys() if callable(data.keys) else data.keys:
+    columns: dict[Any, Any] = {}
+    for name in _attribute_names(data):
         value = to_numpy(getattr(data, name))
         per_edge = isinstance(value, np.ndarray) and value.size == len(value) == index.shape[-1]
         if per_edge and (name.startswith("edge") or name in ("weight", *WEIGHT_LIKE)):
@@ -117,6 +120,14 @@ def _read_data(data: Any, options: GraphOptions) -> EdgeList:
     weights = options.edge_weight if chosen is None else columns[chosen]
     nodes = getattr(data, "num_nodes", None)
     return read_edge_index(index, weights, options, nodes, repr(chosen or "edge_weight"))
+
+
+def _attribute_names(data: Any) -> Iterable[str]:
+    """The names that `Data` has, and those of any other object with an `edge_index`."""
+    keys = getattr(data, "keys", None)
+    if keys is None:
+        return list(getattr(data, "_fields", None) or vars(data))
+    return keys() if callable(keys) else keys
 
 
 def _read_mapping(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeList:
@@ -204,9 +215,11 @@ def _read_neighbours(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeLis
         for other in neighbours:
             _expect_no_weight(node, other, graph, options)
             if not isinstance(other, Hashable):
+                near = nearest(node, _WRAPPERS)
+                hint = f", or {near!r} for {node!r}" if near else ""
                 raise ValueError(
                     f"{options.place}: got {shortened(neighbours)} for the node {node!r}, "
-                    "expected the names of its neighbours"
+                    f"expected the names of its neighbours{hint}"
                 )
             pairs.append((node, other if other in graph else keys.get(str(other), other)))
             value = neighbours[other] if isinstance(neighbours, Mapping) else UNSET

@@ -12,10 +12,19 @@ import numpy as np
 from algorist.algorithms.describe_inputs import describe_inputs
 from algorist.algorithms.edge_lists import GraphOptions
 from algorist.algorithms.frames import MAX_NODES, FrameLayout
+from algorist.algorithms.graph_arrays import to_numpy
 from algorist.algorithms.graph_checks import unweighted
 from algorist.algorithms.sampling import DERIVED, adjacency, positions
 from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
-from algorist.errors import counted, nearest, shortened, unknown
+from algorist.errors import (
+    LARGEST_WHOLE,
+    counted,
+    expect_exact,
+    listed,
+    nearest,
+    shortened,
+    unknown,
+)
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -130,7 +139,8 @@ def check_names(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
     known = [feature.name for feature in algorithm.spec.inputs]
     for name in given:
         if name not in known:
-            raise ValueError(f"{algorithm.name}: {unknown('input', name, known)}")
+            hint = "; give it as A" if name == "edge_index" and "A" in known else ""
+            raise ValueError(f"{algorithm.name}: {unknown('input', name, known)}{hint}")
     for name in known:
         if name not in given and name not in DERIVED:
             raise ValueError(
@@ -177,8 +187,10 @@ def find_nodes(
         if place is None:
             called = getattr(node, "option", feature.name)
             near = nearest(node, by_text)
-            hint = f": did you mean {near!r}?" if near else ""
-            raise ValueError(f"{called}: got {shortened(node)}, expected a node of the graph{hint}")
+            hint = f"did you mean {near!r}?" if near else listed(names)
+            raise ValueError(
+                f"{called}: got {shortened(node)}, expected a node of the graph: {hint}"
+            )
         found[feature.name] = place
     return found
 
@@ -211,7 +223,7 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
 
 
 def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
-    value = value.detach().cpu() if hasattr(value, "detach") else value  # a torch tensor
+    value = to_numpy(value)
     try:
         array = np.array(value, np.float64)
         if _has_none(value):
@@ -225,6 +237,7 @@ def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
         raise ValueError(f"{called}: got {shortened(value)}, expected {expected}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{feature.name}: got NaN or infinity, expected finite numbers")
+    _expect_no_rounding(feature.name, value, array)
     array = _indices_to_one_hot(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
     if array.shape != shape == ():
@@ -235,6 +248,18 @@ def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
         )
     _check_range(feature, array, n)
     return array
+
+
+def _expect_no_rounding(name: str, value: Any, array: np.ndarray) -> None:
+    """Refuse whole numbers that are too large for floats: different ones would become equal."""
+    if np.abs(array).max(initial=0) <= LARGEST_WHOLE:
+        return
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuO":
+        return
+    for one in given.ravel().tolist():
+        if isinstance(one, int):
+            expect_exact(name, one)
 
 
 _SHAPES = {Location.GRAPH: "a number", Location.NODE: "a list of numbers"}

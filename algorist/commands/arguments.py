@@ -218,6 +218,9 @@ def known(wanted: Iterable[str], algorithms: Iterable[str]) -> list[str]:
                 f"{name}: got a model, expected an algorithm; "
                 "models to compare go first, without --model"
             )
+        if name in algorist.algorithms():  # not mistyped
+            names = ", ".join(there)
+            raise ValueError(f"unknown algorithm for this learner {name!r}: known: {names}")
         raise ValueError(unknown("algorithm for this learner", name, there))
     return list(dict.fromkeys(wanted)) or there
 

@@ -28,6 +28,7 @@ from algorist.data import DEVELOPMENT_SIZES, development, official
 from algorist.errors import each_once, unknown
 from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, present_name, shipped
+from algorist.weights import models as shipped_names
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -331,7 +332,7 @@ def _expect_model(word: str) -> None:
     is_there = Path(word).exists() or word in shipped() or members(word)
     if word.isidentifier() and not is_there:
         raise ValueError(
-            unknown("algorithm or learner", word, [*algorist.algorithms(), *shipped()])
+            unknown("algorithm or learner", word, [*algorist.algorithms(), *shipped_names()])
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from algorist.algorithms.edge_lists import FileGraph, parse_weight
 from algorist.algorithms.edge_tables import EdgeTable, are_end_names
 from algorist.algorithms.graph_arrays import can_be_edges
-from algorist.errors import counted, shortened
+from algorist.errors import LARGEST_WHOLE, counted, expect_exact, shortened
 
 LARGEST = 64 * 2**20
 """Bytes of a file, at most."""
@@ -24,6 +24,8 @@ STDIN = "-"
 _SEPARATORS = (";", "\t", ",")
 """What is tried, in this order: where others separate, commas are part of numbers and names."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_PERHAPS_DECIMAL = re.compile(r"[+-]?\d+,\d+")
+_WHOLE = re.compile(r"[+-]?\d{1,4000}")
 _COMMENT = "#"
 
 
@@ -61,7 +63,8 @@ def _read(option: str, path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}: got bytes that are no UTF-8 at {error.start}, expected a text file"
+            f"{path}: got bytes that are no UTF-8 at {error.start}, expected a text file that is "
+            "saved as UTF-8"
         ) from None
 
 
@@ -135,10 +138,14 @@ def is_json(path: str, text: str) -> bool:
 
 def number(place: str, text: str) -> float:
     """A finite number."""
+    value = math.nan
     with suppress(TypeError, ValueError, OverflowError):
-        if math.isfinite(value := float(text)):
-            return value
-    raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")
+        value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")
+    if abs(value) > LARGEST_WHOLE and _WHOLE.fullmatch(text.strip()):
+        expect_exact(place, int(text))
+    return value
 
 
 def table(path: str, text: str, columns: int) -> list[list[float]]:
@@ -172,9 +179,24 @@ def _is_number(text: str) -> bool:
 
 
 def numbers(path: str, text: str) -> list[float]:
-    """All numbers of a CSV file, in as many lines as it may have; a heading is passed over."""
+    """All numbers of a CSV file, in as many lines as it may have; a heading is passed over.
+
+    A table of several columns is refused, and so are lines like 2,5, which may be two and a half.
+    """
+    rows = list(rows_of(path, text))
+    below = list(_below_heading(rows))
+    if len(below) < len(rows) and len(below) > 1 and len(rows[0][1]) > 1:
+        columns = shortened(", ".join(rows[0][1])).strip("'")
+        raise ValueError(f"{path}: got the columns {columns}, expected one, or no heading")
+    all_lines = text.splitlines()
+    lines = [all_lines[number - 1].strip() for number, _ in below]
+    if len(lines) > 1 and all(map(_PERHAPS_DECIMAL.fullmatch, lines)):
+        raise ValueError(
+            f"{path}: got lines like {lines[-1]}, which can be two numbers or one with a decimal "
+            "comma, expected spaces between numbers, or a decimal point"
+        )
     found: list[float] = []
-    for line, cells in _below_heading(rows_of(path, text)):
+    for line, cells in below:
         found += [number(f"{path}, line {line}", cell) for cell in cells if cell]
     if not found:
         raise ValueError(f"{path}: got no numbers, expected one or more")
@@ -192,12 +214,22 @@ def graph(path: str, text: str) -> FileGraph:
     columns = _heading(path, rows)
     if columns is not None:
         del rows[0]
+    if len(rows) == 1 and _can_be_heading(rows[0][1]):
+        raise ValueError(
+            f"{path}: got the line {shortened(','.join(rows[0][1]))} alone, which can be a heading "
+            "or an edge, expected edges below it if it is a heading, or the line from,to above it"
+        )
     if not any(len(cells) > 1 for _, cells in rows):
         raise ValueError(f"{path}: got no edges, expected lines of from,to or from,to,weight")
     if columns is None and _is_small_matrix(path, [cells for _, cells in rows]):
         return FileGraph(path, {"matrix": _numbers(path, rows)})
     places = [f"{path}, line {line}" for line, _ in rows]
     return FileGraph(path, EdgeTable([cells for _, cells in rows], places, columns))
+
+
+def _can_be_heading(cells: Sequence[str]) -> bool:
+    """Whether a line alone looks like the names of columns; u,v is an edge."""
+    return len(cells) > 1 and len(cells[0]) > 1 and are_end_names(*cells[:2])
 
 
 def _labelled_matrix(path: str, rows: Sequence[Row]) -> Any:

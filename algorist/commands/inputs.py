@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from algorist.algorithms import Algorithm
+from algorist.algorithms.edge_lists import GraphOptions
+from algorist.algorithms.graph_forms import list_edges
 from algorist.algorithms.sampling import DERIVED
 from algorist.algorithms.string_inputs import Words
 from algorist.algorithms.user_inputs import OptionText, draw_problem
 from algorist.commands import files
-from algorist.errors import positive, shortened
+from algorist.errors import listed, positive, shortened
 from algorist.spec import Kind, Location
 
 Inputs = Mapping[str, Any]
@@ -39,6 +41,7 @@ def add_arguments(parser: ArgumentParser, *, random: bool = True) -> None:
     group.add_argument(
         "values",
         nargs="*",
+        default=[],  # otherwise argparse says that it is required
         metavar="VALUE",
         help="keys to sort or to search, dimensions of matrices; or pairs like 3,5: points, "
         "activities from,to, tasks deadline,weight",
@@ -150,7 +153,7 @@ def called(name: str) -> str:
 
 
 def _usage(algorithm: Algorithm, given: Namespace) -> str:
-    command = "sample" if getattr(given, "command", None) == "sample" else "run"
+    command = getattr(given, "command", "run")
     return f"expected for example: algorist {command} {algorithm.name} {way_of(algorithm).example}"
 
 
@@ -241,9 +244,11 @@ def _graph(algorithm: Algorithm, given: Namespace) -> Inputs:
     if given.graph is None:
         raise ValueError(f"--graph: got nothing, {_usage(algorithm, given)}")
     has_source = any(feature.name == "s" for feature in algorithm.spec.inputs)
-    if has_source and given.source is None:
-        raise ValueError(f"--source: got nothing, {_usage(algorithm, given)}")
     found: dict[str, Any] = {"A": files.graph(given.graph, files.text_of("--graph", given.graph))}
+    if has_source and given.source is None:
+        edges = list_edges(found["A"], GraphOptions(weighted=False))
+        nodes = listed(edges.names or range(edges.n))
+        raise ValueError(f"--source: got nothing, expected a node to start at: {nodes}")
     if has_source:
         found["s"] = OptionText("--source", given.source)
     if given.directed is not None:

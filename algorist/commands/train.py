@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
+from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
@@ -25,9 +28,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     from algorist.commands.settings import add_settings
     from algorist.commands.train_one import add_logs, add_stop
 
-    parser.usage = "algorist train [ALGORITHM ...] --out FOLDER [OPTION ...]"
+    parser.usage = "algorist train [ALGORITHM ...] [--out FOLDER] [OPTION ...]"
     add_tasks(parser)
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the run is kept")
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        help="where the run is kept (default: runs/NAME, after the tasks, or runs/NAME-2, ...)",
+    )
     parser.add_argument(
         "--each",
         action="store_true",
@@ -76,6 +83,8 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.train_one import check_logs, joined_processes, train_run
     from algorist.training.run import Run
 
+    is_asked = arguments.out is not None
+    arguments.out = arguments.out if is_asked else free_folder(arguments)
     expect_place_of_folder("--out", arguments.out)
     check_logs(arguments)
     if arguments.each:
@@ -84,7 +93,23 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         raise ValueError("--at-once: it is for several runs, expected --each too")
     with joined_processes(arguments, terminal) as (how, peers):
         started = Run.start(arguments.out, configuration(arguments), how, peers=peers)
+        if not is_asked:
+            terminal.print(f"the run is kept in {arguments.out}")
         return train_run(started, arguments, terminal)
+
+
+def free_folder(arguments: Namespace) -> str:
+    """Where a run is kept if nobody says where: a folder that is not there, named by its tasks."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError("--out: got nothing, expected the folder that all processes share")
+    named = named_tasks(arguments)
+    if arguments.all or arguments.family:
+        name = "all" if arguments.all else arguments.family
+    else:
+        name = named[0] if len(named) == 1 else f"{named[0]}-and-{len(named) - 1}-more"
+    wanted = Path("runs", name)
+    numbered = (wanted.with_name(f"{name}-{number}") for number in count(2))
+    return str(next(folder for folder in chain([wanted], numbered) if not folder.exists()))
 
 
 def run_each(arguments: Namespace, terminal: Terminal) -> int:

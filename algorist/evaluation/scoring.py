@@ -9,9 +9,10 @@ import numpy as np
 
 from algorist.algorithms import get
 from algorist.algorithms.answer_checks import check_answers
+from algorist.algorithms.graph_arrays import to_numpy
 from algorist.batch import Batch
 from algorist.data import official
-from algorist.errors import unknown
+from algorist.errors import shortened, unknown
 from algorist.evaluation.evaluate import Evaluation
 from algorist.evaluation.evaluate import evaluate as evaluate_replicas
 from algorist.evaluation.scores import score as score_feature
@@ -92,6 +93,11 @@ def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = 
     batch, name = batch.numpy(), algorithm or batch.algorithm
     if name is None:
         raise ValueError("batch: got one that does not say its algorithm: pass algorithm=...")
+    if not isinstance(predictions, Mapping):
+        raise ValueError(
+            f"predictions: got {shortened(predictions)}, expected outputs by name, as in "
+            f"{{{next(iter(batch.outputs))!r}: ...}}; algorist.evaluate(net, batch) scores a net"
+        )
     for given in predictions:
         if given not in batch.outputs:
             raise ValueError(unknown("output", given, batch.outputs))
@@ -113,12 +119,16 @@ def _value(feature: Feature, predictions: Mapping[str, Any], truth: np.ndarray) 
     if name not in predictions:
         raise ValueError(f"{name}: got no prediction of this output, expected all outputs")
     given = predictions[name]
-    value = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    value = np.asarray(to_numpy(given))
+    if value.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: got {shortened(given)}, expected numbers")
     one_hot = feature.kind in (Kind.MASK_ONE, Kind.CATEGORICAL)
     if one_hot and value.shape == truth.shape[:-1]:
         value = np.eye(truth.shape[-1], dtype=truth.dtype)[_indices(name, value, truth.shape[-1])]
     if value.shape != truth.shape:
-        raise ValueError(f"{name}: got shape {value.shape}, expected {truth.shape}")
+        is_logits = value.shape[:-1] == truth.shape and value.shape[-1] == truth.shape[-1]
+        hint = "; of logits take argmax(-1), or algorist.evaluate(net, batch)" if is_logits else ""
+        raise ValueError(f"{name}: got shape {value.shape}, expected {truth.shape}{hint}")
     if feature.kind in (Kind.POINTER, Kind.SHOULD_BE_PERMUTATION):
         value = _indices(name, value, truth.shape[-1]).astype(truth.dtype)
     return value

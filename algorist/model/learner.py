@@ -138,7 +138,7 @@ class Learner:
             >>> learner.run("dijkstra", A=roads, s="work")
             Traceback (most recent call last):
                 ...
-            ValueError: s: got 'work', expected a node of the graph
+            ValueError: s: got 'work', expected a node of the graph: home, shop, park
         """
         from algorist.model.solving import solve
 

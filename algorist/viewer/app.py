@@ -30,8 +30,6 @@ MOST_STEPS = 1000
 """Of a problem on the page: nets need seconds for more, on a CPU, and nobody watches them."""
 MOST_BYTES = 128 * 1024
 """Of what the page may ask."""
-GET_IT = "pip install algorist"
-"""Where those find it who are sent a file."""
 _PATIENCE = 60.0
 """Seconds in which the last computation should end."""
 FIRST = {"algorithm": "dijkstra", "random": {"n": 9, "seed": 4}}
@@ -226,7 +224,6 @@ class App:
             "net": name,
             "score": self._nets.score(name, algorithm.name),
             "version": self._version,
-            "get": GET_IT,
         }
         return {**trace(algorithm, solution), "truth": sorted(truth), "made": made}
 

@@ -128,11 +128,15 @@ export class Problem {
     this.drawn();
   }
 
-  typed(event) {
+  // The button is far below where the form is long: what was asked for comes into view.
+  async typed(event) {
     event.preventDefault();
     const fields = {};
     for (const box of this.boxes()) fields[box.name] = box.value;
-    this.ask({ algorithm: this.choice.value, problem: { fields }, ...this.nets.chosen });
+    await this.ask({ algorithm: this.choice.value, problem: { fields }, ...this.nets.chosen });
+    if (this.shown?.problem?.fields !== fields) return;
+    const { top } = byId("summary").getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) byId("summary").scrollIntoView();
   }
 
   boxes() {

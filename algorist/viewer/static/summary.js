@@ -37,8 +37,9 @@ function reveal() {
   document.body.classList.add("told");
 }
 
-function size({ nodes, steps }) {
-  return `${counted(nodes, "node")} · ${counted(steps, "step")}`;
+// What was read as the problem, in the words of the command line, and how long the run is.
+function size({ data, nodes, steps }) {
+  return `${data.answer.read || counted(nodes, "node")} · ${counted(steps, "step")}`;
 }
 
 function link({ step, text }, go) {

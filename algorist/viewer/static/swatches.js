@@ -51,7 +51,12 @@ export function legendOf(scene, moment) {
     ),
     ...seriesEntries(trace),
     ...(trace.has("A") && trace.has("s") ? [entry(sign("start"), "where to start")] : []),
-    ...(looks.order ? [entry(sign("loose"), "left out of the order")] : []),
+    ...(looks.order
+      ? [
+          entry(sign("number", "3"), "below a bar: where it stood at first"),
+          entry(sign("loose"), "left out of the order"),
+        ]
+      : []),
   ];
 }
 
