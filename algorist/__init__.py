@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from algorist.model.learner import Learner
     from algorist.model.net import Net
     from algorist.model.own_decoders import Decoder
-    from algorist.model.predicted import loss, loss_terms
     from algorist.model.predicting import predict
+    from algorist.model.prediction import loss, loss_terms
     from algorist.model.processors import Processor, StepOutput
     from algorist.model.solution import Solution
     from algorist.training.loading import load
@@ -90,8 +90,8 @@ _WITH_TORCH = {
     "StepOutput": "algorist.model.processors",
     "evaluate": "algorist.evaluation.scoring",
     "load": "algorist.training.loading",
-    "loss": "algorist.model.predicted",
-    "loss_terms": "algorist.model.predicted",
+    "loss": "algorist.model.prediction",
+    "loss_terms": "algorist.model.prediction",
     "predict": "algorist.model.predicting",
     "train": "algorist.training.train",
     "score": "algorist.evaluation.scoring",

@@ -17,7 +17,7 @@ from algorist.evaluation.evaluate import evaluate as evaluate_replicas
 from algorist.evaluation.scores import score as score_feature
 from algorist.model.learner import Learner
 from algorist.model.net import Net
-from algorist.model.predicted import algorithm_of
+from algorist.model.prediction import algorithm_of
 from algorist.spec import Feature, Kind
 
 

@@ -24,7 +24,7 @@ from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.batch import Batch
-    from algorist.model.predicted import Prediction
+    from algorist.model.prediction import Prediction
     from algorist.model.solution import Solution
     from algorist.model.sparse_solving import SparseSolution
 

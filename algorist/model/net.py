@@ -40,7 +40,7 @@ from algorist.model.window import Window
 from algorist.spec import Feature, Kind, Spec
 
 if TYPE_CHECKING:
-    from algorist.model.predicted import Prediction
+    from algorist.model.prediction import Prediction
 
 __all__ = ["ModelConfig", "Net"]
 
@@ -209,9 +209,9 @@ class Net(nn.Module):
         Hints are fed back as they are predicted. The algorithm is the batch's own, or the only one
         of the net.
         """
-        from algorist.model.predicted import predicted
+        from algorist.model.prediction import predict_tensors
 
-        return predicted(self, batch, algorithm)
+        return predict_tensors(self, batch, algorithm)
 
     def rollout(
         self,

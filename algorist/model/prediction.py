@@ -1,4 +1,4 @@
-"""The library in a loop of one's own: predictions and losses as tensors, without a replica axis."""
+"""Predictions and losses of a net of one seed, as tensors without a replica axis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Prediction:
-    """What a net predicted for a batch: raw values, logits where they stand for choices."""
+    """The raw predictions of a net for a batch: logits where a value is a choice."""
 
     algorithm: str
     outputs: Mapping[str, Tensor]
@@ -29,7 +29,7 @@ class Prediction:
     """(T - 1, B, ...): the predictions of moments 1 to T - 1."""
     net: Net
     batch: Batch
-    """That which was predicted, as it was given."""
+    """The batch that the net was given."""
     window: Window
     rollout: Rollout
 
@@ -42,8 +42,8 @@ class Prediction:
         return f"Prediction({self.algorithm}: {named})"
 
 
-def predicted(net: Net, batch: Batch, algorithm: str | None = None) -> Prediction:
-    """What a net of one seed predicts for a batch of the benchmark."""
+def predict_tensors(net: Net, batch: Batch, algorithm: str | None = None) -> Prediction:
+    """Predict a batch of the benchmark with a net of one seed; hints are fed back as predicted."""
     if net.replicas != 1:
         raise ValueError(
             f"net: got one of {net.replicas} seeds, expected one seed: take one of them with "
@@ -66,7 +66,7 @@ def predicted(net: Net, batch: Batch, algorithm: str | None = None) -> Predictio
 
 
 def algorithm_of(net: Net, batch: Batch, algorithm: str | None = None) -> str:
-    """The algorithm that a batch is of: as the batch says, or the only one of the net."""
+    """The name of a batch's algorithm: the one in the batch, or else the only one of the net."""
     name = algorithm or batch.algorithm
     if name is None and len(net.specs) == 1:
         (name,) = net.specs
