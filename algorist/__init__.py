@@ -27,10 +27,10 @@ from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.evaluation.scoring import evaluate, score
+    from algorist.model.inference import predict
     from algorist.model.learner import Learner
     from algorist.model.net import Net
     from algorist.model.own_decoders import Decoder
-    from algorist.model.predicting import predict
     from algorist.model.prediction import loss, loss_terms
     from algorist.model.processors import Processor, StepOutput
     from algorist.model.solution import Solution
@@ -92,7 +92,7 @@ _WITH_TORCH = {
     "load": "algorist.training.loading",
     "loss": "algorist.model.prediction",
     "loss_terms": "algorist.model.prediction",
-    "predict": "algorist.model.predicting",
+    "predict": "algorist.model.inference",
     "train": "algorist.training.train",
     "score": "algorist.evaluation.scoring",
 }

@@ -39,7 +39,7 @@ def learn(algorithm, processor):
     """Call all that a training step and a test need."""
     from algorist.data import official
     from algorist.model.computing import Computing
-    from algorist.model.predicting import predict
+    from algorist.model.inference import predict
     from algorist.training import recipes
     from algorist.training.trainer import Trainer
 

@@ -10,8 +10,8 @@ from executing import config
 
 import algorist
 from algorist.data import official
+from algorist.model.inference import predict
 from algorist.model.learner import Learner
-from algorist.model.predicting import predict
 from algorist.training.recipes import IMPROVEMENTS, without
 from algorist.training.trainer import Trainer
 

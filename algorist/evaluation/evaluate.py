@@ -15,8 +15,8 @@ from algorist.batch import Batch
 from algorist.evaluation.scores import score
 from algorist.model.answers import without_permutations
 from algorist.model.graphs import Graphs
+from algorist.model.inference import Answers, DeviceBatch, Predictions, by_replica, predict, split
 from algorist.model.learner import Learner
-from algorist.model.predicting import Answers, DeviceBatch, Predictions, by_replica, predict, split
 from algorist.spec import Kind, Spec
 
 

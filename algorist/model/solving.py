@@ -18,9 +18,9 @@ from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
 from algorist.errors import shortened
 from algorist.machine import memory
+from algorist.model.inference import PIECE, WATCHED_PIECE, Pace, Predictions, predict
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
-from algorist.model.predicting import PIECE, WATCHED_PIECE, Pace, Predictions, predict
 from algorist.model.solution import (
     Arrays,
     Comparison,

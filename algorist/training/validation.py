@@ -15,9 +15,9 @@ from algorist.data.sparse import VALIDATION, VALIDATION_COUNT, sparse_set
 from algorist.evaluation.evaluate import Evaluator, evaluate
 from algorist.evaluation.sparse import sparse_quality
 from algorist.model.graphs import Graphs
+from algorist.model.inference import evaluating, split
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
-from algorist.model.predicting import evaluating, split
 from algorist.model.sparse_window import sparse_window
 from algorist.sparse_batch import SparseBatch
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algorist.model.inference import evaluating
 from algorist.model.learner import Learner
-from algorist.model.predicting import evaluating
 from algorist.model.scan import Carry
 from algorist.model.solving_time import Watch
 from algorist.model.sparse_decoders import sparse_answer

@@ -9,10 +9,10 @@ import small
 import torch
 
 from algorist.data import official
-from algorist.model import predicting
+from algorist.model import inference
 from algorist.model.decoding import States
+from algorist.model.inference import DeviceBatch, predict
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.predicting import DeviceBatch, predict
 from algorist.model.processors.base import EdgeStates
 from algorist.model.scan import EndStates
 
@@ -34,7 +34,7 @@ def test_what_finds_no_memory_is_computed_in_halves(monkeypatch):
                 raise torch.OutOfMemoryError("CUDA out of memory")
             return super().answers(**options)
 
-    monkeypatch.setattr(predicting, "DeviceBatch", Narrow)
+    monkeypatch.setattr(inference, "DeviceBatch", Narrow)
     (got,) = predict(made, "bfs", batch, hints=True)
     assert sizes == [7, 4, 2, 2, 3, 2, 1]
     np.testing.assert_array_equal(got.outputs["pi"], whole.outputs["pi"])
