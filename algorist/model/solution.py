@@ -55,7 +55,7 @@ class Solution:
         What was read, the answer (for shortest paths the distance and the path to each node),
         whether it is right and, with `compare`, what the algorithm says where it differs.
         """
-        from algorist.model.explaining import explanation_text
+        from algorist.model.solution_text import explanation_text
 
         return explanation_text(self)
 
