@@ -27,11 +27,11 @@ from algorist.model.encoders import make_encoders
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
 from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig
-from algorist.model.nests import Nest, from_leaves
 from algorist.model.own_decoders import OWN_DECODERS, DecoderPerSeed, own_decoder
 from algorist.model.per_seed import PerSeed
 from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
+from algorist.model.pytree import PyTree, tree_unflatten
 from algorist.model.scan import Carry, Rollout, Scan
 from algorist.model.sparse_scan import SparseScan, sparse_processor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
@@ -167,7 +167,7 @@ class Net(nn.Module):
             return BoundPerSeed(self.processor)
         return BoundReplicated(self.processor)
 
-    def initial_state(self, replicas: int, batch_size: int, n: int) -> tuple[Nest, Nest]:
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> tuple[PyTree, PyTree]:
         """The further states with which trajectories begin: the processor's, and the LSTM's."""
         first = self.bound_processor().initial_state(replicas, batch_size, n)
         if self.lstm is None:
@@ -193,7 +193,7 @@ class Net(nn.Module):
             for prefix in ("hint/", "read/")
         )
         first = self.initial_state(1, 1, 1)
-        state = from_leaves(first, (tensors[f"state/{i}"] for i in count()))
+        state = tree_unflatten(first, (tensors[f"state/{i}"] for i in count()))
         return Carry(tensors["hidden"], hints, state, read)
 
     @property

@@ -15,8 +15,8 @@ from algorist.model.derived import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import keep_masked, row
-from algorist.model.nests import Nest, leaves, map_nest
 from algorist.model.processors.base import EdgeStates, StepOutput
+from algorist.model.pytree import PyTree, tree_leaves, tree_map
 from algorist.model.window import Window, expanded
 from algorist.spec import Kind, Stage
 
@@ -30,7 +30,7 @@ class Carry:
 
     hidden: Tensor  # (S, B, n, h)
     hints: Mapping[str, Tensor]  # the predictions of the last step
-    state: Nest = (None, None)  # further states of processor and LSTM, (S, B, ...)
+    state: PyTree = (None, None)  # further states of processor and LSTM, (S, B, ...)
     read: Mapping[str, Tensor] = field(default_factory=dict)
     """The hints that the last step has read, dense, for nets that read which have changed."""
 
@@ -40,13 +40,13 @@ class Carry:
             {name: function(value) for name, value in values.items()}
             for values in (self.hints, self.read)
         )
-        return Carry(function(self.hidden), hints, map_nest(function, self.state), read)
+        return Carry(function(self.hidden), hints, tree_map(function, self.state), read)
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name, as checkpoints have them."""
         hints = {f"hint/{name}": value for name, value in self.hints.items()}
         read = {f"read/{name}": value for name, value in self.read.items()}
-        state = {f"state/{i}": value for i, value in enumerate(leaves(self.state))}
+        state = {f"state/{i}": value for i, value in enumerate(tree_leaves(self.state))}
         return {"hidden": self.hidden, **hints, **read, **state}
 
     def detach(self) -> Carry:
@@ -227,7 +227,7 @@ class Scan:
             return carry.hidden
         return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
-    def _state(self, k: int, carry: Carry | None) -> Nest:
+    def _state(self, k: int, carry: Carry | None) -> PyTree:
         """The states of the processor and of the LSTM: the first ones where trajectories begin."""
         first = self.window.is_first
         if carry is not None and first is None:
@@ -236,7 +236,7 @@ class Scan:
         new = self.net.initial_state(replicas, lanes, self.n)
         if carry is None or first is None:
             return new
-        return map_nest(
+        return tree_map(
             lambda new, old: torch.where(expanded(first[k], old), new, old), new, carry.state
         )
 

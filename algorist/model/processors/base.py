@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from algorist.model.factored import Factored
 from algorist.model.links import Links
-from algorist.model.nests import Nest
+from algorist.model.pytree import PyTree
 
 
 class Processor(nn.Module):
@@ -43,7 +43,7 @@ class Processor(nn.Module):
         """
         raise NotImplementedError("expected forward(self, nodes, edges, graph, adjacency, hidden)")
 
-    def initial_state(self, batch_size: int, n: int) -> Nest:
+    def initial_state(self, batch_size: int, n: int) -> PyTree:
         """What the first step finds as its further state: tensors (batch_size, ...), nested.
 
         None: there is none.
@@ -59,7 +59,7 @@ class StepOutput:
     """(B, n, h): the new states of the nodes."""
     edges: Any = None
     """(B, n, n, h): states of the edges, which decoders read beside their encoding."""
-    state: Nest = None
+    state: PyTree = None
     """Further recurrent state, nested like that of `initial_state`."""
     losses: Mapping[str, Tensor] = field(default_factory=dict)
     """Penalties by name, (B,) or one number: their means over all steps are added to the loss."""
