@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from algorist.model.inference import predict
     from algorist.model.learner import Learner
     from algorist.model.net import Net
-    from algorist.model.own_decoders import Decoder
     from algorist.model.prediction import loss, loss_terms
     from algorist.model.processors import Processor, StepOutput
     from algorist.model.solution import Solution
+    from algorist.model.user_decoders import Decoder
     from algorist.training.loading import load
     from algorist.training.train import train
 
@@ -82,7 +82,7 @@ __all__ = [
 ]
 
 _WITH_TORCH = {
-    "Decoder": "algorist.model.own_decoders",
+    "Decoder": "algorist.model.user_decoders",
     "Learner": "algorist.model.learner",
     "Net": "algorist.model.net",
     "Processor": "algorist.model.processors",

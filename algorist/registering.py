@@ -22,7 +22,7 @@ _FUNCTIONS = {
 """What a function is, by the names of its parameters, and the table that it goes to."""
 _CLASSES = {
     "Processor": ("processor", "algorist.model.processors", "PROCESSORS"),
-    "Decoder": ("decoder", "algorist.model.own_decoders", "OWN_DECODERS"),
+    "Decoder": ("decoder", "algorist.model.user_decoders", "USER_DECODERS"),
 }
 """What a class is, by the name of the class of ours that it is derived from, likewise."""
 

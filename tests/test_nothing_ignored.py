@@ -18,8 +18,8 @@ from algorist.model import kinds
 from algorist.model.decoders import PointerDecoder
 from algorist.model.layers import Linear
 from algorist.model.losses import feature_losses
-from algorist.model.own_decoders import OWN_DECODERS
 from algorist.model.processors import PROCESSORS, MessagePassing, StepOutput
+from algorist.model.user_decoders import USER_DECODERS
 from algorist.model.window import whole
 from algorist.spec import Kind, Location
 
@@ -248,7 +248,7 @@ def test_a_processor_of_ones_own_and_its_penalty_are_computed(monkeypatch):
 
 def test_a_decoder_of_ones_own_is_computed(monkeypatch):
     stock = outcome(made(), "plain")
-    monkeypatch.setitem(OWN_DECODERS, "constant", Constant)
+    monkeypatch.setitem(USER_DECODERS, "constant", Constant)
     assert_not_ignored(made(), stock)
 
 

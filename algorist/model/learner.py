@@ -92,7 +92,7 @@ class Learner:
             self.net.specs,
             self.net.config,
             encoding=self.convention,
-            own_decoders=self.net.own_decoders,
+            user_decoders=self.net.user_decoders,
         )
         net.kernels, net.precision = self.net.kernels, self.net.precision
         state = {name: value[index : index + 1] for name, value in self.net.state_dict().items()}
@@ -181,8 +181,8 @@ class Learner:
             "replicas": self.net.replicas,
             "about": dict(self.metadata),
         }
-        if self.net.own_decoders:
-            description["decoders"] = list(self.net.own_decoders)
+        if self.net.user_decoders:
+            description["decoders"] = list(self.net.user_decoders)
         kind = torch.float16 if half else torch.float32
         tensors = {
             name: t.detach().to("cpu", kind).contiguous()
@@ -253,5 +253,5 @@ def _described(description: Mapping[str, Any]) -> Learner:
     encoding = TaskEncoding(**description["convention"])
     config, replicas = ModelConfig(**description["model"]), description["replicas"]
     own = description.get("decoders", ())
-    net = Net(specs, config, replicas, encoding=encoding, own_decoders=own)
+    net = Net(specs, config, replicas, encoding=encoding, user_decoders=own)
     return Learner(net, encoding, description["about"])

@@ -27,7 +27,6 @@ from algorist.model.encoders import make_encoders
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
 from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig
-from algorist.model.own_decoders import OWN_DECODERS, DecoderPerSeed, own_decoder
 from algorist.model.per_seed import PerSeed
 from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
@@ -36,6 +35,7 @@ from algorist.model.scan import Carry, Rollout, Scan
 from algorist.model.sparse_scan import SparseScan, sparse_processor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
+from algorist.model.user_decoders import USER_DECODERS, DecoderPerSeed, find_user_decoder
 from algorist.model.window import Window
 from algorist.spec import Feature, Kind, Spec
 
@@ -74,14 +74,14 @@ class Net(nn.Module):
         replicas: int = 1,
         *,
         encoding: TaskEncoding | None = None,
-        own_decoders: Iterable[str] | None = None,
+        user_decoders: Iterable[str] | None = None,
         seed: int | None = None,
         **settings: Any,
     ):
         """A net for some algorithms; settings are those of `ModelConfig`.
 
         Where specs are given instead of names and there is no seed, the weights are still to be
-        drawn or loaded. `own_decoders` names the registered decoders it has: all, if not given.
+        drawn or loaded. `user_decoders` names the registered decoders it has: all, if not given.
         """
         super().__init__()
         self.encoding = encoding or TaskEncoding()
@@ -94,7 +94,7 @@ class Net(nn.Module):
         self.processor = make_processor(c.processor, sizes)
         if self.encoding.sparse:
             sparse_processor(self)
-        self.own_decoders = _known_decoders(own_decoders)
+        self.user_decoders = _known_decoders(user_decoders)
         self.encoders, self.decoders = NamedLayers(), NamedLayers()
         self.derived: dict[str, DerivedFeatures] = {}
         """What the encoders of each algorithm read beside its features."""
@@ -105,7 +105,7 @@ class Net(nn.Module):
                 make_encoders(self.encoded(spec), derived, replicas, c)
             )
             self.decoders[name] = NamedLayers(
-                {f.name: self._made_decoder(f, edge_states, derived) for f in self.decoded(spec)}
+                {f.name: self._make_decoder(f, edge_states, derived) for f in self.decoded(spec)}
             )
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None
         self.fused_cache: dict[tuple[Any, ...], Any] = {}
@@ -113,15 +113,15 @@ class Net(nn.Module):
         if seed is not None or not isinstance(algorithms, Mapping):
             self.draw([(seed or 0) + replica for replica in range(replicas)])
 
-    def _made_decoder(
+    def _make_decoder(
         self, feature: Feature, edge_states: bool, derived: DerivedFeatures
     ) -> nn.Module:
         h = self.config.hidden
         sizes = DecoderSizes(3 * h, 2 * h if edge_states else h, h, feature.classes)
-        among = {name: OWN_DECODERS[name] for name in self.own_decoders}
-        own = own_decoder(feature, among)
-        if own is not None:
-            return DecoderPerSeed(among[own], feature, sizes, self.replicas)
+        among = {name: USER_DECODERS[name] for name in self.user_decoders}
+        name = find_user_decoder(feature, among)
+        if name is not None:
+            return DecoderPerSeed(among[name], feature, sizes, self.replicas)
         return make_decoder(feature, sizes, self.replicas, self.config, derived)
 
     def __repr__(self) -> str:
@@ -283,8 +283,8 @@ def _specs(
 
 
 def _known_decoders(names: Iterable[str] | None) -> tuple[str, ...]:
-    names = tuple(OWN_DECODERS if names is None else names)
+    names = tuple(USER_DECODERS if names is None else names)
     for name in names:
-        if name not in OWN_DECODERS:
-            raise UnregisteredError("decoder", name, OWN_DECODERS)
+        if name not in USER_DECODERS:
+            raise UnregisteredError("decoder", name, USER_DECODERS)
     return names

@@ -1,4 +1,4 @@
-"""Decoders of users' own, for the features of one location and kind."""
+"""Decoders that users register for the features of one location and kind."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from algorist.spec import Feature, Kind, Location
 class Decoder(nn.Module):
     """Predicts the features of one location and kind: the base class of decoders of your own.
 
-    Such a class is made of ordinary torch layers and sees one net: `__init__` is given the
-    `DecoderSizes`, that is the channels of nodes, edges and graph, and the classes. New nets use it
-    from when it is registered.
+    Such a class is made of ordinary torch layers and has no replica axis. `__init__` receives
+    `DecoderSizes`: the channels of nodes, edges and graph, and the number of classes. Nets that are
+    made after it is registered use it.
     """
 
     location: str
-    """Of the features that it decodes: node, edge or graph."""
+    """The location of the features that it decodes: node, edge or graph."""
     kind: str
-    """scalar, mask, mask_one, categorical, pointer or permutation_pointer."""
+    """Their kind: scalar, mask, mask_one, categorical, pointer or permutation_pointer."""
 
     def forward(self, nodes: Tensor, edges: Tensor, graph: Tensor) -> Tensor:
         """The prediction, (B, ...): logits with an axis over nodes or classes for choices.
@@ -39,12 +39,12 @@ class Decoder(nn.Module):
         raise NotImplementedError("expected forward(self, nodes, edges, graph)")
 
 
-OWN_DECODERS: dict[str, type[Decoder]] = registry("decoder", {})
+USER_DECODERS: dict[str, type[Decoder]] = registry("decoder", {})
 """Those that users have registered, by name."""
 
 
-def own_decoder(feature: Feature, among: Mapping[str, type[Decoder]]) -> str | None:
-    """The name of the decoder for a feature; None: the built-in one. The latest wins."""
+def find_user_decoder(feature: Feature, among: Mapping[str, type[Decoder]]) -> str | None:
+    """The name of the decoder for a feature that was registered last; None if there is none."""
     names = [
         name
         for name, cls in among.items()
@@ -65,7 +65,7 @@ def _read(cls: type[Decoder], name: str, kind: Any) -> Any:
 
 
 class DecoderPerSeed(PerSeed):
-    """A decoder of a user's own for each seed."""
+    """A user's decoder, with a copy for each seed."""
 
     def __init__(self, cls: type[Decoder], feature: Feature, sizes: DecoderSizes, replicas: int):
         super().__init__(lambda: cls(sizes), cls, replicas)

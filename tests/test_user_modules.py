@@ -13,8 +13,8 @@ from algorist.cli import main
 from algorist.data.chunks import Chunker
 from algorist.model.losses import feature_losses
 from algorist.model.net import Net
-from algorist.model.own_decoders import OWN_DECODERS
 from algorist.model.processors import PROCESSORS
+from algorist.model.user_decoders import USER_DECODERS
 from algorist.model.window import continuing, pieces, whole
 from algorist.registering import register
 from algorist.training.loading import load
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("own_registry", "piped")
 @pytest.fixture(autouse=True)
 def same_tables():
     """What a test registers is forgotten after it."""
-    tables = [(table, dict(table)) for table in (PROCESSORS, OWN_DECODERS)]
+    tables = [(table, dict(table)) for table in (PROCESSORS, USER_DECODERS)]
     yield
     for table, before in tables:
         table.clear()
@@ -159,8 +159,8 @@ def test_the_decoder_of_a_saved_net_is_named_where_its_plugin_is_missing(tmp_pat
     net.save(tmp_path / "a.safetensors")
     plain = algorist.Learner.new(["bfs"], small.model(), small.CONVENTION)
     plain.save(tmp_path / "b.safetensors")
-    assert load(tmp_path / "a.safetensors").net.own_decoders == ("via",)
-    OWN_DECODERS.clear()
+    assert load(tmp_path / "a.safetensors").net.user_decoders == ("via",)
+    USER_DECODERS.clear()
     with pytest.raises(ValueError, match="it needs the decoder 'via', which is not here"):
         load(tmp_path / "a.safetensors")
 
@@ -170,7 +170,7 @@ def test_nets_from_before_a_decoder_was_registered_still_load(tmp_path):
         tmp_path / "a.safetensors"
     )
     algorist.load_plugin(EXAMPLES / "edge_pointer_decoder.py")
-    assert load(tmp_path / "a.safetensors").net.own_decoders == ()
+    assert load(tmp_path / "a.safetensors").net.user_decoders == ()
 
 
 BEGIN = """
