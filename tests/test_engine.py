@@ -12,8 +12,8 @@ from small import needs_gpu
 
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluator, evaluate
+from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.computing import Computing
-from algorist.model.graphs import Graphs
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
@@ -130,7 +130,7 @@ class RecordedGraphs:
     def __init__(self, *, outgrowing=()):
         self._outgrowing, self.count, self.begun_anew = outgrowing, 0, 0
 
-    def captured(self, work):
+    def capture(self, work):
         self.count += 1
         self.is_outgrown = self.count in self._outgrowing
         return Recorded(work)
@@ -202,8 +202,8 @@ def assert_same_state(one, other):
 @by_config
 def test_a_capture_does_not_touch_the_state(config, without_gpu):
     class NoReplay(RecordedGraphs):
-        def captured(self, work):
-            super().captured(work)
+        def capture(self, work):
+            super().capture(work)
             return Recorded(lambda: None)
 
     net = fresh(config, Computing())
@@ -391,7 +391,7 @@ def test_an_examination_goes_with_the_learner(graphs):
 def test_graphs_train_as_direct_steps_do(config, kernels):
     computing = replace(GPU, kernels=kernels)
     direct = taught(PaddedEngine(fresh(config, computing), config), config)
-    made = CapturedEngine(fresh(config, computing), config, Graphs(torch.device("cuda")))
+    made = CapturedEngine(fresh(config, computing), config, CudaGraphs(torch.device("cuda")))
     assert_same_state(taught(made, config), direct)
 
 
@@ -400,7 +400,7 @@ def test_captured_examinations_go_with_the_learner():
     learner = Learner.new(("insertion_sort",), small.model(), small.CONVENTION, (0, 1))
     GPU.apply(learner.net)
     batch = official.generate("insertion_sort", n=16, count=40, seed=1)
-    again = examined(learner, "insertion_sort", batch, graphs=Graphs(torch.device("cuda")))
+    again = examined(learner, "insertion_sort", batch, graphs=CudaGraphs(torch.device("cuda")))
     for _ in range(3):
         assert again() == scores(evaluate(learner, "insertion_sort", batch))
         with torch.no_grad():
@@ -431,7 +431,7 @@ def test_a_run_on_a_gpu_that_is_stopped_and_resumed_ends_as_one_that_is_not(
 @needs_gpu
 def test_no_step_waits_for_the_gpu():
     config = CONFIGS["chunked"]
-    made = CapturedEngine(fresh(config), config, Graphs(torch.device("cuda")))
+    made = CapturedEngine(fresh(config), config, CudaGraphs(torch.device("cuda")))
     taught(made, config, cycles=4)
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")

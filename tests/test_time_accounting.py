@@ -87,17 +87,17 @@ def test_a_trainer_counts_what_is_not_learning():
 
 
 def test_captures_are_counted(monkeypatch):
-    class Graphs:
+    class CudaGraphs:
         on_stream, is_outgrown, count = staticmethod(nullcontext), False, 0
 
-        def captured(self, work):
+        def capture(self, work):
             self.count += 1
             time.sleep(0.05)
             return type("Graph", (), {"replay": staticmethod(work)})
 
     small.without_streams(monkeypatch)
     trainer = Trainer(small.training("bfs", steps=2, sizes=(4,), chunk=4))
-    graphs = Graphs()
+    graphs = CudaGraphs()
     trainer.engine = CapturedEngine(
         trainer.net, trainer.config, graphs, time_account=trainer.time_account
     )

@@ -13,8 +13,8 @@ from algorist.algorithms import get
 from algorist.algorithms.answer_checks import check_answers
 from algorist.batch import Batch
 from algorist.evaluation.scores import score
+from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.answers import without_permutations
-from algorist.model.graphs import Graphs
 from algorist.model.inference import Answers, DeviceBatch, Predictions, by_replica, predict, split
 from algorist.model.learner import Learner
 from algorist.spec import Kind, Spec
@@ -52,7 +52,7 @@ class Evaluator:
     """Problems that are put to a learner again and again: what does not change is made once."""
 
     def __init__(
-        self, learner: Learner, algorithm: str, batch: Batch, *, graphs: Graphs | None = None
+        self, learner: Learner, algorithm: str, batch: Batch, *, graphs: CudaGraphs | None = None
     ):
         """With `graphs` the learner's answers are captured when they are first asked for."""
         self._net, self._truth = learner.net, _truth(learner, algorithm, batch)

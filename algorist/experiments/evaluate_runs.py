@@ -14,8 +14,8 @@ from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Name
 from algorist.experiments.results import ResultRow, Results
 from algorist.experiments.work import Job
+from algorist.kernels.cuda_graphs import CAPTURE_LOCK
 from algorist.model.computing import device_name
-from algorist.model.graphs import CAPTURES
 from algorist.model.learner import Learner
 from algorist.training.config import Config
 from algorist.training.run import trained_seconds
@@ -78,7 +78,7 @@ class RunEvaluator:
             if should_stop():
                 return False
             batch = official.beginning(algorithm, "test", self.samples)
-            with CAPTURES if trainer.computing.on_gpu else nullcontext():  # it loads kernels
+            with CAPTURE_LOCK if trainer.computing.on_gpu else nullcontext():  # it loads kernels
                 evaluations = evaluate(learner, algorithm, batch)
             self.results.add(
                 rows_of(

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from algorist.batch import Batch, side_by_side
+from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.answers import (
     confidence_without_permutations,
     confidences,
     decided,
     without_permutations,
 )
-from algorist.model.graphs import Graphs
 from algorist.model.net import Net
 from algorist.model.window import expanded, pieces
 
@@ -129,7 +129,7 @@ class DeviceBatch:
         learner: Learner,
         algorithm: str,
         batch: Batch,
-        graphs: Graphs | None = None,
+        graphs: CudaGraphs | None = None,
         *,
         forced: bool | Collection[int] = (),
         pace: Pace = _DEFAULT_PACE,
@@ -161,7 +161,7 @@ class DeviceBatch:
         if self._graph is None:
             with self._graphs.on_stream():
                 self._answers = self._computed()  # loads kernels and makes room
-            self._graph = self._graphs.captured(self._renew)
+            self._graph = self._graphs.capture(self._renew)
         self._graph.replay()
         return self._answers
 

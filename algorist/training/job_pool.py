@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.kernels.fused.streams import beside
 from algorist.model.computing import Computing
-from algorist.model.graphs import CAPTURES, Graphs
 from algorist.training.workers import WorkerPool
 
 MOST_ON_GPU = 8
@@ -55,12 +55,12 @@ class GpuContext:
         self.worker_pool, self._abandoned = worker_pool, abandoned
         self.stream: torch.cuda.Stream | None = None
         self.copies: torch.cuda.Stream | None = None
-        self._graphs: Graphs | None = None
+        self._graphs: CudaGraphs | None = None
 
     def take_streams(self, device: torch.device) -> None:
         """Take all that a training on a GPU needs, before anybody takes the same again."""
         self.stream, self.copies = torch.cuda.Stream(device), torch.cuda.Stream(device)
-        self._graphs = Graphs(device)
+        self._graphs = CudaGraphs(device)
         for stream in (self.stream, self._graphs.stream):
             beside(stream)
 
@@ -75,10 +75,10 @@ class GpuContext:
         """Work that is begun here goes to the stream of the context."""
         return torch.cuda.stream(self.stream) if self.stream else nullcontext()
 
-    def graphs(self) -> Graphs:
+    def graphs(self) -> CudaGraphs:
         """Room for the graphs of another training."""
         assert self._graphs, "`take_streams` comes first"
-        return self._graphs.others()
+        return self._graphs.with_own_pool()
 
     def check(self) -> None:
         """End a training that nobody waits for any more."""
@@ -236,7 +236,7 @@ class JobPool:
 
         No other can use it, but giving it back takes long: others wait for each piece of it.
         """
-        with CAPTURES:
+        with CAPTURE_LOCK:
             gc.collect()
             if self._device.type == "cuda":
                 free, all_of_it = torch.cuda.mem_get_info(self._device)

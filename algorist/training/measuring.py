@@ -16,8 +16,8 @@ import torch
 
 from algorist.batch import Batch
 from algorist.evaluation.evaluate import evaluate
+from algorist.kernels.cuda_graphs import CAPTURE_LOCK
 from algorist.model.computing import Computing
-from algorist.model.graphs import CAPTURES
 from algorist.model.learner import Learner
 from algorist.training import clocks
 from algorist.training.clocks import TimingConfig, Work
@@ -306,7 +306,7 @@ def _seen(
 ) -> _Seen:
     """Train a fresh net for some cycles, after the warm-up."""
     device = torch.device(computing.device)
-    with CAPTURES:
+    with CAPTURE_LOCK:
         clocks.tidy(device)
     start = time.perf_counter()
     trainer = _Watched(config, computing, context=context)
@@ -324,7 +324,7 @@ def _seen(
     learning = elapsed - sum(late.validations)
     if not late.validations:
         trainer.validate()
-    with CAPTURES:
+    with CAPTURE_LOCK:
         memory = clocks.kept_mb(device)
     return _Seen(ready, early, late, learning, waited / elapsed, memory)
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
 from algorist.errors import counted
+from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.model.computing import ON_CPU, Computing
-from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.learner import Learner, load_weights, plain_specs
 from algorist.training.averaging import Average
 from algorist.training.checkpoint import Checkpoint
@@ -147,8 +147,8 @@ class Trainer:
         """Where the net is trained."""
         return self.net.device
 
-    def _own_graphs(self) -> Graphs:
-        return self._context.graphs() if self._context else Graphs(self.device)
+    def _own_graphs(self) -> CudaGraphs:
+        return self._context.graphs() if self._context else CudaGraphs(self.device)
 
     def run(self) -> Generator[Report | None, None, None]:
         """Train to the last step, yielding after each one: a report where one is due."""
@@ -246,7 +246,7 @@ class Trainer:
         launches = is_first or (self._validation is not None and self._validation.launches)
         with (
             self.time_account.on("captures" if is_first else "validation"),
-            CAPTURES if self._graphs is not None and launches else nullcontext(),
+            CAPTURE_LOCK if self._graphs is not None and launches else nullcontext(),
         ):
             return self._validated()
 
@@ -265,7 +265,7 @@ class Trainer:
         return Report(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
 
     def _new_validation(self) -> Validation:
-        graphs = self._graphs.others() if self._graphs else None
+        graphs = self._graphs.with_own_pool() if self._graphs else None
         names = self.peers.own_tasks(self.config.algorithms)
         measure = self.config.schedule.validate_by
         return Validation(self.evaluated_model, names, self.best, graphs, measure)

@@ -14,7 +14,7 @@ from algorist.data import official
 from algorist.data.sparse import VALIDATION, VALIDATION_COUNT, sparse_set
 from algorist.evaluation.evaluate import Evaluator, evaluate
 from algorist.evaluation.sparse import sparse_quality
-from algorist.model.graphs import Graphs
+from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.inference import evaluating, split
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
@@ -33,7 +33,7 @@ class Validation:
         learner: Learner,
         algorithms: Sequence[str],
         best: Mapping[str, Tensor],
-        graphs: Graphs | None,
+        graphs: CudaGraphs | None,
         measure: str = OUTPUTS,
     ):
         self._evaluators: dict[str, Evaluator] = {}

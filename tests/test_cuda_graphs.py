@@ -1,4 +1,4 @@
-"""Graphs: the stream on which work is captured, and the memory that it takes."""
+"""CudaGraphs: the stream on which work is captured, and the memory that it takes."""
 
 import weakref
 from contextlib import contextmanager, nullcontext
@@ -8,9 +8,9 @@ import pytest
 import torch
 from small import needs_gpu
 
+from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.kernels.fused.streams import SideStream, beside
 from algorist.model import graphs as home
-from algorist.model.graphs import Graphs
 
 GB = 2**30
 
@@ -38,7 +38,7 @@ def current(monkeypatch):
 
 def test_graphs_work_on_the_stream_that_they_are_given(current):
     given = Stream()
-    graphs = Graphs(torch.device("cuda"), given)
+    graphs = CudaGraphs(torch.device("cuda"), given)
     assert graphs.stream is given
     with graphs.on_stream():
         assert given.waited == [current]
@@ -47,10 +47,10 @@ def test_graphs_work_on_the_stream_that_they_are_given(current):
 
 
 def test_graphs_have_streams_of_their_own_that_go_first(current):
-    one, other = (Graphs(torch.device("cuda")) for _ in range(2))
+    one, other = (CudaGraphs(torch.device("cuda")) for _ in range(2))
     assert one.stream is not other.stream
     assert one.stream.options == {"priority": -1}
-    assert one.others().stream is one.stream
+    assert one.with_own_pool().stream is one.stream
 
 
 # Captures, as far as they can be told without a GPU
@@ -115,16 +115,16 @@ class Card:
 
 def test_a_graph_that_finds_no_room_in_the_memory_of_others_says_so(current, monkeypatch):
     card = Card(monkeypatch)
-    graphs = Graphs(torch.device("cuda"))
+    graphs = CudaGraphs(torch.device("cuda"))
     kept = []
     for size, outgrown in ((5 * GB, False), (GB, False), (0, False), (2 * GB, True)):
-        kept.append(graphs.captured(lambda size=size: card.take(size, (0, 1))))
+        kept.append(graphs.capture(lambda size=size: card.take(size, (0, 1))))
         assert graphs.is_outgrown == outgrown
     kept.clear()
     graphs.reset()
     assert not graphs.is_outgrown
     for size, outgrown in ((3 * GB, False), (3 * GB, False), (6 * GB, True)):
-        kept.append(graphs.captured(lambda size=size: card.take(size, (0, 2))))
+        kept.append(graphs.capture(lambda size=size: card.take(size, (0, 2))))
         assert graphs.is_outgrown == outgrown
 
 
@@ -136,19 +136,19 @@ def test_memory_is_given_back_only_to_a_capture_that_finds_no_room(current, monk
         if card.given_back < enough:
             raise torch.OutOfMemoryError("full")
 
-    graphs = Graphs(torch.device("cuda"))
-    kept = [graphs.captured(lambda enough=enough: work(enough)) for enough in (0, 1)]
+    graphs = CudaGraphs(torch.device("cuda"))
+    kept = [graphs.capture(lambda enough=enough: work(enough)) for enough in (0, 1)]
     assert len(kept) == 2
     assert tries == [0, 0, 1]
     with pytest.raises(torch.OutOfMemoryError, match="full"):
-        graphs.captured(lambda: work(3))
+        graphs.capture(lambda: work(3))
     assert tries == [0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("has_begun", [True, False])
 def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkeypatch, has_begun):
     card = Card(monkeypatch)
-    graphs = Graphs(torch.device("cuda"))
+    graphs = CudaGraphs(torch.device("cuda"))
     side_stream = beside(graphs.stream)
 
     def failing():
@@ -159,11 +159,11 @@ def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkey
     for broken in (False, True):  # what is told is why the work failed
         card.broken, graphs.stream.waited = broken, []
         with pytest.raises(torch.OutOfMemoryError, match="full"):
-            graphs.captured(failing)
+            graphs.capture(failing)
     assert card.ended == 4  # each was tried twice
     assert graphs.stream.waited == [current, *[side_stream] * has_begun] * 2
     card.broken = False
-    assert graphs.captured(lambda: None)
+    assert graphs.capture(lambda: None)
 
 
 # On a GPU
@@ -173,7 +173,7 @@ def test_a_capture_that_fails_ends_with_what_was_begun_beside_it(current, monkey
 @pytest.mark.parametrize("when", ["before", "beside", "after"])
 def test_after_a_capture_that_failed_others_succeed(when):
     device = torch.device("cuda")
-    graphs, numbers = Graphs(device), torch.zeros(1 << 20, device=device)
+    graphs, numbers = CudaGraphs(device), torch.zeros(1 << 20, device=device)
 
     def work(fail):
         side_stream = SideStream(device)
@@ -192,8 +192,8 @@ def test_after_a_capture_that_failed_others_succeed(when):
         work(fail=False)
     for _ in range(2):
         with pytest.raises(torch.OutOfMemoryError):
-            graphs.captured(lambda: work(fail=True))
-    graph = graphs.captured(lambda: work(fail=False))
+            graphs.capture(lambda: work(fail=True))
+    graph = graphs.capture(lambda: work(fail=False))
     for _ in range(3):
         graph.replay()
     assert numbers.eq(4).all()
@@ -201,12 +201,12 @@ def test_after_a_capture_that_failed_others_succeed(when):
 
 @needs_gpu
 def test_memory_of_graphs_is_known_and_given_back(monkeypatch):
-    monkeypatch.setattr(home, "_LITTLE", 0)
+    monkeypatch.setattr(home, "_WASTED_SHARE", 0)
     device = torch.device("cuda")
-    graphs, total = Graphs(device), torch.zeros((), device=device)
+    graphs, total = CudaGraphs(device), torch.zeros((), device=device)
 
     def captured(megabytes):
-        return graphs.captured(lambda: total.add_(torch.ones(megabytes << 18, device=device).sum()))
+        return graphs.capture(lambda: total.add_(torch.ones(megabytes << 18, device=device).sum()))
 
     with graphs.on_stream():
         total.add_(torch.ones(4, device=device).sum())
