@@ -64,6 +64,7 @@ def test_a_configuration_without_the_newest_settings_is_read():
         del values[name]
     values["optimiser"] = values.pop("optimizer")  # as it was spelled
     del values["schedule"]["average"]
+    values["data"]["unusual_share"] = values["data"].pop("ood_share")
     assert Config.from_json(json.dumps(values)) == config
 
 

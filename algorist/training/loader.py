@@ -74,7 +74,7 @@ class TaskStream:
                 sizes=data.sizes,
                 batch_size=data.batch_size,
                 varied=data.varied,
-                unusual_share=data.unusual_share,
+                ood_share=data.ood_share,
             )
         else:
             source = Fixed(self.algorithm, seed=seed, batch_size=data.batch_size)

@@ -70,7 +70,7 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
         data=DataConfig(
             batch_size=32 if many else 16,
             transitions=256 if many else 96,
-            unusual_share=0.25,
+            ood_share=0.25,
         ),
         optimizer=OptimizerConfig(
             schedule="cosine", learning_rate=7e-4 if many else 1e-3, beta2=0.98, eps=3e-6
@@ -220,7 +220,9 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "outputs_from_hints": Improvement(
         "outputs given the last hints", _model(outputs_from_hints=False)
     ),
-    "unusual_problems": Improvement("unusual problems", _data(unusual_share=0.0)),
+    "ood_problems": Improvement(
+        "problems out of the benchmark's distribution", _data(ood_share=0.0)
+    ),
     "hint_changes": Improvement("history of hints", _model(hint_changes=False)),
     "transitions": Improvement("single steps instead of trajectories", _without_transitions),
     "cosine": Improvement("cosine decay", _optimizer(schedule=DEFAULT_SCHEDULE)),
