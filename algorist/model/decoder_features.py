@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algorist.kernels.rounding import exact_products
 from algorist.model.comparisons import LEAST, compare_tables
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.kinds import keep_masked
 from algorist.model.orders import compare_with_next_selected
 from algorist.model.places import select_places

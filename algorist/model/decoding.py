@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from algorist.model.decoder_features import DecoderFeatures, previous_hint
 from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.executing_decoders import (
     ConditionalDecoder,
     GatedDecoder,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from algorist.model import kinds
-from algorist.model.derived import COMPARISONS, EQUAL, DerivedFeatures, Group
+from algorist.model.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
 from algorist.model.factored import Encoding, Factored, dense
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain

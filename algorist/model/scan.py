@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoding import Decoders, States
-from algorist.model.derived import VISITED, changed_hints
+from algorist.model.derived_features import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import keep_masked, row
