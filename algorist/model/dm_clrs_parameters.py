@@ -1,7 +1,7 @@
-"""Interchange with dm-clrs: its parameters as ours, and ours under its names.
+"""Parameters of dm-clrs: read from its checkpoints, and matched to those of a `Net` by name.
 
-There, parameters are a nested dictionary of arrays, {module: {name: array}}, in which the modules
-are numbered in the order of their making. The tables below say what each number is.
+dm-clrs keeps a nested dictionary of arrays, {module: {name: array}}, and numbers modules in the
+order in which they are created. The tables below say which layer has which number.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from algorist.spec import Kind, Location
 _CODERS = "net/~_construct_encoders_decoders"
 
 
-class Entry(NamedTuple):
-    """One parameter of ours, and those of dm-clrs that it is made of.
+class ParameterEntry(NamedTuple):
+    """A parameter of `Net`, and the one or two of dm-clrs that it is made of.
 
-    Two of them are two weights one below the other, or two biases that are added.
+    Two weights are concatenated along the inputs, two biases are added.
     """
 
     ours: str
     theirs: tuple[str, ...]
 
     def gather(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Our parameter, of one replica, from theirs."""
+        """The parameter of one replica, from the arrays of dm-clrs by name."""
         parts = [np.asarray(arrays[name]) for name in self.theirs]
         return np.concatenate(parts) if self.theirs[0].endswith("/w") else np.sum(parts, 0)
 
 
-def entries(net: Net) -> Iterator[Entry]:
-    """How every parameter of a net is called in dm-clrs, tasks numbered in the net's order."""
+def entries(net: Net) -> Iterator[ParameterEntry]:
+    """The names that all parameters of a net have in dm-clrs, with tasks numbered in its order."""
     for index, (algorithm, spec) in enumerate(net.specs.items()):
         for feature in net.encoded(spec):
             theirs = [f"{_CODERS}/algo_{index}_{feature.name}_enc_linear"]
@@ -57,17 +57,17 @@ def entries(net: Net) -> Iterator[Entry]:
         yield from _linear("lstm.gates", "net/processor_lstm/linear")
 
 
-def _linear(ours: str, *theirs: str, bias: bool = True) -> Iterator[Entry]:
-    yield Entry(f"{ours}.weight", tuple(f"{name}/w" for name in theirs))
+def _linear(ours: str, *theirs: str, bias: bool = True) -> Iterator[ParameterEntry]:
+    yield ParameterEntry(f"{ours}.weight", tuple(f"{name}/w" for name in theirs))
     if bias:
-        yield Entry(f"{ours}.bias", tuple(f"{name}/b" for name in theirs))
+        yield ParameterEntry(f"{ours}.bias", tuple(f"{name}/b" for name in theirs))
 
 
 def _numbered(name: str, number: int) -> str:
     return f"{name}_{number}" if number else name
 
 
-def _processor_entries(processor: nn.Module) -> Iterator[Entry]:
+def _processor_entries(processor: nn.Module) -> Iterator[ParameterEntry]:
     match processor:
         case MessagePassing():
             module = "net/mpnn_aggr_clrs_processor"
@@ -94,10 +94,10 @@ def _processor_entries(processor: nn.Module) -> Iterator[Entry]:
         yield from _linear(f"processor.{name}", _numbered(f"{module}/linear", number))
     if processor.norm is not None:
         for name in ("scale", "offset"):
-            yield Entry(f"processor.norm.{name}", (f"{module}/layer_norm/{name}",))
+            yield ParameterEntry(f"processor.norm.{name}", (f"{module}/layer_norm/{name}",))
 
 
-def _memory_entries(module: str) -> Iterator[Entry]:
+def _memory_entries(module: str) -> Iterator[ParameterEntry]:
     tables = {
         "query_words": "query_biases",
         "story_words": "stories_biases",
@@ -105,13 +105,16 @@ def _memory_entries(module: str) -> Iterator[Entry]:
         "slots": "memory_contents",
     }
     for ours, theirs in tables.items():
-        yield Entry(f"processor.{ours}", (f"{module}/{theirs}",))
+        yield ParameterEntry(f"processor.{ours}", (f"{module}/{theirs}",))
     yield from _linear("processor.inner", f"{module}/~_apply/linear_1", bias=False)
     yield from _linear("processor.outer", f"{module}/~_apply/linear_2", bias=False)
 
 
 def import_parameters(net: Net, parameters: Mapping[str, Any], replica: int = 0) -> None:
-    """Set one replica of a net to parameters of dm-clrs, nested or flat ("module/name")."""
+    """Copy parameters of dm-clrs, nested or flat ("module/name"), into one replica of a net.
+
+    Raises a `ValueError` if parameters are missing, left over or of another shape.
+    """
     flat = dict(_flattened(parameters))
     own = dict(net.named_parameters())
     used: set[str] = set()
@@ -144,7 +147,7 @@ def _flattened(parameters: Mapping[str, Any], prefix: str = "") -> Iterator[tupl
 
 
 class _Refused(ValueError):
-    """A pickle would make something else than an array."""
+    """A pickle holds something other than arrays and containers."""
 
 
 class _ArraysOnly(pickle.Unpickler):
