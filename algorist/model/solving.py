@@ -29,7 +29,7 @@ from algorist.model.solution import (
     right_shares,
     wrong_values,
 )
-from algorist.model.solving_time import Announce, Watch, estimate_seconds
+from algorist.model.time_estimate import Announce, Watch, estimate_seconds
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""How long a net takes for a problem, and who is told."""
+"""An estimate of how long inference takes, and the callbacks that report its progress."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from algorist.model.learner import Learner
 
 _TIMED_NODES = (16, 48)
-_NOT_LONG = 320_000
-"""Pairs of nodes times steps below which nobody has to wait."""
+_INSTANT = 320_000
+"""Pairs of nodes times steps below which inference takes no noticeable time."""
 
 
 Announce = Callable[[int, int, float], None]
-"""(nodes, steps, estimated seconds), called before work that may take long."""
+"""(nodes, steps, estimated seconds) -> None, called before inference that may take long."""
 Watch = Callable[[int, int], None]
-"""(steps that are done, all steps), called now and then."""
+"""(steps done, all steps) -> None, called as inference proceeds."""
 
 
 def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> float:
-    """About how long a problem takes, from the times of a step on two small ones; 0 if not long.
+    """Estimate the seconds of `steps` steps on `n` nodes; 0 where they would not be noticed.
 
-    A step takes a time of its own and one for each triple of nodes, in nets that look at triples,
-    or for each pair.
+    The time of a step is extrapolated from two small problems: a constant, plus a time for each
+    triple of nodes in nets with triplets, or for each pair in others.
     """
-    if n**2 * steps < _NOT_LONG:
+    if n**2 * steps < _INSTANT:
         return 0.0
     power = 3 if getattr(learner.net.processor, "triplet_features", 0) else 2
     (few, short), (many, long) = ((k, _time_step(learner, algorithm, k)) for k in _TIMED_NODES)
@@ -40,7 +40,7 @@ def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> fl
 
 
 def _time_step(learner: Learner, algorithm: str, n: int) -> float:
-    """Seconds that a step takes on `n` nodes, the least of three times."""
+    """The seconds of a step on `n` nodes, the least of three measurements."""
     batch = learner.convention.batch(algorithm, get(algorithm).sample(n, 1, seed=0))
     step = next(pieces(learner.convention.window([batch]).to(learner.net.device), 1))
     times = []
