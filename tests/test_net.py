@@ -147,7 +147,9 @@ def test_every_algorithm_learns_with_every_use_of_hints(algorithm, use):
     watched = () if use["hints"] == "none" else spec.hints
     assert set(parts) == {feature.name for feature in (*spec.outputs, *watched)}
     assert_all_finite(parts)
-    reads_edges = any("edge" in row(feature).form.reads for feature in net.decoded(spec))
+    reads_edges = any(
+        "edge" in row(feature).decoder_type.layer_inputs for feature in net.decoded(spec)
+    )
     learnt = {
         name: parameter.grad
         for name, parameter in net.named_parameters()

@@ -135,7 +135,7 @@ def loss_of_a_kind(net, monkeypatch):
     change_ops(monkeypatch, POINTER, loss=lambda loss: lambda *x: 100 * loss(*x))
 
 
-def counts_of_a_kind(net, monkeypatch):
+def weights_of_a_kind(net, monkeypatch):
     def first_alone(counts):
         def count(truth):
             weights = counts(truth)
@@ -143,7 +143,7 @@ def counts_of_a_kind(net, monkeypatch):
 
         return count
 
-    change_ops(monkeypatch, POINTER, counts=first_alone)
+    change_ops(monkeypatch, POINTER, weights=first_alone)
 
 
 def feedback_of_a_kind(net, monkeypatch):
@@ -156,7 +156,7 @@ def truths_of_a_kind(net, monkeypatch):
 
 def finish_of_a_kind(net, monkeypatch):
     row = kinds.TABLE[POINTER]
-    changed = row._replace(finish=lambda scores, ending: 2 * row.finish(scores, ending))
+    changed = row._replace(postprocess=lambda scores, ending: 2 * row.postprocess(scores, ending))
     monkeypatch.setitem(kinds.TABLE, POINTER, changed)
 
 
@@ -181,7 +181,7 @@ HOOKS = {
     "backward hook": backward_hook,
     "method of the class": class_method,
     "loss": loss_of_a_kind,
-    "counts": counts_of_a_kind,
+    "weights": weights_of_a_kind,
     "feedback": feedback_of_a_kind,
     "truths": truths_of_a_kind,
     "finish": finish_of_a_kind,

@@ -49,7 +49,7 @@ def entries(net: Net) -> Iterator[ParameterEntry]:
             yield from _linear(f"encoders.{algorithm}.{feature.name}", *theirs)
         for feature in net.decoded(spec):
             linear = f"{_CODERS}/algo_{index}_{feature.name}_dec_linear"
-            for number, name in enumerate(row(feature).form.reads):
+            for number, name in enumerate(row(feature).decoder_type.layer_inputs):
                 ours = f"decoders.{algorithm}.{feature.name}.{name}"
                 yield from _linear(ours, _numbered(linear, number))
     yield from _processor_entries(net.processor)

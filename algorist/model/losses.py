@@ -59,7 +59,7 @@ class _Truth(NamedTuple):
 
     def counts(self) -> Tensor:
         """How much each entry counts."""
-        counts = row(self.feature).ops.counts(self.values)
+        counts = row(self.feature).ops.weights(self.values)
         return counts * expanded(self.weights, counts)
 
     def over_replicas(self, entries: Tensor) -> Tensor:

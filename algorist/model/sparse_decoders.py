@@ -143,4 +143,4 @@ def sparse_loss(feature: Feature, prediction: Tensor, truth: Tensor, links: Spar
 
 def sparse_counts(feature: Feature, truth: Tensor) -> Tensor | float:
     """How much each entry of a loss counts."""
-    return 1.0 if feature.kind in (Kind.POINTER, Kind.MASK_ONE) else row(feature).ops.counts(truth)
+    return 1.0 if feature.kind in (Kind.POINTER, Kind.MASK_ONE) else row(feature).ops.weights(truth)

@@ -89,10 +89,10 @@ class Composed:
         self.outputs = Layout(self.spec.outputs)
         encoders: dict[Location, list[Linear]] = {location: [] for location in Location}
         for feature in encoded:
-            encoders[row(feature).form.encode_location].append(
+            encoders[row(feature).decoder_type.encode_location].append(
                 net.encoders[algorithm][feature.name]
             )
-        reads_edges = any("edge" in row(feature).form.reads for feature in decoded)
+        reads_edges = any("edge" in row(feature).decoder_type.layer_inputs for feature in decoded)
         processor = net.processor
         assert isinstance(processor, MessagePassing)
         self._processor = processor
