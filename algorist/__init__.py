@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from algorist.model.processors import Processor, StepOutput
     from algorist.model.solution import Solution
     from algorist.model.user_decoders import Decoder
-    from algorist.training.loading import load
+    from algorist.training.saved_learners import load
     from algorist.training.train import train
 
 __all__ = [
@@ -89,7 +89,7 @@ _WITH_TORCH = {
     "Solution": "algorist.model.solution",
     "StepOutput": "algorist.model.processors",
     "evaluate": "algorist.evaluation.scoring",
-    "load": "algorist.training.loading",
+    "load": "algorist.training.saved_learners",
     "loss": "algorist.model.prediction",
     "loss_terms": "algorist.model.prediction",
     "predict": "algorist.model.inference",

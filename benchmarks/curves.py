@@ -28,7 +28,7 @@ from algorist.model.computing import device_name
 from algorist.report import curves
 from algorist.report.curves import FRESH, SIZES, TEST, TEST_SIZE, Point
 from algorist.spec import SCALARS
-from algorist.training.loading import members
+from algorist.training.saved_learners import members
 
 SEED = 4000
 """Of the draws: far from those of the benchmark's fixed sets."""

@@ -6,8 +6,8 @@ import torch
 
 from algorist.cli import main
 from algorist.experiments.identity import recipe_of
-from algorist.training.loading import load, newest
 from algorist.training.run import Run, pack
+from algorist.training.saved_learners import load, newest
 from algorist.training.trainer import Trainer
 from algorist.training.validation import Validation
 

@@ -10,8 +10,8 @@ import torch
 
 from algorist.training import checkpoint, checkpoint_compression
 from algorist.training.checkpoint import Checkpoint
-from algorist.training.loading import newest
 from algorist.training.run import Run, pack
+from algorist.training.saved_learners import newest
 
 SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}
 

@@ -24,8 +24,8 @@ from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
 from algorist.training import run as runs_of
 from algorist.training.engine import Engine
-from algorist.training.loading import load
 from algorist.training.run import Run
+from algorist.training.saved_learners import load
 from algorist.training.trainer import DivergedError
 from algorist.training.validation import Validation
 

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from algorist.model import dm_clrs_parameters
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.processors import PROCESSORS
-from algorist.training.loading import load
+from algorist.training.saved_learners import load
 
 RECORD = golden_records.FOLDER / "model" / "triplet_gmpnn-floyd_warshall.npz"
 BENCHMARKS = r"deepsets|gat(v2)?(_full)?|memnet_(full|masked)|(triplet_)?g?(mpnn|pgn|pgn_mask)"

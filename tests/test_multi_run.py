@@ -26,9 +26,9 @@ from algorist.training import checkpoint
 from algorist.training.engine import Engine
 from algorist.training.job_pool import JobPool
 from algorist.training.loader import TaskStream
-from algorist.training.loading import members
 from algorist.training.multi_run import MultiRun
 from algorist.training.run import Run
+from algorist.training.saved_learners import members
 
 ROOT = Path(__file__).parent.parent
 NAMES = ("bfs", "dijkstra", "insertion_sort")

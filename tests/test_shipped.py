@@ -29,8 +29,8 @@ from algorist.report.published import published
 from algorist.report.reproduced import Reproduced
 from algorist.report.shipped import shipped_scores
 from algorist.spec import Kind
-from algorist.training.loading import load
 from algorist.training.run import Run, pack
+from algorist.training.saved_learners import load
 
 pytestmark = pytest.mark.usefixtures("piped")
 

@@ -17,7 +17,7 @@ from algorist.model.processors import PROCESSORS
 from algorist.model.user_decoders import USER_DECODERS
 from algorist.model.window import continuing, pieces, whole
 from algorist.registering import register
-from algorist.training.loading import load
+from algorist.training.saved_learners import load
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TRAIN = ["--hidden", "16", "--sizes", "4", "--batch-size", "4", "--device", "cpu"]

@@ -164,7 +164,7 @@ def add_model(parser: ArgumentParser) -> None:
 
 def loaded(model: str, arguments: Namespace) -> Learner:
     """A saved learner, computed as the options of `add_computing` say."""
-    from algorist.training.loading import load
+    from algorist.training.saved_learners import load
 
     _expect_named(model)
     how = computing(arguments)
@@ -175,7 +175,7 @@ def loaded(model: str, arguments: Namespace) -> Learner:
 
 def loaded_for(wanted: Iterable[str], model: str, arguments: Namespace) -> dict[str, Learner]:
     """The learner for each algorithm: for those wanted, or for all that there are."""
-    from algorist.training.loading import members
+    from algorist.training.saved_learners import members
 
     _expect_named(model)
     several = members(model)
@@ -194,7 +194,7 @@ def _loaded_each(
     names: Sequence[str], several: Mapping[str, str], model: str, arguments: Namespace
 ) -> dict[str, Learner]:
     """Of several learners those for some algorithms, as far as they have begun."""
-    from algorist.training.loading import not_begun
+    from algorist.training.saved_learners import not_begun
 
     waiting = [name for name in not_begun(model) if name in names]
     how = f"not begun: {', '.join(waiting)}; to go on: {shell('resume', model)}"

@@ -171,7 +171,7 @@ def _check_learners(arguments: Namespace, learners: Mapping[str, Mapping[str, Le
 
 def _names(model: str, learners: Mapping[str, Learner]) -> dict[str, str]:
     """What the learner for each algorithm is called."""
-    from algorist.training.loading import members
+    from algorist.training.saved_learners import members
 
     several = members(model)
     return {algorithm: several.get(algorithm, model) for algorithm in learners}
@@ -288,7 +288,7 @@ def _check_plot(arguments: Namespace, sizes: int) -> None:
 
 def _check_kept(arguments: Namespace, models: Sequence[str], *, is_test: bool) -> None:
     """Complain at once, not after an hour of testing."""
-    from algorist.training.loading import members
+    from algorist.training.saved_learners import members
 
     for option, value in (("--html", arguments.html), ("--results", arguments.results)):
         if value is not None and not is_test:
@@ -326,7 +326,7 @@ def _present_name(word: str) -> str:
 
 def _expect_model(word: str) -> None:
     """Complain about a word that may be a misspelled algorithm or learner."""
-    from algorist.training.loading import members
+    from algorist.training.saved_learners import members
 
     is_there = Path(word).exists() or word in shipped() or members(word)
     if word.isidentifier() and not is_there:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from algorist.experiments.plan import EXPERIMENTS, Part, Plan
 from algorist.experiments.results import Results
 from algorist.experiments.work import Job, jobs
-from algorist.training.loading import is_run
 from algorist.training.run import pack
+from algorist.training.saved_learners import is_run
 
 
 class Remaining(NamedTuple):

@@ -20,9 +20,9 @@ from algorist.experiments.results import Results
 from algorist.model.computing import Computing
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
-from algorist.training.loading import CONFIG, config_in, is_run
 from algorist.training.logs import TensorBoard
 from algorist.training.run import Run
+from algorist.training.saved_learners import CONFIG, config_in, is_run
 from algorist.training.trainer import DivergedError, Report, Trainer
 
 _DIVERGED = "diverged.txt"

@@ -12,8 +12,8 @@ from algorist.model.computing import ON_CPU, Computing
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import TaskStream
-from algorist.training.loading import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 from algorist.training.run import Run
+from algorist.training.saved_learners import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 
 
 class RunProgress(NamedTuple):

@@ -25,7 +25,8 @@ from algorist.training import checkpoint
 from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
-from algorist.training.loading import (
+from algorist.training.parallel import ALONE, Peers
+from algorist.training.saved_learners import (
     BEST,
     CHECKPOINTS,
     CONFIG,
@@ -36,7 +37,6 @@ from algorist.training.loading import (
     expect_run,
     newest,
 )
-from algorist.training.parallel import ALONE, Peers
 from algorist.training.trainer import Report, Trainer
 from algorist.version import __version__
 

@@ -27,9 +27,9 @@ from algorist.training.config import Config
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, TaskStream
-from algorist.training.loading import best_learner
 from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
+from algorist.training.saved_learners import best_learner
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.time_accounting import TimeAccount
 from algorist.training.transfer import load_processor
