@@ -10,9 +10,9 @@ from small import needs_gpu
 
 from algorist.cli import main
 from algorist.model.computing import Computing
-from algorist.training import clocks, measuring
-from algorist.training.clocks import TimingConfig
+from algorist.training import measuring, timing
 from algorist.training.engine import Engine
+from algorist.training.timing import TimingConfig
 from algorist.training.trainer import Trainer
 from algorist.training.validation import Validation
 
@@ -98,7 +98,7 @@ class Clock:
 def clock(monkeypatch):
     """What is measured lasts as long as the test says."""
     clock = Clock()
-    for module in (clocks, measuring):
+    for module in (timing, measuring):
         monkeypatch.setattr(module, "time", clock)
     return clock
 
@@ -108,7 +108,7 @@ def test_a_round_lasts_about_as_long_as_asked_for(clock, seconds, times):
     def step():
         clock.now += 0.25
 
-    rounds = clocks.rounds(step, torch.device("cpu"), TimingConfig(rounds=3, seconds=seconds))
+    rounds = timing.time_rounds(step, torch.device("cpu"), TimingConfig(rounds=3, seconds=seconds))
     assert rounds == [0.25] * 3
     assert clock.now == 0.25 * (2 + 3 * times)
 

@@ -19,12 +19,20 @@ from algorist.evaluation.evaluate import evaluate
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK
 from algorist.model.computing import Computing
 from algorist.model.learner import Learner
-from algorist.training import clocks
-from algorist.training.clocks import TimingConfig, Work
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import TaskStream
 from algorist.training.packing import PackedBatch, Shape, StreamKey
+from algorist.training.timing import (
+    TimingConfig,
+    Work,
+    free_memory,
+    peak_mb,
+    reserved_mb,
+    synchronize,
+    time_call,
+    time_rounds,
+)
 from algorist.training.trainer import Report, Trainer
 
 _LOOKED_AT = 9
@@ -84,12 +92,12 @@ def step_cost(
     drawn, batch_size = config.data.transitions, config.data.batch_size
     algorithm_steps = max(drawn // batch_size, 1) if drawn else stream.window(at).steps
     packed_batch = stream.packed_batch(at, trainer.engine.fit)
-    first = clocks.seconds(_step(trainer, packed_batch), device)
+    first = time_call(_step(trainer, packed_batch), device)
     del trainer
     trainer = _fresh(config, computing)
     step = _step(trainer, packed_batch)
-    again = clocks.seconds(step, device)
-    rounds = clocks.rounds(step, device, timing)
+    again = time_call(step, device)
+    rounds = time_rounds(step, device, timing)
     seconds, replicas = statistics.median(rounds), len(config.seeds)
     per_step = 1000 * seconds / algorithm_steps
     return StepCost(
@@ -106,13 +114,13 @@ def step_cost(
         samples_per_second=batch_size * replicas / seconds,
         first_s=first,
         again_s=again,
-        memory_mb=clocks.kept_mb(device),
+        memory_mb=reserved_mb(device),
         kernels=_kernels(step, device) if profile else [],
     )
 
 
 def _fresh(config: Config, computing: Computing) -> Trainer:
-    clocks.tidy(torch.device(computing.device))
+    free_memory(torch.device(computing.device))
     return Trainer(config, computing)
 
 
@@ -139,7 +147,7 @@ def _kernels(step: Work, device: torch.device) -> list[Kernel]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
         for _ in range(_PROFILED):
             step()
-        clocks.synchronise(device)
+        synchronize(device)
     kernels = [
         Kernel(event.key, event.count / _PROFILED, event.self_device_time_total / _PROFILED)
         for event in profiler.key_averages()
@@ -269,7 +277,7 @@ class _Watched(Trainer):
         learn, shape = partial(super()._learn, packed_batch), self._shape(packed_batch)
         if shape not in self._seen:
             self._seen.add(shape)
-            self.times.captures[shape] = clocks.seconds(learn, self.device)
+            self.times.captures[shape] = time_call(learn, self.device)
             return
         before = self.time_account["captures"]
         learn()
@@ -281,7 +289,7 @@ class _Watched(Trainer):
         return packed_batch.shape if self._graphs else (packed_batch.key, None)
 
     def _report(self) -> Report:
-        clocks.synchronise(self.device)
+        synchronize(self.device)
         start = time.perf_counter()
         report = super()._report()
         self.times.validations.append(time.perf_counter() - start)
@@ -307,7 +315,7 @@ def _seen(
     """Train a fresh net for some cycles, after the warm-up."""
     device = torch.device(computing.device)
     with CAPTURE_LOCK:
-        clocks.tidy(device)
+        free_memory(device)
     start = time.perf_counter()
     trainer = _Watched(config, computing, context=context)
     with closing(trainer.run()) as run:
@@ -317,7 +325,7 @@ def _seen(
         ready = time.perf_counter() - start
         early, trainer.times = trainer.times, _Times()
         waited = trainer.time_account["waiting"]
-        elapsed = clocks.seconds(lambda: [next(run) for _ in range(cycles)], device)
+        elapsed = time_call(lambda: [next(run) for _ in range(cycles)], device)
         waited = trainer.time_account["waiting"] - waited
     late = trainer.times
     elapsed -= sum(late.captures.values())
@@ -325,7 +333,7 @@ def _seen(
     if not late.validations:
         trainer.validate()
     with CAPTURE_LOCK:
-        memory = clocks.kept_mb(device)
+        memory = reserved_mb(device)
     return _Seen(ready, early, late, learning, waited / elapsed, memory)
 
 
@@ -352,11 +360,11 @@ def evaluation_cost(
 ) -> EvaluationCost:
     """Score a learner on the problems that `draw` gives."""
     device = learner.net.device
-    clocks.tidy(device)
+    free_memory(device)
     start = time.perf_counter()
     batch = draw(algorithm)
     drawn = time.perf_counter() - start
-    scored = clocks.seconds(lambda: evaluate(learner, algorithm, batch), device)
+    scored = time_call(lambda: evaluate(learner, algorithm, batch), device)
     return EvaluationCost(
         algorithm=algorithm,
         n=batch.n,
@@ -365,5 +373,5 @@ def evaluation_cost(
         replicas=learner.net.replicas,
         data_s=drawn,
         score_s=scored,
-        memory_mb=clocks.peak_mb(device),
+        memory_mb=peak_mb(device),
     )

@@ -1,4 +1,4 @@
-"""Clocks: how long work takes, and how much memory, on any device."""
+"""Time and memory of work on any device."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class TimingConfig:
     """How long to measure."""
 
     rounds: int = 5
-    """The median of so many is taken."""
+    """The number of rounds, of which the median is reported."""
     seconds: float = 0.2
-    """A round has as many steps as take about so long, and one at least."""
+    """The length of a round, which has at least one step."""
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
@@ -31,34 +31,34 @@ class TimingConfig:
             raise ValueError(f"seconds: got {self.seconds}, expected 0 or more")
 
 
-def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all that it was told, in this thread.
+def synchronize(device: torch.device) -> None:
+    """Wait for the work that this thread has launched on the device.
 
-    To wait for all of a GPU is not allowed while another thread captures.
+    Other streams are not waited for, since that is an error while another thread captures.
     """
     if device.type == "cuda":
         torch.cuda.current_stream(device).synchronize()
 
 
-def seconds(work: Work, device: torch.device) -> float:
-    """How long some work takes, with all that the device has to do for it."""
-    synchronise(device)
+def time_call(work: Work, device: torch.device) -> float:
+    """The seconds of one call, with all the work that it launches on the device."""
+    synchronize(device)
     start = time.perf_counter()
     work()
-    synchronise(device)
+    synchronize(device)
     return time.perf_counter() - start
 
 
-def rounds(step: Work, device: torch.device, timing: TimingConfig) -> list[float]:
-    """The mean seconds of a step in each round."""
+def time_rounds(step: Work, device: torch.device, timing: TimingConfig) -> list[float]:
+    """The mean seconds of a step, for each round."""
     step()
-    times = max(1, int(timing.seconds / seconds(step, device)))
-    several = _seconds_on_gpu if device.type == "cuda" else _seconds_on_cpu
-    return [several(step, times, device) for _ in range(timing.rounds)]
+    times = max(1, int(timing.seconds / time_call(step, device)))
+    mean_seconds = _seconds_on_gpu if device.type == "cuda" else _seconds_on_cpu
+    return [mean_seconds(step, times, device) for _ in range(timing.rounds)]
 
 
 def _seconds_on_gpu(step: Work, times: int, device: torch.device) -> float:
-    """The mean time between events before and after some steps."""
+    """The mean seconds of a step by CUDA events."""
     with torch.cuda.device(device):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -76,8 +76,8 @@ def _seconds_on_cpu(step: Work, times: int, device: torch.device) -> float:
     return (time.perf_counter() - start) / times
 
 
-def tidy(device: torch.device) -> None:
-    """Let go of all that is no longer needed, and of the peak that it made."""
+def free_memory(device: torch.device) -> None:
+    """Free cached memory and reset the peak that `peak_mb` reports."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.init()
@@ -85,16 +85,16 @@ def tidy(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
-def kept_mb(device: torch.device) -> float:
-    """What nets in training have for good: on a GPU what their graphs reserve, else the peak."""
+def reserved_mb(device: torch.device) -> float:
+    """The memory that training keeps: on a GPU what its graphs reserve, on a CPU the peak."""
     if device.type != "cuda":
         return peak_mb(device)
-    torch.cuda.empty_cache()  # what steps took before they were captured
+    torch.cuda.empty_cache()  # which steps have filled before they were captured
     return torch.cuda.memory_reserved(device) / 2**20
 
 
 def peak_mb(device: torch.device) -> float:
-    """The most that there was: on a GPU since it was tidied, on a CPU ever."""
+    """The peak memory: on a GPU since `free_memory`, on a CPU since the process began."""
     if device.type == "cuda":
         return torch.cuda.max_memory_reserved(device) / 2**20
     unit = 2**20 if sys.platform == "darwin" else 2**10
