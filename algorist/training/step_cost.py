@@ -115,7 +115,7 @@ def _fresh(config: Config, computing: Computing) -> Trainer:
 
 
 def _typical_step(stream: TaskStream) -> int:
-    """The step of median length among a few; step 0 is skipped, since a first chunk is shorter."""
+    """The step of median length among a few; step 0 is skipped: first chunks differ."""
     windows = {step: stream.window(step) for step in range(1, 1 + _CANDIDATES)}
     longer = sorted(windows, key=lambda s: (windows[s].steps, windows[s].end_weights.shape[1]))
     return longer[_CANDIDATES // 2]
