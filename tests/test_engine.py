@@ -17,11 +17,12 @@ from algorist.model.computing import Computing
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
+from algorist.training.divergence import DivergedError
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.loader import TaskStream
 from algorist.training.packing import WindowLayout, bucket_window, rounded_up
 from algorist.training.run import Run
-from algorist.training.trainer import DivergedError, Trainer
+from algorist.training.trainer import Trainer
 
 GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)
 
@@ -278,12 +279,12 @@ def test_waiting_for_data_is_counted_while_the_device_is_idle(
     packed_batches = SlowLessons(comes)
     monkeypatch.setattr("algorist.training.trainer.time", packed_batches)
     monkeypatch.setattr("algorist.training.time_accounting.time", packed_batches)
-    monkeypatch.setattr("algorist.training.trainer._GLANCE", 0.25)
+    monkeypatch.setattr("algorist.training.trainer._POLL_SECONDS", 0.25)
     trainer = Trainer(small.training("bfs"))
     packed_batches.now = 1e-9  # no time counts before the first packed batch, so there was one
     trainer.time_account.begin()
     monkeypatch.setattr(trainer.engine, "idle", lambda: packed_batches.now >= busy_until)
-    assert trainer._awaited(packed_batches) == "packed_batch"
+    assert trainer._next_batch(packed_batches) == "packed_batch"
     assert trainer.time_account["waiting"] == pytest.approx(starved, abs=1e-6)
 
 

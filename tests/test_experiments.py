@@ -23,10 +23,10 @@ from algorist.experiments.run_control import Interrupt
 from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
 from algorist.training import run as runs_of
+from algorist.training.divergence import DivergedError
 from algorist.training.engine import Engine
 from algorist.training.run import Run
 from algorist.training.saved_learners import load
-from algorist.training.trainer import DivergedError
 from algorist.training.validation import Validation
 
 pytestmark = pytest.mark.usefixtures("piped")

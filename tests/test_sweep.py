@@ -24,7 +24,7 @@ from algorist.experiments.work import Job
 from algorist.report.sweep_progress import ProgressOfSweep
 from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
-from algorist.training.trainer import Report
+from algorist.training.report import Report
 
 pytestmark = pytest.mark.usefixtures("piped", "own_registry")
 ROOT = Path(__file__).parent.parent

@@ -12,8 +12,9 @@ from algorist.model.learner import Learner
 from algorist.model.window import whole
 from algorist.spec import Kind
 from algorist.training import checkpoint
+from algorist.training.divergence import DivergedError
 from algorist.training.run import Run
-from algorist.training.trainer import DivergedError, Trainer
+from algorist.training.trainer import Trainer
 
 
 def trained(config):

@@ -14,11 +14,11 @@ from algorist.model.computing import Computing
 from algorist.plugins import shell
 from algorist.report.progress import Progress
 from algorist.report.terminal import Terminal, complain
+from algorist.training.divergence import DivergedError
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
 from algorist.training.parallel import Peers, join_process_group
 from algorist.training.run import Log, Run
 from algorist.training.saved_learners import BEST
-from algorist.training.trainer import DivergedError
 
 
 def add_logs(parser: ArgumentParser) -> None:

@@ -19,8 +19,8 @@ from algorist.errors import counted
 from algorist.experiments.processes import Backend, DiedError
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
 from algorist.model.computing import Computing
+from algorist.training.divergence import DivergedError
 from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome
-from algorist.training.trainer import DivergedError
 
 _GLANCE = 0.2
 """Seconds between two looks at whether to stop."""

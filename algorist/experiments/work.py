@@ -19,11 +19,13 @@ from algorist.experiments.plan import Part
 from algorist.experiments.results import Results
 from algorist.model.computing import Computing
 from algorist.training.config import Config
+from algorist.training.divergence import DivergedError
 from algorist.training.job_pool import GpuContext
 from algorist.training.logs import TensorBoard
+from algorist.training.report import Report
 from algorist.training.run import Run
 from algorist.training.saved_learners import CONFIG, config_in, is_run
-from algorist.training.trainer import DivergedError, Report, Trainer
+from algorist.training.trainer import Trainer
 
 _DIVERGED = "diverged.txt"
 

@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from algorist.extras import extra
+from algorist.training.report import Report
 from algorist.training.run import Run
-from algorist.training.trainer import Report
 
 
 def curves(report: Report, place: int) -> dict[str, float]:

@@ -26,6 +26,7 @@ from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.parallel import ALONE, Peers
+from algorist.training.report import Report
 from algorist.training.saved_learners import (
     BEST,
     CHECKPOINTS,
@@ -37,7 +38,7 @@ from algorist.training.saved_learners import (
     expect_run,
     newest,
 )
-from algorist.training.trainer import Report, Trainer
+from algorist.training.trainer import Trainer
 from algorist.version import __version__
 
 _EVENTS = "events"

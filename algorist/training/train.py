@@ -12,8 +12,9 @@ from algorist.model.computing import Computing
 from algorist.training.config import Config, changed
 from algorist.training.logs import TensorBoard
 from algorist.training.recipes import DEFAULT_RECIPE, recipe, without
+from algorist.training.report import Report
 from algorist.training.run import Run
-from algorist.training.trainer import Report, Trainer
+from algorist.training.trainer import Trainer
 
 
 def train(

@@ -18,8 +18,9 @@ from algorist.model.computing import Computing
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.packing import PackedBatch, Shape, StreamKey
+from algorist.training.report import Report
 from algorist.training.timing import free_memory, reserved_mb, synchronize, time_call
-from algorist.training.trainer import Report, Trainer
+from algorist.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
