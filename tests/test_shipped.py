@@ -301,16 +301,16 @@ def test_scores_on_more_samples_are_not_lost(shipped, capsys):
 
 
 def test_scores_are_kept_as_soon_as_they_are_known(shipped, run, monkeypatch):
-    from algorist.commands import evaluating
+    from algorist.commands import evaluate_each
 
-    evaluate = evaluating.evaluate
+    evaluate = evaluate_each.evaluate
 
     def cut_off(learner, algorithm, *others, **options):
         if algorithm == "minimum":
             raise KeyboardInterrupt
         return evaluate(learner, algorithm, *others, **options)
 
-    monkeypatch.setattr(evaluating, "evaluate", cut_off)
+    monkeypatch.setattr(evaluate_each, "evaluate", cut_off)
     with suppress(KeyboardInterrupt):
         main(["eval", "--samples", "1", "--results", "results", "--device", "cpu"])
     assert [row.algorithm for row in read(file_of("results", SHIPPED))] == ["bfs"]

@@ -131,7 +131,7 @@ def _page_of_runs(arguments: Namespace, but: str) -> str:
 
 def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Scored]]:
     """The best nets of a run with their training, and their scores in the official test."""
-    from algorist.commands.evaluating import evaluate_each
+    from algorist.commands.evaluate_each import evaluate_each
     from algorist.report.learner_page import Trained
     from algorist.training.run import read_metrics
     from algorist.training.saved_learners import METRICS, members
