@@ -22,7 +22,7 @@ from algorist.experiments.results import Results, read, sample_count
 from algorist.experiments.run_control import Interrupt
 from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
-from algorist.training import run as runs_of
+from algorist.training import run_files
 from algorist.training.divergence import DivergedError
 from algorist.training.engine import Engine
 from algorist.training.run import Run
@@ -263,7 +263,8 @@ def test_a_run_that_somebody_resumed_with_other_settings_is_not_taken_for_its_ow
 
 def test_a_run_that_algorist_pack_has_written_may_have_any_name(done, tmp_path, packed_batches):
     (folder,) = (done / "runs" / "specialists" / "activity_selector").iterdir()
-    runs_of.pack(folder, tmp_path / "runs" / "specialists" / "activity_selector" / "from-elsewhere")
+    target = tmp_path / "runs" / "specialists" / "activity_selector" / "from-elsewhere"
+    run_files.pack_run(folder, target)
     assert reproduce(tmp_path, "specialists", algorithms="activity_selector") == 0
     assert not packed_batches
     assert [row.best_step for row in rows_of(tmp_path)] == [r.best_step for r in rows_of(done)[:2]]

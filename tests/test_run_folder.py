@@ -15,7 +15,8 @@ from algorist.atomic import lock_file
 from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.loader import TaskStream
-from algorist.training.run import Run, trained_seconds
+from algorist.training.run import Run
+from algorist.training.run_files import trained_seconds
 from algorist.training.saved_learners import load
 from algorist.training.trainer import Trainer
 

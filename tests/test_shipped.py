@@ -29,7 +29,8 @@ from algorist.report.published import published
 from algorist.report.reproduced import Reproduced
 from algorist.report.shipped import shipped_scores
 from algorist.spec import Kind
-from algorist.training.run import Run, pack
+from algorist.training.run import Run
+from algorist.training.run_files import pack_run
 from algorist.training.saved_learners import load
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -140,7 +141,7 @@ def test_a_package_without_weights_says_so(tmp_path, monkeypatch, capsys):
 
 
 def test_the_best_nets_of_a_packed_run_are_loaded_from_its_checkpoint(run, tmp_path):
-    pack(run, tmp_path / "packed")
+    pack_run(run, tmp_path / "packed")
     got, expected = load(tmp_path / "packed"), load(run)
     assert got.metadata == expected.metadata
     assert got.metadata["steps"] == 4
@@ -150,7 +151,7 @@ def test_the_best_nets_of_a_packed_run_are_loaded_from_its_checkpoint(run, tmp_p
 
 
 def test_a_packed_run_is_exported_in_one_command(run, tmp_path, capsys):
-    pack(run, tmp_path / "packed")
+    pack_run(run, tmp_path / "packed")
     file = tmp_path / "one.safetensors"
     words = ["export", str(tmp_path / "packed"), str(file), "--seed", "1", "--half"]
     assert main(words) == 0

@@ -10,7 +10,8 @@ import small
 from algorist.cli import main
 from algorist.model.computing import Computing
 from algorist.training.engine import CapturedEngine
-from algorist.training.run import Run, pack
+from algorist.training.run import Run
+from algorist.training.run_files import pack_run
 from algorist.training.time_accounting import TimeAccount
 from algorist.training.trainer import Trainer
 
@@ -116,7 +117,7 @@ def test_each_sitting_of_a_run_has_a_line(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "run" / "times.jsonl").open()]
     assert [(line["from"], line["to"]) for line in lines] == [(0, 1), (1, 4)]
     assert all(0 < line["saving_s"] < line["since_s"] for line in lines)
-    assert tmp_path / "packed" / "times.jsonl" in pack(tmp_path / "run", tmp_path / "packed")
+    assert tmp_path / "packed" / "times.jsonl" in pack_run(tmp_path / "run", tmp_path / "packed")
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])

@@ -19,7 +19,8 @@ from algorist.training import loss_terms, optimizer, schedules
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.loader import TaskStream
 from algorist.training.optimizer import Optimizer
-from algorist.training.run import Run, read_metrics
+from algorist.training.run import Run
+from algorist.training.run_files import read_metrics
 from algorist.training.trainer import Trainer
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

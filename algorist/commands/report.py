@@ -133,7 +133,7 @@ def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Sco
     """The best nets of a run with their training, and their scores in the official test."""
     from algorist.commands.evaluate_each import evaluate_each
     from algorist.report.learner_page import Trained
-    from algorist.training.run import read_metrics
+    from algorist.training.run_files import read_metrics
     from algorist.training.saved_learners import METRICS, members
 
     learners, places = loaded_for((), str(folder), arguments), members(folder)

@@ -18,7 +18,7 @@ from algorist.kernels.cuda_graphs import CAPTURE_LOCK
 from algorist.model.computing import device_name
 from algorist.model.learner import Learner
 from algorist.training.config import Config
-from algorist.training.run import trained_seconds
+from algorist.training.run_files import trained_seconds
 from algorist.training.trainer import Trainer
 from algorist.version import __version__
 

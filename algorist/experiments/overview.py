@@ -11,7 +11,7 @@ from typing import NamedTuple
 from algorist.experiments.plan import EXPERIMENTS, Part, Plan
 from algorist.experiments.results import Results
 from algorist.experiments.work import Job, jobs
-from algorist.training.run import pack
+from algorist.training.run_files import pack_run
 from algorist.training.saved_learners import is_run
 
 
@@ -97,5 +97,5 @@ def pack_jobs(left: Iterable[Job], folder: Path) -> Iterator[tuple[Job, Path]]:
         if is_run(target):
             raise ValueError(f"--pack: {target} is there already; remove it or name another folder")
     for job, target in targets.items():
-        pack(job.folder, target)
+        pack_run(job.folder, target)
         yield job, target

@@ -18,7 +18,7 @@ from algorist.experiments.work import Job
 from algorist.report.numbers import scored
 from algorist.report.progress import LiveDisplay, outlook
 from algorist.report.terminal import Terminal, bare_table
-from algorist.training.run import read_metrics
+from algorist.training.run_files import read_metrics
 from algorist.training.saved_learners import METRICS
 
 _REFRESH = 1.0

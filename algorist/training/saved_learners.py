@@ -22,7 +22,7 @@ from algorist.weights import SAVED, models, present_name, shipped
 BEST, CONFIG = "best.safetensors", "config.json"
 """Files in the folder of a run: its best nets, and how it is trained."""
 METRICS, TIMES = "metrics.jsonl", "times.jsonl"
-"""A line of JSON for each report, and one for each sitting."""
+"""Files of JSON lines: a report each, and the times of a session each."""
 CHECKPOINTS = "checkpoints"
 EACH = "each.json"
 """How all runs of a folder are trained: each has one of its algorithms."""
