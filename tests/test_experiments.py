@@ -17,10 +17,10 @@ from algorist.evaluation.evaluate import evaluate
 from algorist.experiments import evaluate_runs, run_control
 from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.identity import recipe_of
+from algorist.experiments.jobs import jobs
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results, read, sample_count
 from algorist.experiments.run_control import Interrupt
-from algorist.experiments.work import jobs
 from algorist.model.computing import Computing
 from algorist.training import run_files
 from algorist.training.divergence import DivergedError

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from algorist.data import official
 from algorist.evaluation.evaluate import Evaluation, evaluate
 from algorist.experiments.identity import recipe_of
+from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name
 from algorist.experiments.results import ResultRow, Results
-from algorist.experiments.work import Job
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK
 from algorist.model.computing import device_name
 from algorist.model.learner import Learner

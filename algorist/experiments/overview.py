@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from algorist.experiments.jobs import Job, jobs
 from algorist.experiments.plan import EXPERIMENTS, Part, Plan
 from algorist.experiments.results import Results
-from algorist.experiments.work import Job, jobs
 from algorist.training.run_files import pack_run
 from algorist.training.saved_learners import is_run
 

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from algorist.experiments.cluster import Cluster
+from algorist.experiments.jobs import Job
 from algorist.experiments.processes import Backend, Processes
 from algorist.experiments.run_requests import RunRequest
-from algorist.experiments.work import Job
 from algorist.machine import cores as cores_here
 from algorist.machine import find_device
 from algorist.model.computing import Computing

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from algorist.experiments.evaluate_runs import RunEvaluator
+from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import ResultRow, Results
-from algorist.experiments.work import Job
 from algorist.model.computing import Computing
 from algorist.training.config import Config
 
