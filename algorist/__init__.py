@@ -21,7 +21,7 @@ from algorist.algorithms.sampling import Sampler, sampler
 from algorist.algorithms.tracing import record
 from algorist.batch import Batch
 from algorist.plugins import load_plugin
-from algorist.registering import register
+from algorist.registration import register
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 from algorist.version import __version__
 

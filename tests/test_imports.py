@@ -30,7 +30,7 @@ ORDER = [
     "weights",
     "plugin_errors",
     "algorithms",
-    "registering",
+    "registration",
     "plugins",
     "data",
     "kernels",
@@ -40,7 +40,7 @@ ORDER = [
     "experiments",
     "report",
     "viewer",
-    "registering",
+    "registration",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",
     "cli",

@@ -16,7 +16,7 @@ from algorist.model.net import Net
 from algorist.model.processors import PROCESSORS
 from algorist.model.user_decoders import USER_DECODERS
 from algorist.model.window import continuing, pieces, whole
-from algorist.registering import register
+from algorist.registration import register
 from algorist.training.saved_learners import load
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -1,4 +1,4 @@
-"""`register`: the one way to make something of one's own known, whatever it is."""
+"""`register`: adds an algorithm, processor, recipe or other extension to the library."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _FUNCTIONS = {
     ("share",): ("schedule", "algorist.training.schedules", "SCHEDULES"),
     ("parameters", "settings"): ("optimizer", "algorist.training.optimizer", "OPTIMIZERS"),
 }
-"""What a function is, by the names of its parameters, and the table that it goes to."""
+"""By the names of a function's parameters: what it is, and the module and name of its table."""
 _CLASSES = {
     "Processor": ("processor", "algorist.model.processors", "PROCESSORS"),
     "Decoder": ("decoder", "algorist.model.user_decoders", "USER_DECODERS"),
 }
-"""What a class is, by the name of the class of ours that it is derived from, likewise."""
+"""The same by the name of a class's base class."""
 
 
 def register(new: New) -> New:
-    """Make something of your own known by its name, in Python and to every command.
+    """Register an extension by its name, for Python and for every command.
 
-    An algorithm is what `@algorithm(...)` makes. A function is known by its parameters:
+    An algorithm is what `@algorithm(...)` returns. The parameters of a function say what it is:
 
     - `recipe(algorithms)` returns a `Config`,
     - `loss_term(prediction, batch)` returns a scalar tensor,
