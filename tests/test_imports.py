@@ -21,7 +21,7 @@ ORDER = [
     "extras",
     "atomic",
     "machine_code",
-    "registries",
+    "registry",
     "spec",
     "notebooks",
     "batch",

@@ -12,7 +12,7 @@ from algorist.model.decoders import DecoderSizes
 from algorist.model.factored import Factored, Joint, dense
 from algorist.model.kinds import dense_shape
 from algorist.model.per_seed import PerSeed, expect_tensor
-from algorist.registries import registry
+from algorist.registry import registry
 from algorist.spec import Feature, Kind, Location
 
 

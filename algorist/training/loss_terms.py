@@ -17,7 +17,7 @@ from algorist.errors import UnregisteredError, each_once
 from algorist.model.scan import Rollout
 from algorist.model.window import Window
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 from algorist.spec import Spec
 
 LossTerm = Callable[[Any, Any], Tensor]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from algorist.errors import UnregisteredError
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 
 if TYPE_CHECKING:
     from algorist.kernels.fused.adam import Adam

@@ -14,7 +14,7 @@ from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
 from algorist.training.schedules import DEFAULT_SCHEDULE
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from algorist.errors import UnregisteredError
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 
 Schedule = Callable[[float], float]
 

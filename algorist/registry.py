@@ -1,4 +1,4 @@
-"""Tables by name that plug-ins may add to, but in which they change nothing."""
+"""Registries: tables by name to which plug-ins add entries, without changing those that exist."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 Table = TypeVar("Table", bound=dict[str, Any])
 
 _registries: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
-"""What their values are, the tables, and what each held at first."""
+"""What the values of each table are, the table, and its built-in entries."""
 
 
 def registry(what: str, table: Table) -> Table:
-    """A table that plug-ins may add to."""
+    """Make a table one that plug-ins may add to; `what` names its values in messages."""
     _registries.append((what, table, dict(table)))
     return table
 
 
 @contextmanager
 def additions_alone() -> Iterator[None]:
-    """Complain if a block changes what a table holds; if it fails, it has added nothing."""
+    """Raise a `ValueError` if the block changes an entry; undo its additions if it fails."""
     before = {id(table): dict(table) for _, table, _ in _registries}
     try:
         yield
