@@ -21,7 +21,7 @@ import numpy as np
 
 import algorist
 from algorist.commands.arguments import add_computing, loaded_for
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.experiments.results import SHIPPED, file_of
 from algorist.experiments.results import read as read_results
 from algorist.model.computing import device_name

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import algorist
 from algorist.data import official
 from algorist.data.stream import SIZES
-from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.evaluation.evaluator import Evaluation, evaluate
 from algorist.model.learner import Learner
 from algorist.spec import SCALARS
 from algorist.training.config import Config, changed

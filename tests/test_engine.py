@@ -11,7 +11,7 @@ from processes import is_running, running, wait_until
 from small import needs_gpu
 
 from algorist.data import official
-from algorist.evaluation.evaluate import Evaluator, evaluate
+from algorist.evaluation.evaluator import Evaluator, evaluate
 from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.computing import Computing
 from algorist.model.learner import Learner

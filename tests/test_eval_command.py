@@ -10,7 +10,7 @@ import algorist
 from algorist.cli import main
 from algorist.commands import evaluate_each
 from algorist.data import official
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 
 pytestmark = pytest.mark.usefixtures("piped")
 

@@ -10,8 +10,8 @@ import torch
 
 import algorist
 from algorist.data import official
-from algorist.evaluation import evaluate as evaluation
-from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.evaluation import evaluator as evaluation
+from algorist.evaluation.evaluator import Evaluation, evaluate
 from algorist.evaluation.scores import score
 from algorist.model import inference
 from algorist.model.answers import decided, without_permutations

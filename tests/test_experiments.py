@@ -13,7 +13,7 @@ from processes import wait_until
 import algorist
 from algorist.cli import main
 from algorist.data import official
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.experiments import evaluate_runs, run_control
 from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.identity import recipe_of

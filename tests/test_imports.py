@@ -40,7 +40,6 @@ ORDER = [
     "experiments",
     "report",
     "viewer",
-    "registration",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",
     "cli",

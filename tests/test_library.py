@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 import algorist
 from algorist.data.stream import Online, Stream
-from algorist.evaluation.evaluate import evaluate as evaluate_replicas
+from algorist.evaluation.evaluator import evaluate as evaluate_replicas
 from algorist.model.learner import Learner
 from algorist.training.saved_learners import load
 

@@ -21,7 +21,7 @@ from algorist.cli import main
 from algorist.commands import export
 from algorist.data import official
 from algorist.data.sparse import sparse_set
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.evaluation.sparse import evaluate_sparse
 from algorist.experiments.plan import ALGORITHMS
 from algorist.experiments.results import SHIPPED, Results, file_of, read, sample_count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from algorist.batch import Batch
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.model.learner import Learner
 from algorist.report.scores import Scored
 from algorist.report.terminal import Terminal

@@ -12,8 +12,8 @@ from algorist.algorithms.answer_checks import check_answers
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.errors import unknown
-from algorist.evaluation.evaluate import Evaluation
-from algorist.evaluation.evaluate import evaluate as evaluate_replicas
+from algorist.evaluation.evaluator import Evaluation
+from algorist.evaluation.evaluator import evaluate as evaluate_replicas
 from algorist.evaluation.scores import score as score_feature
 from algorist.model.learner import Learner
 from algorist.model.net import Net

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from algorist.data import official
-from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.evaluation.evaluator import Evaluation, evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name

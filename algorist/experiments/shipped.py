@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from algorist.evaluation.evaluate import Evaluation
+from algorist.evaluation.evaluator import Evaluation
 from algorist.experiments.evaluate_runs import rows_of
 from algorist.experiments.plan import Name
 from algorist.experiments.results import SHIPPED, ResultRow, Results, sample_count

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from algorist.batch import Batch
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.model.learner import Learner
 from algorist.training.timing import free_memory, peak_mb, time_call
 

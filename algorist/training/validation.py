@@ -12,7 +12,7 @@ from torch import Tensor
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.data.sparse import VALIDATION, VALIDATION_COUNT, sparse_set
-from algorist.evaluation.evaluate import Evaluator, evaluate
+from algorist.evaluation.evaluator import Evaluator, evaluate
 from algorist.evaluation.sparse import sparse_quality
 from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.inference import evaluating, split
