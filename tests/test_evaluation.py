@@ -12,7 +12,7 @@ import algorist
 from algorist.data import official
 from algorist.evaluation import evaluator as evaluation
 from algorist.evaluation.evaluator import Evaluation, evaluate
-from algorist.evaluation.scores import score
+from algorist.evaluation.metrics import score
 from algorist.model import inference
 from algorist.model.answers import decided, without_permutations
 from algorist.model.inference import Predictions, predict

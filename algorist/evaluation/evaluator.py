@@ -12,7 +12,7 @@ import numpy as np
 from algorist.algorithms import get
 from algorist.algorithms.answer_checks import check_answers
 from algorist.batch import Batch
-from algorist.evaluation.scores import score
+from algorist.evaluation.metrics import score
 from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.answers import without_permutations
 from algorist.model.inference import Answers, DeviceBatch, Predictions, by_replica, predict, split

@@ -14,7 +14,7 @@ from algorist.data import official
 from algorist.errors import unknown
 from algorist.evaluation.evaluator import Evaluation
 from algorist.evaluation.evaluator import evaluate as evaluate_replicas
-from algorist.evaluation.scores import score as score_feature
+from algorist.evaluation.metrics import score as score_feature
 from algorist.model.learner import Learner
 from algorist.model.net import Net
 from algorist.model.prediction import algorithm_of

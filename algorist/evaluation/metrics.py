@@ -1,4 +1,4 @@
-"""Scores as the benchmark counts them: masks by F1, choices by accuracy, scalars by error."""
+"""The benchmark's metrics: F1 for masks, accuracy for choices, squared error for scalars."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from algorist.spec import MASKED, Kind
 
 
 def score(kind: Kind, predicted: np.ndarray, truth: np.ndarray) -> float:
-    """The score of final predictions, all samples together."""
-    return _SCORES[kind](predicted, truth)
+    """The metric of a kind, over the final predictions of all samples together."""
+    return _METRICS[kind](predicted, truth)
 
 
 def _squared_error(predicted: np.ndarray, truth: np.ndarray) -> float:
@@ -17,7 +17,7 @@ def _squared_error(predicted: np.ndarray, truth: np.ndarray) -> float:
 
 
 def _f1(predicted: np.ndarray, truth: np.ndarray) -> float:
-    """F1 over all entries that count; nothing predicted is precise, nothing there is recalled."""
+    """F1 over unmasked entries; precision is 1 if none is predicted, recall if none is true."""
     counts = truth != MASKED
     found, there = (predicted > 0.5) & counts, (truth > 0.5) & counts
     right = np.sum(found & there)
@@ -36,7 +36,7 @@ def _accuracy(predicted: np.ndarray, truth: np.ndarray) -> float:
     return float(np.mean(predicted == truth))
 
 
-_SCORES = {
+_METRICS = {
     Kind.SCALAR: _squared_error,
     Kind.MASK: _f1,
     Kind.MASK_ONE: _one_hot_accuracy,
