@@ -19,7 +19,7 @@ from algorist.data.stream import Prefetch
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.model.computing import ON_CPU, Computing
 from algorist.model.learner import Learner, load_weights
-from algorist.training.averaging import Average
+from algorist.training.averaged_weights import AveragedWeights
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.divergence import expect_finite_losses, expect_finite_weights
@@ -98,7 +98,7 @@ class Trainer:
     def _reset_best(self) -> None:
         """Start averaging, if the configuration says so, and the search for the best weights."""
         steps, seeds = self.config.schedule.average, len(self.config.seeds)
-        self.average = Average(self.learner, steps) if steps else None
+        self.average = AveragedWeights(self.learner, steps) if steps else None
         self.best_scores: list[float] = [-math.inf] * seeds
         self.best_steps = [self.step] * seeds
         self.best = {

@@ -1,4 +1,4 @@
-"""A running mean of weights, which often generalises better than the weights of any one step."""
+"""A running mean of weights, which often generalises better than the weights of a single step."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from torch import Tensor
 
 from algorist.model.learner import Learner
 
-_YOUNG = 10
-"""At the beginning the mean goes over a tenth of all steps so far: the first weights are poor."""
+_WARM_UP = 10
+"""Early means cover about a tenth of the steps so far, since the first weights are poor."""
 
 
-class Average:
-    """A learner whose weights are the mean of those of a learner in training."""
+class AveragedWeights:
+    """A learner whose weights are a running mean of those of a learner in training."""
 
     def __init__(self, source: Learner, steps: int):
-        """Begin with the present weights of the source, before it has learnt anything here."""
+        """Start from the present weights of `source`; the mean covers about `steps` steps."""
         self.learner, self._steps = replace(source, net=deepcopy(source.net)), steps
         self.learner.net.requires_grad_(requires_grad=False)
         self._means: list[Tensor] = list(self.learner.net.parameters())
         self._weights = [p.detach() for p in source.net.parameters()]
 
     def add(self, step: int) -> None:
-        """Take in the weights after a step; those before it count the less, the older they are."""
-        share = max(1 / self._steps, _YOUNG / (_YOUNG + step))
+        """Update the mean with the weights after a step: an exponential moving average."""
+        share = max(1 / self._steps, _WARM_UP / (_WARM_UP + step))
         torch._foreach_lerp_(self._means, self._weights, share)
 
     def restore(self, means: Mapping[str, Tensor]) -> None:
-        """Go on with means that were saved."""
+        """Set the mean to saved weights."""
         self.learner.net.load_state_dict(means)
