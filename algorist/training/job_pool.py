@@ -41,15 +41,15 @@ _PATIENCE = 10.0
 
 
 NOT_TAKEN_UP = "not done, since processes that prepare data have ended"
-"""Why a task may have no outcome."""
+"""The error of a task that no context has taken."""
 
 
 class AbandonedError(Exception):
-    """Nobody waits for this training any more."""
+    """The caller no longer waits for this training."""
 
 
 class GpuContext:
-    """What one training after the other has to itself."""
+    """The streams, graphs and workers of one thread, used by one training after another."""
 
     def __init__(self, worker_pool: WorkerPool | None, abandoned: threading.Event):
         self.worker_pool, self._abandoned = worker_pool, abandoned
@@ -58,7 +58,7 @@ class GpuContext:
         self._graphs: CudaGraphs | None = None
 
     def take_streams(self, device: torch.device) -> None:
-        """Take all that a training on a GPU needs, before anybody takes the same again."""
+        """Create the streams of the context before other threads can be dealt the same ones."""
         self.stream, self.copies = torch.cuda.Stream(device), torch.cuda.Stream(device)
         self._graphs = CudaGraphs(device)
         for stream in (self.stream, self._graphs.stream):
@@ -66,38 +66,38 @@ class GpuContext:
 
     @property
     def streams(self) -> list[torch.cuda.Stream]:
-        """All streams of the context."""
+        """The CUDA streams of the context."""
         own = [self.stream, self.copies, self._graphs.stream if self._graphs else None]
         main, copies, captures = (stream for stream in own if stream is not None)
         return [main, beside(main), copies, captures, beside(captures)]
 
     def entered(self) -> AbstractContextManager[Any]:
-        """Work that is begun here goes to the stream of the context."""
+        """A block whose work is launched on the stream of the context."""
         return torch.cuda.stream(self.stream) if self.stream else nullcontext()
 
     def graphs(self) -> CudaGraphs:
-        """Room for the graphs of another training."""
+        """A `CudaGraphs` for the next training, with a memory pool of its own."""
         assert self._graphs, "`take_streams` comes first"
         return self._graphs.with_own_pool()
 
     def check(self) -> None:
-        """End a training that nobody waits for any more."""
+        """Raise an `AbandonedError` if the caller no longer waits for the training."""
         if self._abandoned.is_set():
             raise AbandonedError
 
 
 class Outcome(NamedTuple):
-    """What became of one of several tasks."""
+    """The outcome of a task: its result or its error."""
 
     place: int
     value: Any = None
     error: Exception | None = None
     trace: str = ""
-    """Where the error happened."""
+    """The traceback of the error."""
 
 
 def attempted(place: int, task: Callable[[], Any]) -> Outcome:
-    """Do a task; an error is its outcome."""
+    """Run a task; errors become its outcome."""
     try:
         return Outcome(place, task())
     except Exception as error:
@@ -114,12 +114,12 @@ def _clear_frames(error: BaseException | None) -> None:
 
 
 class Taken(NamedTuple):
-    """A task that a context does."""
+    """A task that a context has taken."""
 
     place: int
     task: Callable[[GpuContext], Any]
     alone: bool
-    """Whether no other context was at work when it was taken."""
+    """Whether all other contexts were idle when it was taken."""
 
 
 class Waiting:
@@ -213,7 +213,7 @@ class JobPool:
         waiting: Waiting,
         ended: queue.SimpleQueue[Outcome | None],
     ) -> None:
-        """What the thread of a context does."""
+        """The loop of a context's thread: take a task, run it, put its outcome into `ended`."""
         torch.set_num_threads(self._cores)  # with others than a run alone, sums are rounded apart
         try:
             with context.entered():
@@ -263,7 +263,7 @@ def _quick_turns() -> Iterator[None]:
 
 
 def job_count(at_once: int | None, computing: Computing) -> int:
-    """How many trainings are done at once: as many as asked for, if that is sensible."""
+    """The number of trainings at the same time; raises a `ValueError` for an impossible one."""
     if at_once is None:
         return _USUAL_ON_GPU if computing.on_gpu else 1
     if at_once < 1:

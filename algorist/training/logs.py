@@ -13,7 +13,7 @@ from algorist.training.run import Run
 
 
 def curves(report: Report, place: int) -> dict[str, float]:
-    """What a report says about the seed at that place, by the names of the curves."""
+    """The values of a report for one replica, by the names of the curves."""
     found = {}
     for task, losses in report.loss.items():
         found[f"loss/{task}"] = losses[place]

@@ -17,7 +17,7 @@ from algorist.training.saved_learners import CONFIG, EACH, config_in, expect_no_
 
 
 class RunProgress(NamedTuple):
-    """How far a run has come."""
+    """The progress of a run."""
 
     step: int
     best: Sequence[float]
@@ -54,16 +54,16 @@ class MultiRun:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Whose runs these are."""
+        """The algorithms of the runs."""
         return self.config.algorithms
 
     @property
     def steps(self) -> int:
-        """Where all runs end."""
+        """The last step of all runs."""
         return self.config.schedule.steps
 
     def progress(self, algorithm: str) -> RunProgress | None:
-        """How far a run has come; None: it has not begun."""
+        """The progress of a run; None if it has not begun."""
         folder = self.folder / algorithm
         if not is_run(folder):
             return None

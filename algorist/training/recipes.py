@@ -113,7 +113,7 @@ RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
     },
 )
 DEFAULT_RECIPE = "ibarz2022"
-"""Where settings start if nothing else is said."""
+"""The default recipe."""
 _ALIASES = {"generalist": "ibarz2022"}
 """Former names of recipes."""
 
@@ -186,7 +186,7 @@ class Improvement(NamedTuple):
     """One of the paper's, or one of ours."""
 
     description: str
-    """What reports call it."""
+    """Its name in reports."""
     remove: Callable[[Config], Config]
     """The configuration without it."""
 

@@ -25,7 +25,7 @@ METRICS, TIMES = "metrics.jsonl", "times.jsonl"
 """Files of JSON lines: a report each, and the times of a session each."""
 CHECKPOINTS = "checkpoints"
 EACH = "each.json"
-"""How all runs of a folder are trained: each has one of its algorithms."""
+"""The configuration of a folder with a run for each of its algorithms."""
 
 
 def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
@@ -111,7 +111,7 @@ def is_multi_run(folder: Path) -> bool:
 
 
 def expect_no_run(folder: Path) -> None:
-    """Complain about a folder that holds a run already, or several."""
+    """Raise a `ValueError` if a folder holds a run already, or several."""
     if is_run(folder) or is_multi_run(folder):
         raise ValueError(
             f"{folder}: there is a run already; resume it ({shell('resume', folder)}) "
@@ -120,7 +120,7 @@ def expect_no_run(folder: Path) -> None:
 
 
 def expect_run(folder: Path) -> None:
-    """Complain about a folder that holds no run, or several."""
+    """Raise a `ValueError` if a folder holds no run, or several."""
     if is_multi_run(folder):
         _expect_one(folder)
     if not is_run(folder):
@@ -130,7 +130,7 @@ def expect_run(folder: Path) -> None:
 
 
 def _expect_one(source: Path | str) -> None:
-    """Complain about a name of several learners where one is needed."""
+    """Raise a `ValueError` for a name of several learners where one is needed."""
     several = members(source)
     if several:
         first = next(iter(several.values()))

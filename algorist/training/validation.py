@@ -62,7 +62,7 @@ class Validation:
         return bool(self._measures)
 
     def qualities(self) -> dict[str, list[float]]:
-        """How good the present weights of every seed are at each task: larger is better."""
+        """The validation score of each task and seed; larger is better."""
         answers = {name: problems.answers() for name, problems in self._evaluators.items()}
         qualities = {}
         for name, answer in answers.items():
