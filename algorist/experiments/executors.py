@@ -20,7 +20,7 @@ from algorist.experiments.processes import Backend, DiedError
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
 from algorist.model.computing import Computing
 from algorist.training.divergence import DivergedError
-from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome
+from algorist.training.job_pool import NOT_RUN, GpuContext, JobPool, Outcome
 
 _GLANCE = 0.2
 """Seconds between two looks at whether to stop."""
@@ -96,7 +96,7 @@ class ThreadExecutor:
             yield name, _reply_of(outcome)
         for name in left:
             if name not in ended:
-                yield name, Reply(FAILED, NOT_TAKEN_UP)
+                yield name, Reply(FAILED, NOT_RUN)
 
 
 def _in_context(task: Task, should_stop: ShouldStop, context: GpuContext) -> Reply:
