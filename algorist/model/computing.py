@@ -1,4 +1,4 @@
-"""How things are computed: where, by which kernels, how exactly, and by how many processes."""
+"""Settings of computation: device, kernels, precision, CUDA graphs and worker processes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MOST_WORKERS = 14
 
 @dataclass(frozen=True)
 class Computing:
-    """How a net is computed. Nothing of this is part of what it learns, but for rounding."""
+    """The settings of computation. Except for rounding, none of them changes what a net learns."""
 
     device: str = "cpu"
     """cpu, cuda, cuda:1, ..."""
     kernels: str = "auto"
     """plain, fused (for GPUs), or auto: the fastest that the device has."""
     precision: str = "tf32"
-    """How matrix products round their operands on a GPU: tf32, fp32 (not at all) or bf16, which is
+    """The rounding of matrix products on a GPU: tf32, fp32 (none) or bf16, which is
     tf32 where PyTorch multiplies. Plain kernels do not round."""
     graphs: bool = True
     """On a GPU, capture steps as CUDA graphs and replay them."""
@@ -44,23 +44,23 @@ class Computing:
 
     @property
     def worker_count(self) -> int:
-        """How many workers prepare data."""
+        """The number of workers that prepare data."""
         if self.workers or not self.on_gpu:
             return self.workers or 1
         return max(1, min(_MOST_WORKERS, cores() - 2))
 
     def exactly(self) -> Computing:
-        """The same without rounding: so a net is tested, wherever and however it was trained."""
+        """The same settings without rounding, as used in tests."""
         return replace(self, precision=Net.precision)
 
     def apply(self, net: Net) -> Net:
-        """The net, moved to the device and told how to compute."""
+        """Move a net to the device and set its kernels and precision; returns it."""
         net.kernels, net.precision = self.kernels, self.precision
         return net.to(self.device)
 
 
 def device_name(device: torch.device) -> str:
-    """What a device is called: cpu, or the kind of GPU."""
+    """The name of a device: cpu, or the model of the GPU."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 

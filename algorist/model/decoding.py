@@ -25,7 +25,7 @@ from algorist.spec import Feature, Kind, Stage
 
 
 class States(NamedTuple):
-    """All that decoders may read of one step."""
+    """The inputs of decoders at one step."""
 
     nodes: Tensor | Factored  # (S, B, n, h)
     edges: Tensor | Factored  # (S, B, n, n, h)

@@ -73,7 +73,7 @@ Bits = dict[str, tuple[Location, Tensor | None]]
 
 
 class DerivedFeatures:
-    """What the encoders of one task read beside its features, as the net's settings say.
+    """The inputs of one task's encoders beside its features, as the settings of the net say.
 
     Encoders are named with an underscore at the end, which no feature's name has.
     """
@@ -109,7 +109,7 @@ class DerivedFeatures:
 
     @exact_products()
     def __call__(self, values: Values, changed: Tensor | None) -> dict[str, Group]:
-        """All groups by the name of their encoder, from the values of `derive_values`.
+        """Compute all groups from the values of `derive_values`, by the names of their encoders.
 
         `changed` (..., F + 1) says which hints the step before changed (`changed_hints`).
         """
@@ -166,7 +166,7 @@ class DerivedFeatures:
         return bits
 
     def _pairs_and_ranks(self, values: Values) -> dict[str, Group]:
-        """Which of two nodes has the smaller scalar, in both directions, and how many have."""
+        """For pairs of nodes, which has the smaller scalar, in both directions; and the ranks."""
         scalars = self.features.scalars[_NODE]
         less = torch.stack([pairwise_less(values[f.name]) for f in scalars], -1)
         both = torch.cat((less, less.transpose(-3, -2)), -1)

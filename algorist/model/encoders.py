@@ -81,7 +81,7 @@ def raw_numbers(
 
 
 def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
-    """Which pairs of nodes each feature connects, in either direction."""
+    """The pairs of nodes that features connect, in either direction."""
     limits = ((values[f.name], kinds.adjacency_threshold(f)) for f in features)
     return [value + value.mT > limit for value, limit in limits if limit is not None]
 
@@ -156,7 +156,7 @@ class Encoders:
         }
 
     def _encoding(self, encoders: Sequence[nn.Module]) -> Encoding | None:
-        """All encoders of a location as one; None where one is not linear."""
+        """The sum of all encoders of a location as one map; None if one is not linear."""
         plain = [e for e in encoders if isinstance(e, Linear) and is_plain(e)]
         if len(plain) < len(encoders):
             return None

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from algorist.model.learner import Learner
 
 PIECE = 64
-"""The longest stretch of steps that is computed at once: it bounds the memory."""
+"""The most steps in one window, which bounds the memory."""
 WATCHED_PIECE = 8
-"""The same where the progress is reported."""
+"""The same where progress is reported."""
 BATCH_SIZE = 32
 """How many samples are computed at once on a CPU, whose caches few samples fill, and at least on a
 GPU."""
@@ -39,12 +39,12 @@ makes dozens of tensors of that size or half of it."""
 
 @dataclass(frozen=True)
 class Pace:
-    """How a prediction is cut into pieces, and who watches its progress."""
+    """The length of the windows of a prediction, and the callback for its progress."""
 
     steps: int = PIECE
-    """The most steps that are computed at once."""
+    """The most steps in one window."""
     watch: Callable[[int, int], None] | None = None
-    """Called after each piece with the number of steps that are done, and of all steps."""
+    """Called after each window with the number of steps done and of all steps."""
 
 
 _DEFAULT_PACE = Pace()
@@ -52,7 +52,7 @@ _DEFAULT_PACE = Pace()
 
 @dataclass(frozen=True)
 class Predictions:
-    """What one replica made of a batch, in the form of batches."""
+    """The predictions of one replica for a batch, in the form of batches."""
 
     outputs: Mapping[str, np.ndarray]
     """(B, ...), sorted orders as pointers."""
@@ -66,7 +66,7 @@ class Predictions:
 
 
 class Answers(NamedTuple):
-    """What all replicas made of a few problems, in the form of batches, on the device."""
+    """The predictions of all replicas for a few problems, in the form of batches, on the device."""
 
     outputs: Mapping[str, Tensor]  # (S, B, ...)
     hints: Mapping[str, Tensor]  # (T - 1, S, B, ...), on the CPU; empty unless asked for
@@ -112,7 +112,7 @@ def _answer_within_memory(answers: Callable[[Batch], Answers], batch: Batch) -> 
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """In evaluation mode for the time being."""
+    """Set a module to evaluation mode in the block."""
     was_training = module.training
     module.eval()
     try:
@@ -122,7 +122,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 
 class DeviceBatch:
-    """A few problems, as many as are computed at once, on the device."""
+    """A batch of problems on the device, of a size that is computed at once."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class DeviceBatch:
         )
 
     def _over_time(self, pieces: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-        """What pieces of a run have by name, one after the other."""
+        """The values of all windows by name, concatenated over time."""
         names = pieces[0] if pieces else ()
         return {n: torch.cat([piece[n] for piece in pieces])[: self._moments] for n in names}
 
@@ -216,7 +216,7 @@ def split(learner: Learner, batch: Batch) -> Iterator[Batch]:
 
 
 def _most_at_once(net: Net, n: int) -> int:
-    """How many samples of `n` nodes are computed at once. GPUs are half idle if these are few."""
+    """The batch size for `n` nodes; small batches leave a GPU half idle."""
     if net.device.type != "cuda":
         return BATCH_SIZE
     memory = torch.cuda.get_device_properties(net.device).total_memory

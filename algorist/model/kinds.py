@@ -25,7 +25,7 @@ from algorist.spec import MASKED, Feature, Kind, Location
 
 
 class LayerInput(StrEnum):
-    """What a layer of a decoder reads."""
+    """The input of a decoder's layer."""
 
     NODE = "node"  # a node's encoding, its old and its new state
     EDGE = "edge"  # an edge's encoding and its triplets

@@ -1,4 +1,4 @@
-"""A learner: a net, and how data is put to it. It is saved as one safetensors file."""
+"""A learner: a net with the encoding of its tasks, saved as one safetensors file."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Learner:
     net: Net
     """All weights."""
     convention: TaskEncoding
-    """How problems are put to the net."""
+    """The encoding of tasks for the net."""
     metadata: Mapping[str, Any]
-    """Where it comes from: the configuration, and for each of the `replicas` seed, step, score."""
+    """The configuration of its training, and for each of the `replicas` seed, step and score."""
 
     @classmethod
     def new(
@@ -54,7 +54,7 @@ class Learner:
         convention: TaskEncoding,
         seeds: Sequence[int] = (0,),
     ) -> Learner:
-        """A learner with fresh weights."""
+        """Create a learner with fresh weights."""
         learner = cls.blank(algorithms, model, convention, len(seeds))
         learner.net.draw(seeds)
         return learner
@@ -68,7 +68,7 @@ class Learner:
         return cls(Net(specs, model, replicas, encoding=convention), convention, {})
 
     def __call__(self, batch: Batch, algorithm: str | None = None) -> Prediction:
-        """What a learner of one seed predicts for a batch, as its net does."""
+        """Predict a batch with a learner of one seed, as `Net.forward` does."""
         prediction: Prediction = self.net(batch, algorithm)
         return prediction
 
@@ -77,7 +77,7 @@ class Learner:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """The algorithms that it knows."""
+        """The algorithms of its net."""
         return tuple(self.net.specs)
 
     def by_algorithm(self) -> dict[str, Learner]:

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def compared(solution: Solution) -> Comparison:
-    """What a solution was compared with."""
+    """The comparison of a solution; raises a `ValueError` if there is none."""
     if solution.comparison is None:
         raise ValueError("solution: got one without a comparison, expected run(..., compare=True)")
     return solution.comparison
 
 
 def explain(solution: Solution) -> AnswerExplanation:
-    """What the net's answer means in the terms of the problem."""
+    """The net's answer in the terms of the problem."""
     return explain_outputs(
         get(solution.algorithm), solution.inputs, solution.outputs, solution.names
     )
 
 
 def explain_truth(solution: Solution) -> AnswerExplanation:
-    """What the algorithm's answer means."""
+    """The algorithm's answer in the terms of the problem."""
     outputs = compared(solution).outputs
     return explain_outputs(get(solution.algorithm), solution.inputs, outputs, solution.names)
 
@@ -73,7 +73,7 @@ def verdict(solution: Solution) -> str:
 
 
 def agreement(solution: Solution) -> str:
-    """How much of the hints is right, what first went wrong, and what counts as right."""
+    """The share of right hints, the first mistake, and the tolerance."""
     comparison = compared(solution)
     mistake = comparison.first_mistake
     spec = get(solution.algorithm).spec

@@ -1,4 +1,4 @@
-"""Let a learner solve users' own problems."""
+"""Solve users' problems with a learner."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from algorist.model.learner import Learner
 
 _COPIES = 8
-"""How many numbers a step needs at once for each channel of each pair of nodes, at most."""
+"""An upper bound of the numbers that a step allocates for each channel of a pair of nodes."""
 _LARGE_NODES = 64
 """From how many nodes on fewer than `PIECE` steps are computed at once."""
 _UNSCALED = Scaled(Scale(()))
@@ -101,7 +101,7 @@ class _Task:
     seen: Batch  # the same in numbers that nets know
     scaled: Scaled
     more: Arrays = field(default_factory=dict)
-    """How much larger hints are than in the user's numbers, since ties were broken."""
+    """The factor by which breaking ties has enlarged the hints."""
 
 
 def _trace(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
@@ -162,7 +162,7 @@ def rank_inputs(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Batch | N
 
 
 def _above_multiples(values: np.ndarray, unit: float) -> np.ndarray:
-    """By how much numbers differ from the nearest multiples of a unit."""
+    """The distances of numbers to the nearest multiples of a unit."""
     return np.asarray(values - np.round(values / unit) * unit)
 
 
@@ -190,12 +190,12 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
 
 
 def _steps_at_once(n: int) -> int:
-    """How many steps are computed at once: fewer where nodes are many, so that memory stays."""
+    """The number of steps in one window: fewer for many nodes, to bound the memory."""
     return max(1, min(PIECE, PIECE * _LARGE_NODES**2 // n**2))
 
 
 def _room(net: Net) -> float:
-    """How many bytes may be taken: half of what there is."""
+    """The bytes that a solution may allocate: half of the memory."""
     if net.device.type == "cuda":
         return float(torch.cuda.get_device_properties(net.device).total_memory / 2)
     return memory() / 2
@@ -213,7 +213,7 @@ def _check_size(net: Net, algorithm: str, n: int) -> None:
 
 
 def _group_tasks(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[list[int]]:
-    """Which tasks are computed together: of one size, and no more than there is memory for."""
+    """Group tasks into batches of one size that fit into memory."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for i, task in enumerate(tasks):
         by_size[task.truth.n].append(i)

@@ -1,4 +1,4 @@
-"""What a learner predicts on sparse graphs."""
+"""Inference on sparse graphs."""
 
 from __future__ import annotations
 

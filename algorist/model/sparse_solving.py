@@ -1,4 +1,4 @@
-"""Let a learner solve users' own problems on large, sparse graphs."""
+"""Solve users' problems on large, sparse graphs with a learner."""
 
 from __future__ import annotations
 

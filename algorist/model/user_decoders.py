@@ -40,7 +40,7 @@ class Decoder(nn.Module):
 
 
 USER_DECODERS: dict[str, type[Decoder]] = registry("decoder", {})
-"""Those that users have registered, by name."""
+"""The decoders that users have registered, by name."""
 
 
 def find_user_decoder(feature: Feature, among: Mapping[str, type[Decoder]]) -> str | None:

@@ -1,4 +1,4 @@
-"""What a processor is: one step of message passing between nodes (paper, section 3.2.3)."""
+"""The interface of processors: one step of message passing between nodes (paper, section 3.2.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from algorist.model.pytree import PyTree
 
 
 class Processor(nn.Module):
-    """Renews the states of all nodes: the base class of processors of your own.
+    """Updates the states of all nodes: the base class of processors of your own.
 
     Such a class is made of ordinary torch layers and sees one net: `__init__` is given the hidden
     size h, `forward` B problems of n nodes. The net holds a copy for each of its seeds, drawn from
@@ -92,7 +92,7 @@ class EdgeStates:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What every built-in processor is made from."""
+    """The sizes of a built-in processor."""
 
     replicas: int
     hidden: int

@@ -1,4 +1,4 @@
-"""Processors in a scan: built-in ones and those of users' own are called in the same way."""
+"""Processors in a scan: one interface for built-in ones and those of users."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Bound(Protocol):
         ...
 
     def kept_per_edge(self, hidden: int) -> int:
-        """How many numbers of each edge are kept from a step until its outputs are decoded."""
+        """The number of channels of each edge that are kept until outputs are decoded."""
         ...
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> PyTree:
@@ -65,7 +65,7 @@ class BoundReplicated:
         return self._processor.has_edge_states
 
     def kept_per_edge(self, hidden: int) -> int:
-        """Those of its triplets."""
+        """The channels of its triplets."""
         return self._processor.triplet_features
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> PyTree:
@@ -87,7 +87,7 @@ class BoundReplicated:
 
 
 class BoundPerSeed:
-    """A processor of a user's own: each seed's copy is called with its slice."""
+    """A user's processor: each seed's copy is called with its slice of the tensors."""
 
     needs_adjacency = True
     rules_out_non_edges = False
