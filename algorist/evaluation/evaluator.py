@@ -22,7 +22,7 @@ from algorist.spec import Kind, Spec
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good one replica is on a batch."""
+    """The scores of one replica on a batch."""
 
     outputs: Mapping[str, float]
     """The benchmark's score of each output."""
@@ -49,7 +49,7 @@ class Evaluation:
 
 
 class Evaluator:
-    """Problems that are put to a learner again and again: what does not change is made once."""
+    """Scores a learner on the same problems repeatedly, reusing what does not change."""
 
     def __init__(
         self, learner: Learner, algorithm: str, batch: Batch, *, graphs: CudaGraphs | None = None
@@ -65,7 +65,7 @@ class Evaluator:
         return [part.answers() for part in self._parts]
 
     def scored(self, answers: Sequence[Answers]) -> list[Evaluation]:
-        """How good answers are, for every replica. They must be the latest.
+        """Score the latest answers of every replica.
 
         It is not asked which are right in their own way: that takes long.
         """
@@ -103,7 +103,7 @@ def _scored_freely(
 
 
 class _Truth(NamedTuple):
-    """What predictions are held against."""
+    """The truth with which predictions are compared."""
 
     algorithm: str
     batch: Batch  # as the net sees it

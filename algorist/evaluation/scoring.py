@@ -32,7 +32,7 @@ def evaluate(
     split: str | None = None,
     hints: bool = False,
 ) -> Evaluation:
-    """How good a net or a learner of one seed is.
+    """Score a net or a learner of one seed.
 
     The problems are a batch, or `count` ones of size `n` drawn from a seed, or one of the
     benchmark's sets: `split` may be "train", "val" or "test".
@@ -80,7 +80,7 @@ def _problems(
 
 
 def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = None) -> Evaluation:
-    """How good predictions from anywhere are: the outputs by name, in the form of the batch.
+    """Score predictions from any source: the outputs by name, in the form of the batch.
 
     Choices among nodes or classes may be given as indices.
 

@@ -1,4 +1,4 @@
-"""How good learners are on sparse graphs."""
+"""Scores of learners on sparse graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from algorist.sparse_scores import SparseEvaluation, score_sparse
 
 
 def evaluate_sparse(learner: Learner, algorithm: str, batch: SparseBatch) -> list[SparseEvaluation]:
-    """How good each replica's answers are."""
+    """Score the answers of each replica."""
     return [score_sparse(own, batch) for own in predict_sparse(learner, algorithm, batch)]
 
 

@@ -1,4 +1,4 @@
-"""What is still to be done for an experiment, and doing it: training, then the test.
+"""Jobs: the runs of an experiment that are not yet trained and tested.
 
 Below the folder of runs each part has a folder, and in it one for each run, under any name: a run
 is known by its configuration. So a run that comes from another machine need only be put there.
@@ -40,7 +40,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """How it is called while it is done."""
+        """Its name in displays and messages."""
         return f"{self.part.name.part} ({_seeds(self.seeds)})"
 
     @property
@@ -74,7 +74,7 @@ class Job:
             raise
 
     def expect_own(self) -> None:
-        """Complain about a run in the folder that is trained in another way by now."""
+        """Raise a `ValueError` if the run in the folder has other settings by now."""
         config = config_in(self.folder, (self.folder / CONFIG).read_text())
         if recipe_of(config) != self.part.recipe or config.seeds != self.seeds:
             raise ValueError(
@@ -108,7 +108,7 @@ def jobs(
     *,
     apart: bool = False,
 ) -> Iterator[Job]:
-    """What is left to do for some parts: runs that there are go on, for other seeds one begins.
+    """The jobs that are left of some parts: existing runs continue, other seeds start a new run.
 
     With `apart`, one begins for each seed.
     """

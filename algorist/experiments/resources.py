@@ -1,4 +1,4 @@
-"""What trains the runs of a sweep: processes of this machine, or the machines of a cluster."""
+"""The resources of a sweep: processes of this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _DEVICES_OF_CLUSTERS = ("auto", "cpu", "cuda")
 
 @dataclass(frozen=True)
 class Resources:
-    """What trains the runs, and on which device and cores each is trained."""
+    """The backend that trains runs, and the device and cores of each run."""
 
     backend: Backend
     computing: Mapping[str, Any]
     cores: int
-    """Of each run."""
+    """The cores of each run."""
 
     def request(self, job: Job, runs: Path, samples: int | None) -> RunRequest:
         """The request to train the run of a job."""

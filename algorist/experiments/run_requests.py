@@ -24,7 +24,7 @@ class RunRequest:
     """Everything that a process needs to know to train and evaluate a run."""
 
     name: tuple[str, str]
-    """Of the part."""
+    """The name of the part."""
     recipe: str
     config: Mapping[str, Any]
     seeds: tuple[int, ...]
@@ -36,7 +36,7 @@ class RunRequest:
     cores: int
     plugins: tuple[str, ...]
     version: str
-    """Of this library."""
+    """The version of this library."""
 
     @classmethod
     def of(cls, job: Job, runs: Path, **others: Any) -> RunRequest:
@@ -74,12 +74,12 @@ class Reply:
 
     state: str
     message: str = ""
-    """How far it came, or what is wrong."""
+    """The progress of the run, or the error."""
     trace: str = ""
-    """Where it went wrong."""
+    """The traceback."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     permanent: bool = False
-    """Whether it would go wrong in the same way again."""
+    """Whether the error would recur."""
 
     def to_json(self) -> str:
         """The reply as one line of JSON."""

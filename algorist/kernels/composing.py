@@ -32,7 +32,7 @@ class StridedView(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the next one begins, if this is in one piece."""
+        """The offset after the last element, if the view is contiguous."""
         return self.start + torch.Size(self.shape).numel()
 
 
@@ -60,7 +60,7 @@ class Copying(Protocol):
 
 
 class WeightLayout:
-    """What lies where in a buffer, and what is copied; places are shown as views of no memory."""
+    """The layout of a buffer and the copies within it; parts are views of a tensor on `meta`."""
 
     def __init__(self, parameters: Sequence[Tensor], rows: int, inner: int, columns: int):
         """The product is that of (S, rows, inner) and (S, inner, columns)."""
@@ -83,7 +83,7 @@ class WeightLayout:
         return view
 
     def of(self, parameter: Tensor) -> Tensor:
-        """Where a parameter lies."""
+        """The view of a parameter in the buffer."""
         return self._of[id(parameter)]
 
     def stack_of(self, parameters: Sequence[Tensor]) -> Tensor:
