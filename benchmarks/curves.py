@@ -24,7 +24,7 @@ from algorist.commands.arguments import add_computing, loaded_for
 from algorist.evaluation.evaluator import evaluate
 from algorist.experiments.results import SHIPPED, file_of
 from algorist.experiments.results import read as read_results
-from algorist.model.computing import device_name
+from algorist.model.compute_config import device_name
 from algorist.report import curves
 from algorist.report.curves import FRESH, SIZES, TEST, TEST_SIZE, Point
 from algorist.spec import SCALARS

@@ -9,7 +9,7 @@ import torch
 from small import needs_gpu
 
 from algorist.cli import main
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training import step_cost, timing, training_cost
 from algorist.training.engine import Engine
 from algorist.training.timing import TimingConfig
@@ -79,7 +79,7 @@ def test_a_measured_step_changes_the_weights_also_where_gradients_accumulate(
 
     monkeypatch.setattr(step_cost, "Trainer", Noted)
     config = small.training("bfs", optimizer={"accumulate": accumulate})
-    step_cost.step_cost(config, Computing(), TimingConfig(rounds=1, seconds=0))
+    step_cost.step_cost(config, ComputeConfig(), TimingConfig(rounds=1, seconds=0))
     assert made
     for net, before in made:
         assert any(not torch.equal(p, before[name]) for name, p in net.named_parameters())
@@ -172,7 +172,7 @@ def test_what_comes_first_after_the_warm_up_is_counted_apart(clock, monkeypatch)
     monkeypatch.setattr(Engine, "learn", slow_at_first)
     monkeypatch.setattr(Validation, "qualities", slow_validation)
     config = small.training("bfs", steps=20, schedule={"validate_every": 20})
-    cost = training_cost.training_cost(config, Computing(), warm_up=1, cycles=3)
+    cost = training_cost.training_cost(config, ComputeConfig(), warm_up=1, cycles=3)
     assert (cost.captures, cost.late_captures) == (2, 1)
     assert cost.ready_s == 8.0 + 5.0
     assert cost.late_s == cost.slowest_capture_s == 8.0
@@ -288,6 +288,6 @@ def test_steps_on_a_gpu_are_padded_captured_and_profiled(capsys, tmp_path):
 @needs_gpu
 def test_every_shape_is_captured_once_on_a_gpu():
     config = small.training("bfs", "insertion_sort", steps=40, chunk=4)
-    cost = training_cost.training_cost(config, Computing("cuda"), warm_up=4, cycles=20)
+    cost = training_cost.training_cost(config, ComputeConfig("cuda"), warm_up=4, cycles=20)
     assert cost.captures >= 4
     assert cost.cycle_ms > 0

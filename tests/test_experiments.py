@@ -21,7 +21,7 @@ from algorist.experiments.jobs import jobs
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results, read, sample_count
 from algorist.experiments.run_control import Interrupt
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training import run_files
 from algorist.training.divergence import DivergedError
 from algorist.training.engine import Engine
@@ -167,7 +167,7 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
     (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
     results = Results(tmp_path, "generalist")
     (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
-    run = job.run(Computing())
+    run = job.run(ComputeConfig())
     run.train()
     evaluator = RunEvaluator(results, 2)
     assert not evaluator.evaluate(job, run.trainer, lambda: bool(results.rows))

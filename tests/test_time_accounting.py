@@ -8,7 +8,7 @@ import pytest
 import small
 
 from algorist.cli import main
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.engine import CapturedEngine
 from algorist.training.run import Run
 from algorist.training.run_files import pack_run
@@ -122,7 +122,7 @@ def test_each_sitting_of_a_run_has_a_line(tmp_path):
 
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_the_command_says_it_at_the_end_on_a_gpu(tmp_path, capsys, monkeypatch, on_gpu):
-    class Elsewhere(Computing):
+    class Elsewhere(ComputeConfig):
         on_gpu = False
 
     monkeypatch.setattr("algorist.commands.train_one.computing", lambda _: Elsewhere())

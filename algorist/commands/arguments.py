@@ -15,7 +15,7 @@ from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, SAVED
 
 if TYPE_CHECKING:
-    from algorist.model.computing import Computing
+    from algorist.model.compute_config import ComputeConfig
     from algorist.model.learner import Learner
 
 
@@ -138,13 +138,13 @@ def add_at_once(parser: ArgumentParser, default: str) -> None:
     )
 
 
-def computing(arguments: Namespace) -> Computing:
+def computing(arguments: Namespace) -> ComputeConfig:
     """What the options of `add_computing` mean on this machine."""
     from algorist.machine import find_device
-    from algorist.model.computing import Computing
+    from algorist.model.compute_config import ComputeConfig
 
     given = {name: getattr(arguments, name, None) for name in ("graphs", "workers")}
-    return Computing(
+    return ComputeConfig(
         find_device(arguments.device),
         arguments.kernels,
         arguments.precision,

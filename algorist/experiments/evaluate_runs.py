@@ -15,7 +15,7 @@ from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name
 from algorist.experiments.results import ResultRow, Results
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK
-from algorist.model.computing import device_name
+from algorist.model.compute_config import device_name
 from algorist.model.learner import Learner
 from algorist.training.config import Config
 from algorist.training.run_files import trained_seconds

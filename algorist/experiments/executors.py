@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol, Self
 from algorist.errors import counted
 from algorist.experiments.processes import Backend, DiedError
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.divergence import DivergedError
 from algorist.training.job_pool import NOT_RUN, GpuContext, JobPool, Outcome
 
@@ -70,7 +70,7 @@ class ThreadExecutor:
     It must be entered before there are other threads, since it forks processes that prepare data.
     """
 
-    def __init__(self, at_once: int, computing: Computing):
+    def __init__(self, at_once: int, computing: ComputeConfig):
         self.at_once, self._computing = at_once, computing
 
     def __enter__(self) -> ThreadExecutor:

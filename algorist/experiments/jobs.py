@@ -17,7 +17,7 @@ from algorist.data.prepare import prepare_in_background
 from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
 from algorist.training.divergence import DivergedError
 from algorist.training.job_pool import GpuContext
@@ -48,7 +48,7 @@ class Job:
         """Whether there is a run already."""
         return is_run(self.folder)
 
-    def run(self, computing: Computing, context: GpuContext | None = None) -> Run:
+    def run(self, computing: ComputeConfig, context: GpuContext | None = None) -> Run:
         """The run, started or resumed."""
         self._expect_no_divergence()
         if self.has_begun:

@@ -15,7 +15,7 @@ from algorist.experiments.processes import Backend, Processes
 from algorist.experiments.run_requests import RunRequest
 from algorist.machine import cores as cores_here
 from algorist.machine import find_device
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.plugins import loaded_plugins
 from algorist.version import __version__
 
@@ -46,7 +46,7 @@ class Resources:
 
 
 def find_resources(
-    computing: Computing,
+    computing: ComputeConfig,
     device: str,
     count: int,
     *,

@@ -13,7 +13,7 @@ from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import ResultRow, Results
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
 
 DONE, STOPPED, FAILED = "done", "stopped", "failed"
@@ -98,7 +98,7 @@ class Reply:
 def do(request: RunRequest, should_stop: Callable[[], bool] = lambda: False) -> Reply:
     """Train a run and evaluate it, from its latest checkpoint on."""
     _expect_shared(Path(request.runs))
-    job, computing = request.job(), Computing(**request.computing)
+    job, computing = request.job(), ComputeConfig(**request.computing)
     # Beside the run, so that what was tested before the process died is not tested again.
     results = Results(job.folder, job.part.name.experiment)
     run = job.run(computing)

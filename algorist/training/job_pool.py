@@ -23,7 +23,7 @@ import torch
 
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.kernels.fused.streams import beside
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.workers import WorkerPool
 
 MOST_ON_GPU = 8
@@ -157,7 +157,7 @@ class TaskQueue:
 class JobPool:
     """Runs `count` tasks at a time. A context manager, which ends the worker processes."""
 
-    def __init__(self, count: int, computing: Computing):
+    def __init__(self, count: int, computing: ComputeConfig):
         self._device, self._abandoned = torch.device(computing.device), threading.Event()
         self._cores = torch.get_num_threads()
         # Worker processes are forked before there are threads.
@@ -168,7 +168,7 @@ class JobPool:
                 context.take_streams(self._device)
 
     @staticmethod
-    def _worker_pool(computing: Computing, count: int) -> WorkerPool | None:
+    def _worker_pool(computing: ComputeConfig, count: int) -> WorkerPool | None:
         """A context's workers: its share of the default number, or as many as were asked for."""
         workers = computing.worker_count
         if workers == 1:
@@ -261,7 +261,7 @@ def _quick_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def job_count(at_once: int | None, computing: Computing) -> int:
+def job_count(at_once: int | None, computing: ComputeConfig) -> int:
     """The number of trainings at the same time; raises a `ValueError` for an impossible one."""
     if at_once is None:
         return _USUAL_ON_GPU if computing.on_gpu else 1

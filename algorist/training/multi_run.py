@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from algorist.atomic import replace_text
-from algorist.model.computing import ON_CPU, Computing
+from algorist.model.compute_config import ON_CPU, ComputeConfig
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import TaskStream
@@ -71,7 +71,7 @@ class MultiRun:
         return RunProgress(checkpoint.step, checkpoint.state["best_scores"])
 
     def run(
-        self, algorithm: str, computing: Computing = ON_CPU, context: GpuContext | None = None
+        self, algorithm: str, computing: ComputeConfig = ON_CPU, context: GpuContext | None = None
     ) -> Run:
         """The run of an algorithm, started or resumed."""
         folder = self.folder / algorithm

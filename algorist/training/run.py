@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from algorist.atomic import lock_file, replace_text
 from algorist.data.prepare import prepare_in_background
-from algorist.model.computing import ON_CPU, Computing
+from algorist.model.compute_config import ON_CPU, ComputeConfig
 from algorist.model.learner import Learner
 from algorist.training import checkpoint, run_files
 from algorist.training.config import Config
@@ -73,7 +73,7 @@ class Run:
         cls,
         folder: Path | str,
         config: Config,
-        computing: Computing = ON_CPU,
+        computing: ComputeConfig = ON_CPU,
         context: GpuContext | None = None,
         peers: Peers = ALONE,
     ) -> Run:
@@ -96,7 +96,7 @@ class Run:
     def resume(
         cls,
         folder: Path | str,
-        computing: Computing = ON_CPU,
+        computing: ComputeConfig = ON_CPU,
         steps: int | None = None,
         context: GpuContext | None = None,
         peers: Peers = ALONE,
@@ -292,7 +292,7 @@ def _locked(folder: Path, peers: Peers) -> Iterator[None]:
 
 
 def _prepared(
-    config: Config, computing: Computing, context: GpuContext | None, peers: Peers
+    config: Config, computing: ComputeConfig, context: GpuContext | None, peers: Peers
 ) -> AbstractContextManager[Any]:
     """Prepare data and machine code in the background of the block, in the first process alone.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
 from algorist.training.loader import TaskStream
 from algorist.training.packing import PackedBatch
@@ -68,7 +68,7 @@ class StepCost:
 
 
 def step_cost(
-    config: Config, computing: Computing, timing: TimingConfig, *, profile: bool = False
+    config: Config, computing: ComputeConfig, timing: TimingConfig, *, profile: bool = False
 ) -> StepCost:
     """Measure a training step of a configuration with one algorithm.
 
@@ -109,7 +109,7 @@ def step_cost(
     )
 
 
-def _fresh(config: Config, computing: Computing) -> Trainer:
+def _fresh(config: Config, computing: ComputeConfig) -> Trainer:
     free_memory(torch.device(computing.device))
     return Trainer(config, computing)
 

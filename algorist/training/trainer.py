@@ -17,7 +17,7 @@ from torch import Tensor
 from algorist.data.chunks import Cursor
 from algorist.data.stream import Prefetch
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
-from algorist.model.computing import ON_CPU, Computing
+from algorist.model.compute_config import ON_CPU, ComputeConfig
 from algorist.model.learner import Learner, load_weights
 from algorist.training.averaged_weights import AveragedWeights
 from algorist.training.checkpoint import Checkpoint
@@ -48,7 +48,7 @@ class Trainer:
     def __init__(
         self,
         config: Config,
-        computing: Computing = ON_CPU,
+        computing: ComputeConfig = ON_CPU,
         weights: Mapping[str, Tensor] | None = None,
         context: GpuContext | None = None,
         peers: Peers = ALONE,
@@ -275,7 +275,7 @@ class Trainer:
     def resume(
         cls,
         checkpoint: Checkpoint,
-        computing: Computing = ON_CPU,
+        computing: ComputeConfig = ON_CPU,
         context: GpuContext | None = None,
         peers: Peers = ALONE,
     ) -> Trainer:
@@ -287,7 +287,7 @@ class Trainer:
 
 
 def _make_learner(
-    config: Config, computing: Computing, weights: Mapping[str, Tensor] | None
+    config: Config, computing: ComputeConfig, weights: Mapping[str, Tensor] | None
 ) -> Learner:
     """A learner on its device, with the given weights, those of a saved processor or fresh ones."""
     parts = (config.algorithms, config.model, config.convention)

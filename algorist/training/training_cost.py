@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.packing import PackedBatch, Shape, StreamKey
@@ -57,7 +57,7 @@ class TrainingCost:
 
 def training_cost(
     config: Config,
-    computing: Computing,
+    computing: ComputeConfig,
     context: GpuContext | None = None,
     *,
     warm_up: int = 10,
@@ -131,7 +131,7 @@ class _Times:
 class _TimedTrainer(Trainer):
     """A trainer that times captures and validations."""
 
-    def __init__(self, config: Config, computing: Computing, context: GpuContext | None = None):
+    def __init__(self, config: Config, computing: ComputeConfig, context: GpuContext | None = None):
         super().__init__(config, computing, context=context)
         self.times = _Times()
         self._seen: set[_Captured] = set()
@@ -177,7 +177,7 @@ class _Measurement(NamedTuple):
 
 
 def _measure(
-    config: Config, computing: Computing, context: GpuContext | None, warm_up: int, cycles: int
+    config: Config, computing: ComputeConfig, context: GpuContext | None, warm_up: int, cycles: int
 ) -> _Measurement:
     device = torch.device(computing.device)
     with CAPTURE_LOCK:

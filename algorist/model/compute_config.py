@@ -15,7 +15,7 @@ _MOST_WORKERS = 14
 
 
 @dataclass(frozen=True)
-class Computing:
+class ComputeConfig:
     """The settings of computation. Except for rounding, none of them changes what a net learns."""
 
     device: str = "cpu"
@@ -49,7 +49,7 @@ class Computing:
             return self.workers or 1
         return max(1, min(_MOST_WORKERS, cores() - 2))
 
-    def exactly(self) -> Computing:
+    def exactly(self) -> ComputeConfig:
         """The same settings without rounding, as used in tests."""
         return replace(self, precision=Net.precision)
 
@@ -64,4 +64,4 @@ def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
-ON_CPU = Computing()
+ON_CPU = ComputeConfig()
