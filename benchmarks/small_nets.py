@@ -1,8 +1,8 @@
 """Train small nets on a CPU and print whether they learn the steps of algorithms.
 
-python benchmarks/laboratory.py dfs heapsort --steps 2000
-python benchmarks/laboratory.py --all --each --without comparisons
-python benchmarks/laboratory.py dfs --recipe ibarz2022 --set hidden=64 --measure 8,16,32
+python benchmarks/small_nets.py dfs heapsort --steps 2000
+python benchmarks/small_nets.py --all --each --without comparisons
+python benchmarks/small_nets.py dfs --recipe ibarz2022 --set hidden=64 --measure 8,16,32
 
 One net for all algorithms that are given, or with --each one for each. One-step accuracy: discrete
 hints that are right one step after the true ones. Free run: those that are right on the net's own
@@ -109,7 +109,7 @@ def numbers(text: str) -> tuple[int, ...]:
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        "laboratory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        "small_nets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("algorithms", nargs="*", choices=[*algorist.algorithms(), []])
     parser.add_argument("--all", action="store_true", help="all thirty algorithms")
