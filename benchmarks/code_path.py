@@ -1,8 +1,8 @@
-"""How much code a training touches: files and functions from the command to a changed weight.
+"""The code path of a training: files and functions from the command to the first update.
 
-    python benchmarks/touched.py                    # algorist train bfs
-    python benchmarks/touched.py --list             # with their names, file by file
-    PYTHONPATH=CHECKOUT python benchmarks/touched.py
+    python benchmarks/code_path.py                    # algorist train bfs
+    python benchmarks/code_path.py --list             # with their names, file by file
+    PYTHONPATH=CHECKOUT python benchmarks/code_path.py
 
 Counted are functions of the package that are called before the first step of the optimizer ends,
 in any thread; code that runs on import, and what Numba has compiled, is not.
@@ -35,13 +35,13 @@ def main() -> None:
     )
     parser.add_argument("--list", action="store_true", help="name every function")
     arguments = parser.parse_args()
-    functions = _touched(["train", "bfs", "--steps", "1", "--device", "cpu"])
+    functions = _called_functions(["train", "bfs", "--steps", "1", "--device", "cpu"])
     for file, names in sorted(functions.items()) if arguments.list else []:
         print(f"{Path(file).relative_to(PACKAGE)}: {', '.join(sorted(names))}")
     print(f"{len(functions)} files, {sum(map(len, functions.values()))} functions")
 
 
-def _touched(command: list[str]) -> dict[str, set[str]]:
+def _called_functions(command: list[str]) -> dict[str, set[str]]:
     """The names of the functions that a command calls up to the first update, by file."""
     codes: set[CodeType] = set()
     until_update: set[CodeType] = set()

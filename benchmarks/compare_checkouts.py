@@ -1,7 +1,7 @@
 """How long a training step on a CPU takes in two checkouts of this repository, in turns.
 
     git worktree add /tmp/before COMMIT
-    python benchmarks/checkouts.py /tmp/before . --algorithms bfs,dfs --rounds 20
+    python benchmarks/compare_checkouts.py /tmp/before . --algorithms bfs,dfs --rounds 20
 
 Each checkout has a process of its own, which runs its own `benchmarks/training.py`: what a step is,
 and on what, is explained there. Processor time of one thread is counted, which other programs
