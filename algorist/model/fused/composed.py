@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algorist.kernels.composing import Copying, StridedView
 from algorist.kernels.maps import DecodeMaps, ProcessMaps, Update, changed, tensors
-from algorist.model.fused.composing import Composer, FusedOutput, OutputGroup
+from algorist.model.fused.composer import Composer, FusedOutput, OutputGroup
 from algorist.model.fused.decoders import JoinedDecoders
 from algorist.model.fused.layout import Layout
 from algorist.model.kinds import row

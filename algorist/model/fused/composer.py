@@ -1,4 +1,4 @@
-"""Composition: maps that read encodings become maps of the raw numbers that these are made of.
+"""The composer: linear layers that read encodings become layers that read raw numbers.
 
 What all of them do to all numbers is one product. Its left matrix has the encoders of nodes, edges
 and graph as blocks; the right one has all maps that read them, below each other where their results
@@ -63,9 +63,9 @@ class OutputGroup(NamedTuple):
 
 
 class Composer:
-    """A plan for the maps of one algorithm, and the ways in which results are added to it.
+    """Plans the composed weights of one algorithm: each method adds a result to the layout.
 
-    A result is a view of a place, until the plan is carried out.
+    A result is a view of its place in the buffer, until the weights are composed.
     """
 
     def __init__(
