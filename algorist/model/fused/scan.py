@@ -19,7 +19,7 @@ from algorist.kernels.fused.scan import Previous, Reading, scan
 from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.targets import Targets, code, write
 from algorist.kernels.ops import PRECISIONS
-from algorist.model.fused.composed import Composed
+from algorist.model.fused.composed_weights import ComposedWeights
 from algorist.model.fused.layout import Decoded, Layout, width
 from algorist.model.kinds import DecoderType, adjacency_threshold, raw_width, row
 from algorist.model.scan import Carry, Rollout
@@ -52,7 +52,7 @@ class Columns:
 class Tables:
     """What fused kernels look up about the features of an algorithm in windows of one layout."""
 
-    def __init__(self, maps: Composed, window: Window, device: torch.device):
+    def __init__(self, maps: ComposedWeights, window: Window, device: torch.device):
 
         self.columns = Columns(maps.spec.inputs, maps.read_hints)
         hints = _predicted(maps.hints, window.hints)
@@ -114,7 +114,7 @@ class FusedScan:
         self.net, self.window, self.n = net, window, window.nodes
         composed = (algorithm, net.device)
         if composed not in net.fused_cache:
-            net.fused_cache[composed] = Composed(net, algorithm)
+            net.fused_cache[composed] = ComposedWeights(net, algorithm)
         self.maps = net.fused_cache[composed]
         values = (window.inputs, window.hints, window.outputs)
         layout = (*composed, *(place for x in values for place in x.places.items()))

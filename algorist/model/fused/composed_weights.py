@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from algorist.model.net import Net
 
 
-class Folded(NamedTuple):
+class FoldedWeights(NamedTuple):
     """What is composed for the family around MPNN: as in `ProcessMaps`, but for messages."""
 
     state: Tensor
@@ -47,13 +47,13 @@ def _outputs(processor: MessagePassing, *, triplets: bool) -> list[FusedOutput]:
     ]
 
 
-def _composed_processor(composer: Composer, joint: OutputGroup) -> Folded:
+def _composed_processor(composer: Composer, joint: OutputGroup) -> FoldedWeights:
     """All maps of the node states joined, and all of messages."""
     edge, *triplets = (composer.edge(span) for column, span in joint.each if column.edge)
     messages = [composer.message(span) for column, span in joint.each if column.message]
     state = composer.states(joint)
     assert state is not None, "a processor has columns"
-    return Folded(
+    return FoldedWeights(
         state=state,
         edge=composer.side_by_side([edge]),
         triplet=composer.side_by_side(triplets) if triplets else None,
@@ -61,7 +61,7 @@ def _composed_processor(composer: Composer, joint: OutputGroup) -> Folded:
     )
 
 
-def _process_maps(processor: MessagePassing, folded: Folded) -> ProcessMaps:
+def _process_maps(processor: MessagePassing, folded: FoldedWeights) -> ProcessMaps:
     """All maps of a step."""
     norm = processor.norm
     return ProcessMaps(
@@ -78,8 +78,8 @@ def _process_maps(processor: MessagePassing, folded: Folded) -> ProcessMaps:
     )
 
 
-class Composed:
-    """How the maps of a net are composed for one algorithm."""
+class ComposedWeights:
+    """The weights of a net composed for one algorithm, as the fused scan takes them."""
 
     def __init__(self, net: Net, algorithm: str):
         self.spec = net.spec(algorithm)
@@ -117,7 +117,7 @@ class Composed:
         self._places = [StridedView.of(view) for view in tensors(self._maps)]
 
     def compose(self, copying: Copying) -> tuple[ProcessMaps, DecodeMaps, DecodeMaps]:
-        """The maps of the processor, of hints and of outputs, as the weights are now."""
+        """Compose the present weights: those of the processor, of hints and of outputs."""
         results = self._plan.compose(self._parameters, copying)
         found = dict(zip(self._plan.results, results, strict=True))
         composed = iter([found[place] for place in self._places])
