@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
-from algorist.kernels.composing import Copying, StridedView
 from algorist.kernels.maps import DecodeMaps, ProcessMaps, Update, changed, tensors
+from algorist.kernels.weight_layout import Copying, StridedView
 from algorist.model.fused.composer import Composer, FusedOutput, OutputGroup
 from algorist.model.fused.decoders import JoinedDecoders
 from algorist.model.fused.layout import Layout

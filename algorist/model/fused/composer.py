@@ -15,7 +15,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from algorist.kernels.affine import Affine
-from algorist.kernels.composing import WeightLayout
+from algorist.kernels.weight_layout import WeightLayout
 from algorist.model.layers import Linear
 from algorist.spec import Location
 

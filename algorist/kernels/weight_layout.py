@@ -1,8 +1,8 @@
-"""Weights composed of parameters, in as few operations as there can be.
+"""The layout of composed weights: how they are computed from parameters in few operations.
 
-All that is linear and comes before a step is a single product of two block matrices. Parameters,
-the two matrices, their product and the results lie in one long tensor, the *buffer*, so that all
-copies from one to the other can be made at once; backward makes the same copies in reverse.
+Everything linear before a step is a single product of two block matrices. Parameters, the two
+matrices, their product and the results lie in one long tensor, the *buffer*, so that all copies
+between them are one operation; backward makes the same copies in reverse.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINE = 64
 
 
 class StridedView(NamedTuple):
-    """A part of a buffer."""
+    """A strided view of a buffer, as in `torch.as_strided`."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -37,14 +37,14 @@ class StridedView(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """From one part of the buffer to another; what lies along the first axis is added up."""
+    """A copy from one view of the buffer to another; sources are summed over the first axis."""
 
     source: StridedView  # (count, S, rows, columns)
     target: StridedView  # (S, rows, columns)
 
 
 class Copies:
-    """Copies that can be made at once."""
+    """Copies that do not depend on each other."""
 
     def __init__(self) -> None:
         self.all: list[Copy] = []
@@ -52,7 +52,7 @@ class Copies:
 
 
 class Copying(Protocol):
-    """A way to make copies in a buffer, or to make them from target to source."""
+    """An implementation of copies in a buffer; `back` copies from target to source."""
 
     def __call__(self, buffer: Tensor, copies: Copies, *, back: bool) -> None:
         """Make them all."""
