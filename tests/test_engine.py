@@ -224,7 +224,7 @@ def test_losses_are_summed_and_can_be_set_and_cleared():
     config = CONFIGS["seeds"]
     made = taught(Engine(fresh(config, ComputeConfig()), config), config, cycles=2)
     sums = made.losses()
-    assert len(sums["dfs"]) == len(made.net.decoded(made.net.specs["dfs"]))
+    assert len(sums["dfs"]) == len(made.net.decoded_features(made.net.specs["dfs"]))
     assert all(len(of_seeds) == 2 for of_seeds in sums["dfs"].values())
     made.clear_losses()
     assert not any(any(of_seeds) for of_seeds in made.losses()["dfs"].values())

@@ -71,7 +71,7 @@ def test_further_state_goes_on_from_step_to_step_and_through_windows():
         carry = net.rollout("bfs", piece, carry).carry.detach()
     torch.testing.assert_close(carry.hidden, all_at_once.hidden)
     assert torch.equal(carry.state[0]["count"], all_at_once.state[0]["count"])
-    back = net.saved_carry(carry.tensors())
+    back = net.load_carry(carry.tensors())
     assert torch.equal(back.state[0]["seen"][0], carry.state[0]["seen"][0])
 
 

@@ -42,12 +42,12 @@ class ParameterEntry(NamedTuple):
 def entries(net: Net) -> Iterator[ParameterEntry]:
     """The names that all parameters of a net have in dm-clrs, with tasks numbered in its order."""
     for index, (algorithm, spec) in enumerate(net.specs.items()):
-        for feature in net.encoded(spec):
+        for feature in net.encoded_features(spec):
             theirs = [f"{_CODERS}/algo_{index}_{feature.name}_enc_linear"]
             if (feature.location, feature.kind) == (Location.EDGE, Kind.POINTER):
                 theirs.append(f"{theirs[0]}_1")
             yield from _linear(f"encoders.{algorithm}.{feature.name}", *theirs)
-        for feature in net.decoded(spec):
+        for feature in net.decoded_features(spec):
             linear = f"{_CODERS}/algo_{index}_{feature.name}_dec_linear"
             for number, name in enumerate(row(feature).decoder_type.layer_inputs):
                 ours = f"decoders.{algorithm}.{feature.name}.{name}"

@@ -78,10 +78,10 @@ class Net(nn.Module):
         seed: int | None = None,
         **settings: Any,
     ):
-        """A net for some algorithms; settings are those of `ModelConfig`.
+        """Make a net for algorithms by name, or for specs; settings are those of `ModelConfig`.
 
-        Where specs are given instead of names and there is no seed, the weights are still to be
-        drawn or loaded. `user_decoders` names the registered decoders it has: all, if not given.
+        Weights are drawn, except for specs without a seed, whose weights must be drawn or loaded
+        afterwards. `user_decoders` names the registered decoders to use, by default all.
         """
         super().__init__()
         self.encoding = encoding or TaskEncoding()
@@ -97,19 +97,22 @@ class Net(nn.Module):
         self.user_decoders = _known_decoders(user_decoders)
         self.encoders, self.decoders = NamedLayers(), NamedLayers()
         self.derived: dict[str, DerivedFeatures] = {}
-        """What the encoders of each algorithm read beside its features."""
+        """The derived features of each algorithm, which encoders read beside its own."""
         edge_states = self.bound_processor().has_edge_states(c.hidden)
         for name, spec in self.specs.items():
-            derived = self.derived[name] = DerivedFeatures(self.encoded(spec), c)
+            derived = self.derived[name] = DerivedFeatures(self.encoded_features(spec), c)
             self.encoders[name] = NamedLayers(
-                make_encoders(self.encoded(spec), derived, replicas, c)
+                make_encoders(self.encoded_features(spec), derived, replicas, c)
             )
             self.decoders[name] = NamedLayers(
-                {f.name: self._make_decoder(f, edge_states, derived) for f in self.decoded(spec)}
+                {
+                    f.name: self._make_decoder(f, edge_states, derived)
+                    for f in self.decoded_features(spec)
+                }
             )
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None
         self.fused_cache: dict[tuple[Any, ...], Any] = {}
-        """What fused kernels look up, by algorithm, device and layout of windows."""
+        """The tables and composed weights of fused kernels, by algorithm, device and layout."""
         if seed is not None or not isinstance(algorithms, Mapping):
             self.draw([(seed or 0) + replica for replica in range(replicas)])
 
@@ -144,31 +147,31 @@ class Net(nn.Module):
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """The algorithms that it serves."""
+        """The names of its algorithms."""
         return tuple(self.specs)
 
     def spec(self, algorithm: str) -> Spec:
-        """The features of one of the algorithms that the net serves."""
+        """The features of one of its algorithms; raises a `ValueError` for another."""
         if algorithm not in self.specs:
             raise ValueError(unknown("algorithm for this net", algorithm, self.specs))
         return self.specs[algorithm]
 
-    def encoded(self, spec: Spec) -> tuple[Feature, ...]:
+    def encoded_features(self, spec: Spec) -> tuple[Feature, ...]:
         """The features that the net reads, inputs first."""
         return (*spec.inputs, *(spec.hints if self.config.hints == "encoded_decoded" else ()))
 
-    def decoded(self, spec: Spec) -> tuple[Feature, ...]:
+    def decoded_features(self, spec: Spec) -> tuple[Feature, ...]:
         """The features that the net predicts, outputs first."""
         return (*spec.outputs, *(() if self.config.hints == "none" else spec.hints))
 
     def bound_processor(self) -> Bound:
-        """The processor as a scan calls it."""
+        """The processor with its present weights, as a scan calls it."""
         if isinstance(self.processor, PerSeed):
             return BoundPerSeed(self.processor)
         return BoundReplicated(self.processor)
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> tuple[PyTree, PyTree]:
-        """The further states with which trajectories begin: the processor's, and the LSTM's."""
+        """The initial further states of a trajectory: the processor's and the LSTM's."""
         first = self.bound_processor().initial_state(replicas, batch_size, n)
         if self.lstm is None:
             return first, None
@@ -182,8 +185,8 @@ class Net(nn.Module):
                 if isinstance(module, Linear | LayerNorm | PerSeed):
                     module.reset(replica, generator)
 
-    def saved_carry(self, tensors: Mapping[str, torch.Tensor]) -> Carry:
-        """The carry whose `tensors` these were."""
+    def load_carry(self, tensors: Mapping[str, torch.Tensor]) -> Carry:
+        """The carry of which `Carry.tensors` returned these tensors."""
         hints, read = (
             {
                 name.removeprefix(prefix): value
@@ -204,10 +207,10 @@ class Net(nn.Module):
         )
 
     def forward(self, batch: Batch, algorithm: str | None = None) -> Prediction:
-        """What a net of one seed predicts for a batch of the benchmark: tensors by name.
+        """Predict a batch of the benchmark with a net of one seed: tensors by name.
 
-        Hints are fed back as they are predicted. The algorithm is the batch's own, or the only one
-        of the net.
+        Hints are fed back as they are predicted. `algorithm` is by default that of the batch, or
+        the only one of the net.
         """
         from algorist.model.prediction import predict_tensors
 
@@ -233,8 +236,8 @@ class Net(nn.Module):
             rollout: Rollout = scan.run(carry, keep_hints=keep_hints)
         return rollout
 
-    def check(self, algorithm: str, n: int) -> None:
-        """Complain about kernels that do not take windows of `n` nodes, before there is one."""
+    def check_kernels(self, algorithm: str, n: int) -> None:
+        """Raise a `ValueError` if the chosen kernels cannot compute windows of `n` nodes."""
         self._scan_type(algorithm, n)
 
     def is_fused(self, algorithm: str, n: int) -> bool:

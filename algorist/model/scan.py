@@ -77,7 +77,7 @@ class Scan:
     def __init__(self, net: Net, algorithm: str, window: Window):
         self.net, self.window = net, window
         spec = net.spec(algorithm)
-        decoded, encoded = net.decoded(spec), net.encoded(spec)
+        decoded, encoded = net.decoded_features(spec), net.encoded_features(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
         shapes = dense_shapes(self.lanes, self.n)

@@ -180,7 +180,9 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     spec = net.spec(algorithm)
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
     of_pairs = [
-        f for f in net.encoded(spec) if row(f).decoder_type.encode_location == Location.EDGE
+        f
+        for f in net.encoded_features(spec)
+        if row(f).decoder_type.encode_location == Location.EDGE
     ]
     derived = net.derived[algorithm].groups.values()
     kept = sum(map(raw_width, of_pairs)) + net.bound_processor().kept_per_edge(net.config.hidden)

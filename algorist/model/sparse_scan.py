@@ -48,7 +48,7 @@ class SparseScan:
     def __init__(self, net: Net, algorithm: str, window: SparseWindow):
         self.net, self.window, self.spec = net, window, net.spec(algorithm)
         self.process = sparse_processor(net).forward_links
-        decoded, encoded = net.decoded(self.spec), net.encoded(self.spec)
+        decoded, encoded = net.decoded_features(self.spec), net.encoded_features(self.spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         (S, N), E, G = window.graph_of.shape, window.senders.shape[1], window.follows.shape[2]
         self.links = SparseLinks(

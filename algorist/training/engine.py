@@ -58,7 +58,7 @@ class Engine:
         self.has_further_losses = False
         """Whether there are losses beside those of features: terms, or penalties of a processor."""
         self._features = {
-            name: [feature.name for feature in net.decoded(spec)]
+            name: [feature.name for feature in net.decoded_features(spec)]
             for name, spec in net.specs.items()
         }
         self._losses = {name: _LossSums(own, net) for name, own in self._features.items()}

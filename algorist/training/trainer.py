@@ -73,7 +73,7 @@ class Trainer:
         self.task_streams = {name: TaskStream(config, name) for name in config.algorithms}
         for name, task_stream in self.task_streams.items():
             if not config.convention.sparse:
-                self.net.check(name, max(task_stream.sizes))
+                self.net.check_kernels(name, max(task_stream.sizes))
         self.step = 0
         self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self.summed_steps = 0

@@ -80,7 +80,7 @@ def restore_state(trainer: Trainer, checkpoint: Checkpoint) -> None:
             saved = checkpoint.below(f"carry/{name}/{size}/")
             if saved:
                 lanes = {k: trainer.peers.share.cut(v).to(trainer.device) for k, v in saved.items()}
-                engine.carries[StreamKey(name, size)] = trainer.net.saved_carry(lanes)
+                engine.carries[StreamKey(name, size)] = trainer.net.load_carry(lanes)
     engine.set_losses(_by_feature(state["loss_sums"], engine.losses()))
     trainer.summed_steps = state["summed_steps"]
     trainer.best_scores, trainer.best_steps = state["best_scores"], state["best_steps"]

@@ -83,7 +83,7 @@ class ComposedWeights:
 
     def __init__(self, net: Net, algorithm: str):
         self.spec = net.spec(algorithm)
-        encoded, decoded = net.encoded(self.spec), net.decoded(self.spec)
+        encoded, decoded = net.encoded_features(self.spec), net.decoded_features(self.spec)
         self.read_hints = [feature for feature in encoded if feature.stage == Stage.HINT]
         self.hints = Layout(feature for feature in decoded if feature.stage == Stage.HINT)
         self.outputs = Layout(self.spec.outputs)
