@@ -8,9 +8,9 @@ import pytest
 import torch
 from small import needs_gpu
 
+from algorist.kernels import cuda_graphs as home
 from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.kernels.fused.streams import SideStream, beside
-from algorist.model import graphs as home
 
 GB = 2**30
 
