@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import algorist
-from algorist.registries import additions_alone
+from algorist.registry import additions_alone
 
 if not torch.cuda.is_available():
     # Triton's own interpreter runs the fused kernels; it is asked for once, at the first import.

@@ -21,20 +21,20 @@ from algorist.algorithms.sampling import Sampler, sampler
 from algorist.algorithms.tracing import record
 from algorist.batch import Batch
 from algorist.plugins import load_plugin
-from algorist.registering import register
+from algorist.registration import register
 from algorist.spec import Feature, Kind, Location, Spec, Stage, edge, graph, node
 from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.evaluation.scoring import evaluate, score
+    from algorist.model.inference import predict
     from algorist.model.learner import Learner
     from algorist.model.net import Net
-    from algorist.model.own_decoders import Decoder
-    from algorist.model.predicted import loss, loss_terms
-    from algorist.model.predicting import predict
+    from algorist.model.prediction import loss, loss_terms
     from algorist.model.processors import Processor, StepOutput
     from algorist.model.solution import Solution
-    from algorist.training.loading import load
+    from algorist.model.user_decoders import Decoder
+    from algorist.training.saved_learners import load
     from algorist.training.train import train
 
 __all__ = [
@@ -82,17 +82,17 @@ __all__ = [
 ]
 
 _WITH_TORCH = {
-    "Decoder": "algorist.model.own_decoders",
+    "Decoder": "algorist.model.user_decoders",
     "Learner": "algorist.model.learner",
     "Net": "algorist.model.net",
     "Processor": "algorist.model.processors",
     "Solution": "algorist.model.solution",
     "StepOutput": "algorist.model.processors",
     "evaluate": "algorist.evaluation.scoring",
-    "load": "algorist.training.loading",
-    "loss": "algorist.model.predicted",
-    "loss_terms": "algorist.model.predicted",
-    "predict": "algorist.model.predicting",
+    "load": "algorist.training.saved_learners",
+    "loss": "algorist.model.prediction",
+    "loss_terms": "algorist.model.prediction",
+    "predict": "algorist.model.inference",
     "train": "algorist.training.train",
     "score": "algorist.evaluation.scoring",
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from algorist.plugin_errors import line_of, reason
-from algorist.registries import additions_alone
+from algorist.registry import additions_alone
 
 _PREFIX = "algorist_plugin_"
 """Of the names of modules that are plug-ins."""

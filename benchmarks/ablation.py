@@ -3,7 +3,7 @@
 OMP_NUM_THREADS=1 python benchmarks/ablation.py dfs heapsort --seeds 0,1,2 --out small.csv
 python benchmarks/ablation.py --out small.csv --table
 
-The nets are those of `laboratory.py`, each for one algorithm; all seeds are trained at once. Their
+The nets are those of `small_nets.py`, each for one algorithm; all seeds are trained at once. Their
 rows, one for each seed and size, are written as soon as they are measured, and nets that have rows
 are skipped: the same command goes on after a stop. Where a switch does not change the losses of
 the first updates, it changes nothing for that algorithm. Such nets are not trained; the table
@@ -23,8 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import laboratory
-from laboratory import Accuracy
+import small_nets
+from small_nets import Accuracy
 
 from algorist.training.config import Config
 from algorist.training.recipes import WHOLE, ablated
@@ -55,7 +55,7 @@ def parts(arguments: argparse.Namespace) -> Iterator[tuple[Part, Config, Config]
     """All parts, their configurations, and that of the whole recipe for the same algorithm."""
     for without in (WHOLE, *arguments.switches):
         for name in arguments.algorithms:
-            whole = replace(laboratory.configure(arguments, [name]), seeds=arguments.seeds)
+            whole = replace(small_nets.configure(arguments, [name]), seeds=arguments.seeds)
             configs = dict(ablated(whole, more=False))
             if without in configs:
                 yield Part(without, name), configs[without], whole
@@ -75,7 +75,7 @@ def rows_of(
     common["seconds"] = round(time.process_time() - start)
     learner, rows = trainer.evaluated_model, []
     for n in sizes:
-        measured = laboratory.measure(learner, part.algorithm, n=n, count=count, seed=seed)
+        measured = small_nets.measure(learner, part.algorithm, n=n, count=count, seed=seed)
         for own_seed, (accuracy, _) in zip(config.seeds, measured, strict=True):
             shares = {name: round(value, 3) for name, value in accuracy._asdict().items()}
             rows.append({**common, "seed": own_seed, "n": n, **shares})
@@ -135,9 +135,9 @@ def table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line: that of the laboratory, and what follows."""
+    """The command line: the options of `small_nets.py` and those of this script."""
     own = argparse.ArgumentParser("ablation", description=__doc__, add_help=False)
-    own.add_argument("--seeds", default=(0, 1, 2), type=laboratory.numbers)
+    own.add_argument("--seeds", default=(0, 1, 2), type=small_nets.numbers)
     own.add_argument("--switches", default="", help="only without these, as in a,b")
     own.add_argument("--out", type=Path, required=True, help="a CSV file, which is continued")
     own.add_argument("--table", action="store_true", help="train nothing, print the table")
@@ -145,9 +145,9 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     arguments, rest = own.parse_known_args(argv)
     if arguments.table:
         return arguments
-    small = laboratory.parse(rest)
+    small = small_nets.parse(rest)
     switches = arguments.switches.split(",") if arguments.switches else None
-    whole = laboratory.configure(small, small.algorithms)
+    whole = small_nets.configure(small, small.algorithms)
     known = [name for name, _ in ablated(whole, more=False) if name != WHOLE]
     for name in switches or ():
         if name not in known:

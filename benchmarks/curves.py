@@ -21,14 +21,14 @@ import numpy as np
 
 import algorist
 from algorist.commands.arguments import add_computing, loaded_for
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.experiments.results import SHIPPED, file_of
 from algorist.experiments.results import read as read_results
-from algorist.model.computing import device_name
+from algorist.model.compute_config import device_name
 from algorist.report import curves
 from algorist.report.curves import FRESH, SIZES, TEST, TEST_SIZE, Point
 from algorist.spec import SCALARS
-from algorist.training.loading import members
+from algorist.training.saved_learners import members
 
 SEED = 4000
 """Of the draws: far from those of the benchmark's fixed sets."""

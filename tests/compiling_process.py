@@ -38,14 +38,14 @@ def compile_instead_of_launching():
 def learn(algorithm, processor):
     """Call all that a training step and a test need."""
     from algorist.data import official
-    from algorist.model.computing import Computing
-    from algorist.model.predicting import predict
+    from algorist.model.compute_config import ComputeConfig
+    from algorist.model.inference import predict
     from algorist.training import recipes
     from algorist.training.trainer import Trainer
 
     config = recipes.ibarz2022([algorithm])
     config = replace(config, model=replace(config.model, processor=processor))
-    trainer = Trainer(config, Computing(kernels="fused"))
+    trainer = Trainer(config, ComputeConfig(kernels="fused"))
     trainer.engine.learn(trainer.task_streams[algorithm].packed_batch(0, trainer.engine.fit))
     predict(trainer.learner, algorithm, official.beginning(algorithm, "test", 1))
 

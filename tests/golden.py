@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from algorist.batch import Batch
-from algorist.model import official
+from algorist.model import dm_clrs_parameters
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig, Net
 from algorist.model.window import whole
@@ -58,7 +58,7 @@ def net_of(meta: dict, arrays: dict[str, np.ndarray], spec: Spec) -> Net:
     parameters = {
         k.removeprefix("params/"): v for k, v in arrays.items() if k.startswith("params/")
     }
-    official.import_parameters(net, parameters)
+    dm_clrs_parameters.import_parameters(net, parameters)
     return net
 
 
@@ -81,7 +81,7 @@ def replay(path: str | Path, device: str = "cpu") -> dict[str, np.ndarray]:
     }
     result["loss/total"] = total[0].detach().cpu().numpy()
     gradients = {name: p.grad for name, p in net.named_parameters()}
-    for entry in official.entries(net):
+    for entry in dm_clrs_parameters.entries(net):
         gradient = gradients[entry.ours]
         if gradient is None:
             gradient = torch.zeros_like(net.get_parameter(entry.ours))

@@ -113,7 +113,7 @@ def learner():
 
 @pytest.mark.parametrize("name", ["bubble_sort", "dfs"])
 def test_the_share_of_right_answers_is_part_of_an_evaluation(name, learner, monkeypatch):
-    from algorist.evaluation import evaluate as room
+    from algorist.evaluation import evaluator as room
 
     batch = sample(name, 4, 10)
     evaluations = room.evaluate(learner, name, batch)

@@ -6,8 +6,9 @@ import torch
 
 from algorist.cli import main
 from algorist.experiments.identity import recipe_of
-from algorist.training.loading import load, newest
-from algorist.training.run import Run, pack
+from algorist.training.run import Run
+from algorist.training.run_files import pack_run
+from algorist.training.saved_learners import load, newest
 from algorist.training.trainer import Trainer
 from algorist.training.validation import Validation
 
@@ -63,7 +64,7 @@ def test_a_run_with_a_mean_goes_on_exactly(tmp_path):
 
 def test_a_packed_mean_is_nearly_as_it_was(tmp_path):
     Run.start(tmp_path / "run", config(3)).train()
-    pack(tmp_path / "run", tmp_path / "packed")
+    pack_run(tmp_path / "run", tmp_path / "packed")
     got, expected = newest(tmp_path / "packed"), newest(tmp_path / "run")
     assert got.tensors.keys() == expected.tensors.keys()
     for name, value in expected.tensors.items():

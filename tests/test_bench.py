@@ -9,10 +9,10 @@ import torch
 from small import needs_gpu
 
 from algorist.cli import main
-from algorist.model.computing import Computing
-from algorist.training import clocks, measuring
-from algorist.training.clocks import TimingConfig
+from algorist.model.compute_config import ComputeConfig
+from algorist.training import step_cost, timing, training_cost
 from algorist.training.engine import Engine
+from algorist.training.timing import TimingConfig
 from algorist.training.trainer import Trainer
 from algorist.training.validation import Validation
 
@@ -77,9 +77,9 @@ def test_a_measured_step_changes_the_weights_also_where_gradients_accumulate(
             super().__init__(*details)
             made.append((self.net, small.weights(self.net)))
 
-    monkeypatch.setattr(measuring, "Trainer", Noted)
+    monkeypatch.setattr(step_cost, "Trainer", Noted)
     config = small.training("bfs", optimizer={"accumulate": accumulate})
-    measuring.step_cost(config, Computing(), TimingConfig(rounds=1, seconds=0))
+    step_cost.step_cost(config, ComputeConfig(), TimingConfig(rounds=1, seconds=0))
     assert made
     for net, before in made:
         assert any(not torch.equal(p, before[name]) for name, p in net.named_parameters())
@@ -98,7 +98,7 @@ class Clock:
 def clock(monkeypatch):
     """What is measured lasts as long as the test says."""
     clock = Clock()
-    for module in (clocks, measuring):
+    for module in (timing, training_cost):
         monkeypatch.setattr(module, "time", clock)
     return clock
 
@@ -108,7 +108,7 @@ def test_a_round_lasts_about_as_long_as_asked_for(clock, seconds, times):
     def step():
         clock.now += 0.25
 
-    rounds = clocks.rounds(step, torch.device("cpu"), TimingConfig(rounds=3, seconds=seconds))
+    rounds = timing.time_rounds(step, torch.device("cpu"), TimingConfig(rounds=3, seconds=seconds))
     assert rounds == [0.25] * 3
     assert clock.now == 0.25 * (2 + 3 * times)
 
@@ -172,7 +172,7 @@ def test_what_comes_first_after_the_warm_up_is_counted_apart(clock, monkeypatch)
     monkeypatch.setattr(Engine, "learn", slow_at_first)
     monkeypatch.setattr(Validation, "qualities", slow_validation)
     config = small.training("bfs", steps=20, schedule={"validate_every": 20})
-    cost = measuring.training_cost(config, Computing(), warm_up=1, cycles=3)
+    cost = training_cost.training_cost(config, ComputeConfig(), warm_up=1, cycles=3)
     assert (cost.captures, cost.late_captures) == (2, 1)
     assert cost.ready_s == 8.0 + 5.0
     assert cost.late_s == cost.slowest_capture_s == 8.0
@@ -214,14 +214,14 @@ def test_a_saved_learner_is_measured_as_it_is(capsys, tmp_path):
 
 
 def test_what_cannot_be_measured_does_not_end_the_rest(capsys, tmp_path, monkeypatch):
-    measure = measuring.step_cost
+    measure = step_cost.step_cost
 
     def failing(config, *arguments, **options):
         if config.algorithms == ("dfs",):
             raise RuntimeError("out of memory\nmore about it")
         return measure(config, *arguments, **options)
 
-    monkeypatch.setattr(measuring, "step_cost", failing)
+    monkeypatch.setattr(step_cost, "step_cost", failing)
     file = tmp_path / "numbers.json"
     words = ["bench", "steps", "bfs", "dfs", "dijkstra", "--size", "4", "--json", str(file)]
     assert main([*words, *STEPS, *SMALL]) == 1
@@ -288,6 +288,6 @@ def test_steps_on_a_gpu_are_padded_captured_and_profiled(capsys, tmp_path):
 @needs_gpu
 def test_every_shape_is_captured_once_on_a_gpu():
     config = small.training("bfs", "insertion_sort", steps=40, chunk=4)
-    cost = measuring.training_cost(config, Computing("cuda"), warm_up=4, cycles=20)
+    cost = training_cost.training_cost(config, ComputeConfig("cuda"), warm_up=4, cycles=20)
     assert cost.captures >= 4
     assert cost.cycle_ms > 0

@@ -10,7 +10,7 @@ import algorist
 from algorist.data import official
 from algorist.model.comparisons import compare_tables
 from algorist.model.decoder_features import DecoderFeatures
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import dense_values
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig

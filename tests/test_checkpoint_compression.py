@@ -10,8 +10,9 @@ import torch
 
 from algorist.training import checkpoint, checkpoint_compression
 from algorist.training.checkpoint import Checkpoint
-from algorist.training.loading import newest
-from algorist.training.run import Run, pack
+from algorist.training.run import Run
+from algorist.training.run_files import pack_run
+from algorist.training.saved_learners import newest
 
 SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}
 
@@ -32,7 +33,7 @@ def files_below(folder):
 def test_all_files_lie_in_the_folder_itself_and_are_told(run, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "_FILE_SIZE", 20_000)
     monkeypatch.setattr(checkpoint_compression, "_RUN", 1000)
-    files = pack(run, tmp_path / "packed")
+    files = pack_run(run, tmp_path / "packed")
     assert sorted(files) == files_below(tmp_path / "packed")
     assert {file.parent for file in files} == {tmp_path / "packed"}
     assert len(files) > 4
@@ -40,7 +41,7 @@ def test_all_files_lie_in_the_folder_itself_and_are_told(run, tmp_path, monkeypa
 
 
 def test_a_packed_run_goes_on_where_it_lies(run, tmp_path):
-    pack(run, tmp_path)
+    pack_run(run, tmp_path)
     before = newest(run)
     assert newest(tmp_path).state == before.state
     resumed = Run.resume(tmp_path)
@@ -61,7 +62,7 @@ def test_runs_that_older_versions_packed_are_still_read(run, tmp_path):
     checkpoint.write(tmp_path / "checkpoints", Checkpoint(light.step, content, state))
     (tmp_path / "config.json").write_text((run / "config.json").read_text())
     assert Run.resume(tmp_path).trainer.step == 4
-    pack(tmp_path, tmp_path / "again")
+    pack_run(tmp_path, tmp_path / "again")
     got, expected = newest(tmp_path / "again"), newest(tmp_path)
     assert got.state == expected.state == newest(run).state
     for name, tensor in expected.tensors.items():
@@ -69,14 +70,14 @@ def test_runs_that_older_versions_packed_are_still_read(run, tmp_path):
 
 
 def test_the_state_takes_little_room(run, tmp_path):
-    pack(run, tmp_path)
+    pack_run(run, tmp_path)
     light = checkpoint.read(tmp_path)
     assert light.state == {}
     assert light.tensors["state"].nbytes < 0.7 * len(json.dumps(newest(run).state))
 
 
 def test_damage_is_noticed(run, tmp_path):
-    pack(run, tmp_path)
+    pack_run(run, tmp_path)
     file = tmp_path / "tensors-0.safetensors"
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     with pytest.raises(ValueError, match=r"damaged tensors-0\.safetensors; pack the run again"):
@@ -101,13 +102,13 @@ def test_moments_are_rounded_to_the_nearest_and_weights_are_not():
 
 
 def test_a_packed_run_whose_first_save_was_cut_off_goes_on(run, tmp_path):
-    pack(run, tmp_path / "packed")
+    pack_run(run, tmp_path / "packed")
     (tmp_path / "packed" / "checkpoints" / ".unfinished").mkdir(parents=True)
     assert Run.resume(tmp_path / "packed").trainer.step == 4
 
 
 def test_a_packed_run_can_be_given_more_steps(run, tmp_path):
-    pack(run, tmp_path)
+    pack_run(run, tmp_path)
     resumed = Run.resume(tmp_path, steps=8)
     assert resumed.trainer.config.schedule == replace(resumed.trainer.config.schedule, steps=8)
     assert newest(tmp_path).step == 4
@@ -119,7 +120,7 @@ def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, mo
     config = small.training("bfs", "dfs", seeds=(0, 1), steps=7, chunk=4, schedule=SCHEDULE)
     run = Run.start(tmp_path / "run", config)
     run.train(should_stop=lambda: run.trainer.step >= 5)
-    files = pack(tmp_path / "run", tmp_path / "packed")
+    files = pack_run(tmp_path / "run", tmp_path / "packed")
     names = {file.name for file in files}
     runs_own = {"config.json", "metrics.jsonl", "times.jsonl"}
     assert names == {*runs_own, "state.json", "tensors-0.safetensors"}
@@ -143,11 +144,11 @@ def test_a_packed_run_holds_the_weights_exactly_and_all_else_nearly(tmp_path, mo
 
 def test_a_run_that_was_packed_once_can_be_packed_again(tmp_path):
     Run.start(tmp_path / "run", small.training("bfs"))
-    pack(tmp_path / "run", tmp_path / "one")
-    pack(tmp_path / "one", tmp_path / "two")
+    pack_run(tmp_path / "run", tmp_path / "one")
+    pack_run(tmp_path / "one", tmp_path / "two")
     one, two = (checkpoint.read(tmp_path / name) for name in ("one", "two"))
     small.assert_identical(two.tensors, one.tensors)
     with pytest.raises(ValueError, match="there is a run already"):
-        pack(tmp_path / "run", tmp_path / "two")
+        pack_run(tmp_path / "run", tmp_path / "two")
     with pytest.raises(ValueError, match="there is no run here"):
-        pack(tmp_path / "nowhere", tmp_path / "three")
+        pack_run(tmp_path / "nowhere", tmp_path / "three")

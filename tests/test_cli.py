@@ -203,7 +203,7 @@ def test_list_as_json_tells_everything(capsys):
         "kind": "mask_one",
         "meaning": "the node that was settled last",
     }
-    assert row["options"] == {"p": [0.5], "low": 0.0, "high": 1.0, "unusual_share": 0.0}
+    assert row["options"] == {"p": [0.5], "low": 0.0, "high": 1.0, "ood_share": 0.0}
     assert "steps" not in row
 
 

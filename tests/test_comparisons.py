@@ -11,7 +11,7 @@ from algorist.model.comparisons import (
     find_first_neighbours,
     find_next_in_order,
 )
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import dense_values
 from algorist.model.net import ModelConfig
 from algorist.model.pairwise import rank

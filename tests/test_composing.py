@@ -8,7 +8,7 @@ import torch
 from small import DEVICE
 from torch import Tensor
 
-from algorist.kernels.composing import Copies, WeightLayout
+from algorist.kernels.weight_layout import Copies, WeightLayout
 
 ROWS, INNER, COLUMNS = 3, 5, 40
 

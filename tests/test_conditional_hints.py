@@ -21,7 +21,7 @@ from executing import (
 from algorist.model.comparisons import LEAST, compare_with_pointing_nodes
 from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.decoders import BuiltInDecoder
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.executing_decoders import ConditionalDecoder
 from algorist.model.kinds import row
 from algorist.model.net import Net

@@ -234,7 +234,7 @@ def test_a_table_of_features_is_the_spec_with_meanings():
     rows = features.table("bfs").splitlines()
     assert "| hint | `reach_h` | `node.mask` | the nodes reached so far |" in rows
     assert sum(row.startswith(("| input", "| hint", "| output")) for row in rows) == 7
-    assert rows[-1] == "Options of random problems: `p` (0.5), `unusual_share` (0.0)."
+    assert rows[-1] == "Options of random problems: `p` (0.5), `ood_share` (0.0)."
 
 
 @pytest.mark.usefixtures("making")

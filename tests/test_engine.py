@@ -11,19 +11,20 @@ from processes import is_running, running, wait_until
 from small import needs_gpu
 
 from algorist.data import official
-from algorist.evaluation.evaluate import Evaluator, evaluate
-from algorist.model.computing import Computing
-from algorist.model.graphs import Graphs
+from algorist.evaluation.evaluator import Evaluator, evaluate
+from algorist.kernels.cuda_graphs import CudaGraphs
+from algorist.model.compute_config import ComputeConfig
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
+from algorist.training.divergence import DivergedError
 from algorist.training.engine import CapturedEngine, Engine
 from algorist.training.loader import TaskStream
 from algorist.training.packing import WindowLayout, bucket_window, rounded_up
 from algorist.training.run import Run
-from algorist.training.trainer import DivergedError, Trainer
+from algorist.training.trainer import Trainer
 
-GPU = Computing("cuda", kernels="plain", precision="fp32", workers=2)
+GPU = ComputeConfig("cuda", kernels="plain", precision="fp32", workers=2)
 
 CONFIGS = {
     "whole": small.training("insertion_sort", "bfs", optimizer={"teacher_forcing": 0.5}),
@@ -130,7 +131,7 @@ class RecordedGraphs:
     def __init__(self, *, outgrowing=()):
         self._outgrowing, self.count, self.begun_anew = outgrowing, 0, 0
 
-    def captured(self, work):
+    def capture(self, work):
         self.count += 1
         self.is_outgrown = self.count in self._outgrowing
         return Recorded(work)
@@ -169,7 +170,7 @@ class PaddedEngine(Engine):
 
 @by_config
 def test_captured_steps_do_what_direct_ones_do(config, without_gpu):
-    on_cpu = Computing()
+    on_cpu = ComputeConfig()
     direct = taught(PaddedEngine(fresh(config, on_cpu), config), config)
     captured = taught(CapturedEngine(fresh(config, on_cpu), config, RecordedGraphs()), config)
     assert_same_state(captured, direct)
@@ -180,8 +181,8 @@ def test_captured_steps_do_what_direct_ones_do(config, without_gpu):
 @by_config
 def test_steps_that_outgrow_the_memory_of_others_are_the_first_of_new_ones(config, without_gpu):
     graphs, usual = RecordedGraphs(outgrowing=(2, 4)), RecordedGraphs()
-    captured = taught(CapturedEngine(fresh(config, Computing()), config, graphs), config)
-    expected = taught(CapturedEngine(fresh(config, Computing()), config, usual), config)
+    captured = taught(CapturedEngine(fresh(config, ComputeConfig()), config, graphs), config)
+    expected = taught(CapturedEngine(fresh(config, ComputeConfig()), config, usual), config)
     assert graphs.begun_anew
     assert graphs.count > usual.count
     assert_same_state(captured, expected)
@@ -202,11 +203,11 @@ def assert_same_state(one, other):
 @by_config
 def test_a_capture_does_not_touch_the_state(config, without_gpu):
     class NoReplay(RecordedGraphs):
-        def captured(self, work):
-            super().captured(work)
+        def capture(self, work):
+            super().capture(work)
             return Recorded(lambda: None)
 
-    net = fresh(config, Computing())
+    net = fresh(config, ComputeConfig())
     before = small.weights(net)
     graphs = NoReplay()
     made = taught(CapturedEngine(net, config, graphs), config)
@@ -221,9 +222,9 @@ def test_a_capture_does_not_touch_the_state(config, without_gpu):
 
 def test_losses_are_summed_and_can_be_set_and_cleared():
     config = CONFIGS["seeds"]
-    made = taught(Engine(fresh(config, Computing()), config), config, cycles=2)
+    made = taught(Engine(fresh(config, ComputeConfig()), config), config, cycles=2)
     sums = made.losses()
-    assert len(sums["dfs"]) == len(made.net.decoded(made.net.specs["dfs"]))
+    assert len(sums["dfs"]) == len(made.net.decoded_features(made.net.specs["dfs"]))
     assert all(len(of_seeds) == 2 for of_seeds in sums["dfs"].values())
     made.clear_losses()
     assert not any(any(of_seeds) for of_seeds in made.losses()["dfs"].values())
@@ -278,27 +279,29 @@ def test_waiting_for_data_is_counted_while_the_device_is_idle(
     packed_batches = SlowLessons(comes)
     monkeypatch.setattr("algorist.training.trainer.time", packed_batches)
     monkeypatch.setattr("algorist.training.time_accounting.time", packed_batches)
-    monkeypatch.setattr("algorist.training.trainer._GLANCE", 0.25)
+    monkeypatch.setattr("algorist.training.trainer._POLL_SECONDS", 0.25)
     trainer = Trainer(small.training("bfs"))
     packed_batches.now = 1e-9  # no time counts before the first packed batch, so there was one
     trainer.time_account.begin()
     monkeypatch.setattr(trainer.engine, "idle", lambda: packed_batches.now >= busy_until)
-    assert trainer._awaited(packed_batches) == "packed_batch"
+    assert trainer._next_batch(packed_batches) == "packed_batch"
     assert trainer.time_account["waiting"] == pytest.approx(starved, abs=1e-6)
 
 
-# Computing
+# ComputeConfig
 
 
 def test_what_is_computed_how_is_checked():
     for field, value in (("kernels", "fusd"), ("precision", "tf16")):
         with pytest.raises(ValueError, match=f"unknown {field} '{value}'"):
-            Computing(**{field: value})
+            ComputeConfig(**{field: value})
     with pytest.raises(ValueError, match="workers: got -1, expected 0 or more"):
-        Computing(workers=-1)
-    assert Computing().worker_count == 1
-    assert Computing(workers=3).worker_count == Computing("cuda", workers=3).worker_count == 3
-    assert 1 <= Computing("cuda").worker_count <= 14
+        ComputeConfig(workers=-1)
+    assert ComputeConfig().worker_count == 1
+    assert (
+        ComputeConfig(workers=3).worker_count == ComputeConfig("cuda", workers=3).worker_count == 3
+    )
+    assert 1 <= ComputeConfig("cuda").worker_count <= 14
 
 
 @pytest.mark.parametrize("chunk", [0, 4])
@@ -306,7 +309,7 @@ def test_the_number_of_workers_does_not_change_what_is_learnt(chunk):
     config = small.training("bfs", "insertion_sort", seeds=(0, 1), steps=9, chunk=chunk)
     states = []
     for workers in (1, 3):
-        trainer = Trainer(config, Computing(workers=workers))
+        trainer = Trainer(config, ComputeConfig(workers=workers))
         steps = trainer.run()
         for _ in range(4):
             next(steps)
@@ -326,7 +329,7 @@ def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
 
     window = TaskStream.window
     monkeypatch.setattr(TaskStream, "window", spoilt)
-    trainer = Trainer(small.training("bfs", steps=9), Computing(workers=2))
+    trainer = Trainer(small.training("bfs", steps=9), ComputeConfig(workers=2))
     with pytest.raises(ValueError, match="no data at step 3"):
         list(trainer.run())
     assert trainer.step == 3
@@ -334,7 +337,7 @@ def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
 
 def test_a_worker_that_ends_too_early_is_noticed(monkeypatch):
     monkeypatch.setattr(TaskStream, "window", lambda *_: os._exit(3))
-    trainer = Trainer(small.training("bfs"), Computing(workers=2))
+    trainer = Trainer(small.training("bfs"), ComputeConfig(workers=2))
     with pytest.raises(RuntimeError, match="a process that prepares data has ended"):
         list(trainer.run())
 
@@ -342,9 +345,9 @@ def test_a_worker_that_ends_too_early_is_noticed(monkeypatch):
 def test_workers_end_with_the_process_that_is_killed(tmp_path):
     program = (
         "import small, sys\n"
-        "from algorist.model.computing import Computing\n"
+        "from algorist.model.compute_config import ComputeConfig\n"
         "from algorist.training.trainer import Trainer\n"
-        "trainer = Trainer(small.training('bfs', steps=10**6), Computing(workers=2))\n"
+        "trainer = Trainer(small.training('bfs', steps=10**6), ComputeConfig(workers=2))\n"
         "steps = trainer.run()\n"
         "next(steps)\n"
         "import multiprocessing\n"
@@ -391,7 +394,7 @@ def test_an_examination_goes_with_the_learner(graphs):
 def test_graphs_train_as_direct_steps_do(config, kernels):
     computing = replace(GPU, kernels=kernels)
     direct = taught(PaddedEngine(fresh(config, computing), config), config)
-    made = CapturedEngine(fresh(config, computing), config, Graphs(torch.device("cuda")))
+    made = CapturedEngine(fresh(config, computing), config, CudaGraphs(torch.device("cuda")))
     assert_same_state(taught(made, config), direct)
 
 
@@ -400,7 +403,7 @@ def test_captured_examinations_go_with_the_learner():
     learner = Learner.new(("insertion_sort",), small.model(), small.CONVENTION, (0, 1))
     GPU.apply(learner.net)
     batch = official.generate("insertion_sort", n=16, count=40, seed=1)
-    again = examined(learner, "insertion_sort", batch, graphs=Graphs(torch.device("cuda")))
+    again = examined(learner, "insertion_sort", batch, graphs=CudaGraphs(torch.device("cuda")))
     for _ in range(3):
         assert again() == scores(evaluate(learner, "insertion_sort", batch))
         with torch.no_grad():
@@ -431,7 +434,7 @@ def test_a_run_on_a_gpu_that_is_stopped_and_resumed_ends_as_one_that_is_not(
 @needs_gpu
 def test_no_step_waits_for_the_gpu():
     config = CONFIGS["chunked"]
-    made = CapturedEngine(fresh(config), config, Graphs(torch.device("cuda")))
+    made = CapturedEngine(fresh(config), config, CudaGraphs(torch.device("cuda")))
     taught(made, config, cycles=4)
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")

@@ -8,9 +8,9 @@ from commanding import train
 
 import algorist
 from algorist.cli import main
-from algorist.commands import evaluating
+from algorist.commands import evaluate_each
 from algorist.data import official
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 
 pytestmark = pytest.mark.usefixtures("piped")
 
@@ -39,13 +39,13 @@ def test_eval_says_that_samples_are_fewer_only_if_they_are_and_tests_nothing_twi
 
 
 def test_what_was_tested_before_an_interrupt_is_shown(capsys, monkeypatch, trained):
-    whole = evaluating.evaluate_each
+    whole = evaluate_each.evaluate_each
 
     def interrupted(*arguments, **options):
         yield from whole(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluating, "evaluate_each", interrupted)
+    monkeypatch.setattr(evaluate_each, "evaluate_each", interrupted)
     words = ["eval", str(trained), "--samples", "1", "--device", "cpu"]
     assert main(words) == 130
     assert capsys.readouterr().out.splitlines()[1].startswith("bfs ")

@@ -10,13 +10,13 @@ import torch
 
 import algorist
 from algorist.data import official
-from algorist.evaluation import evaluate as evaluation
-from algorist.evaluation.evaluate import Evaluation, evaluate
-from algorist.evaluation.scores import score
-from algorist.model import predicting
+from algorist.evaluation import evaluator as evaluation
+from algorist.evaluation.evaluator import Evaluation, evaluate
+from algorist.evaluation.metrics import score
+from algorist.model import inference
 from algorist.model.answers import decided, without_permutations
+from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner
-from algorist.model.predicting import Predictions, predict
 from algorist.spec import Feature, Kind, Location, Spec, Stage
 
 
@@ -195,7 +195,7 @@ def test_an_evaluation_in_pieces_equals_the_whole(name, piece, monkeypatch):
     made, batch = learner(name, seeds=(0, 1)), official.generate(name, n=5, count=4, seed=2)
     whole = predict(made, name, batch, hints=True)
     expected = evaluate(made, name, batch, hints=True)
-    monkeypatch.setattr(predicting, "PIECE", piece)
+    monkeypatch.setattr(inference, "PIECE", piece)
     for got, other in zip(predict(made, name, batch, hints=True), whole, strict=True):
         assert_same_predictions(got, other)
         assert {len(hints) for hints in got.hints.values()} == {batch.steps - 1}
@@ -207,7 +207,7 @@ def test_an_evaluation_in_pieces_equals_the_whole(name, piece, monkeypatch):
 def test_an_evaluation_in_small_batches_equals_the_whole(monkeypatch):
     made, batch = learner("bfs"), official.generate("bfs", n=6, count=7, seed=2)
     (whole,) = predict(made, "bfs", batch, hints=True)
-    monkeypatch.setattr(predicting, "BATCH_SIZE", 2)
+    monkeypatch.setattr(inference, "BATCH_SIZE", 2)
     (got,) = predict(made, "bfs", batch, hints=True)
     for name, expected in whole.outputs.items():
         np.testing.assert_array_equal(got.outputs[name], expected)

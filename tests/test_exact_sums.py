@@ -8,7 +8,7 @@ from torch.nn.functional import one_hot
 
 import algorist
 from algorist.model.decoder_features import DecoderFeatures
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import dense_values
 from algorist.model.exact_sums import SumLogits, with_constants
 from algorist.model.kinds import row

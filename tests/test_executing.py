@@ -10,8 +10,8 @@ from executing import config
 
 import algorist
 from algorist.data import official
+from algorist.model.inference import predict
 from algorist.model.learner import Learner
-from algorist.model.predicting import predict
 from algorist.training.recipes import IMPROVEMENTS, without
 from algorist.training.trainer import Trainer
 
@@ -57,11 +57,11 @@ def test_a_run_goes_on_exactly():
 
 def test_a_small_net_learns_the_steps_of_bfs():
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-    import laboratory
+    import small_nets
 
     small_net = ["--set", "hidden=16", "--set", "average=20"]
     sizes = ["--sizes", "4,6", "--measure", "6"]
-    means = laboratory.main(["bfs", "--steps", "200", *sizes, *small_net])
+    means = small_nets.main(["bfs", "--steps", "200", *sizes, *small_net])
     assert means[6].one_step > 94
 
 

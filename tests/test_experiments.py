@@ -13,20 +13,20 @@ from processes import wait_until
 import algorist
 from algorist.cli import main
 from algorist.data import official
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.experiments import evaluate_runs, run_control
 from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.identity import recipe_of
+from algorist.experiments.jobs import jobs
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results, read, sample_count
 from algorist.experiments.run_control import Interrupt
-from algorist.experiments.work import jobs
-from algorist.model.computing import Computing
-from algorist.training import run as runs_of
+from algorist.model.compute_config import ComputeConfig
+from algorist.training import run_files
+from algorist.training.divergence import DivergedError
 from algorist.training.engine import Engine
-from algorist.training.loading import load
 from algorist.training.run import Run
-from algorist.training.trainer import DivergedError
+from algorist.training.saved_learners import load
 from algorist.training.validation import Validation
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -167,7 +167,7 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
     (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
     results = Results(tmp_path, "generalist")
     (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
-    run = job.run(Computing())
+    run = job.run(ComputeConfig())
     run.train()
     evaluator = RunEvaluator(results, 2)
     assert not evaluator.evaluate(job, run.trainer, lambda: bool(results.rows))
@@ -263,7 +263,8 @@ def test_a_run_that_somebody_resumed_with_other_settings_is_not_taken_for_its_ow
 
 def test_a_run_that_algorist_pack_has_written_may_have_any_name(done, tmp_path, packed_batches):
     (folder,) = (done / "runs" / "specialists" / "activity_selector").iterdir()
-    runs_of.pack(folder, tmp_path / "runs" / "specialists" / "activity_selector" / "from-elsewhere")
+    target = tmp_path / "runs" / "specialists" / "activity_selector" / "from-elsewhere"
+    run_files.pack_run(folder, target)
     assert reproduce(tmp_path, "specialists", algorithms="activity_selector") == 0
     assert not packed_batches
     assert [row.best_step for row in rows_of(tmp_path)] == [r.best_step for r in rows_of(done)[:2]]

@@ -9,7 +9,7 @@ import torch
 
 import algorist
 from algorist.cli import main
-from algorist.model.official import entries
+from algorist.model.dm_clrs_parameters import entries
 
 pytestmark = pytest.mark.usefixtures("piped")
 

@@ -5,8 +5,8 @@ import pytest
 import small
 
 import algorist
+from algorist.model.inference import WATCHED_PIECE
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.predicting import WATCHED_PIECE
 from algorist.model.solving import solve
 
 KEYS = {"key": [5, 2, 9, 1, 7]}

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from algorist.model.learner import Learner
 from algorist.training.checkpoint import Checkpoint, newest, write
-from algorist.training.loading import load
+from algorist.training.saved_learners import load
 
 FORMER = {"self_projection": "keep", "triplet_projection": "triplet_out"}
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
-from algorist.model.kinds import SINKHORN_STEPS, log_sinkhorn
+from algorist.model.sinkhorn import SINKHORN_STEPS, log_sinkhorn
 
 SIZES = (1, 2, 5, 17, *((16, 20, 64, 80) if ON_GPU else ()))
 

@@ -39,7 +39,7 @@ def in_plain_words(targets: dict[str, Tensor], n: int) -> tuple[Tensor, Tensor]:
     values = dense_values(FEATURES, targets, n)
     for feature in FEATURES:
         value = raw_numbers(feature, values[feature.name])
-        encode_location = row(feature).form.encode_location
+        encode_location = row(feature).decoder_type.encode_location
         if encode_location == Location.GRAPH:
             value = value.unsqueeze(-2).expand(*value.shape[:-1], n, -1)
         numbers[Location.EDGE if encode_location == Location.EDGE else Location.NODE].append(value)
@@ -49,7 +49,9 @@ def in_plain_words(targets: dict[str, Tensor], n: int) -> tuple[Tensor, Tensor]:
 def table(values: Values) -> Tensor:
     ends, rows = {Location.NODE: 0, Location.EDGE: 0}, []
     for f in FEATURES:
-        location = Location.EDGE if row(f).form.encode_location == Location.EDGE else Location.NODE
+        location = (
+            Location.EDGE if row(f).decoder_type.encode_location == Location.EDGE else Location.NODE
+        )
         rows.append((code(f), ends[location], f.classes or 1, values.places[f.name].start))
         ends[location] += raw_width(f)
     return torch.tensor(rows, dtype=torch.int32, device=DEVICE)

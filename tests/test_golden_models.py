@@ -9,7 +9,7 @@ import pytest
 import torch
 from small import DEVICE, ON_GPU
 
-from algorist.evaluation.scores import score
+from algorist.evaluation.metrics import score
 from algorist.model.answers import decided, without_permutations
 from algorist.model.net import Net
 

@@ -12,7 +12,7 @@ from algorist.experiments.identity import recipe_of
 from algorist.experiments.plan import Name, Plan
 from algorist.model.learner import TaskEncoding
 from algorist.training.config import Config, DataConfig
-from algorist.training.loading import load
+from algorist.training.saved_learners import load
 from algorist.version import __version__
 
 RESULTS = sorted((Path(__file__).parent.parent / "results").glob("*.csv"))

@@ -21,7 +21,7 @@ ORDER = [
     "extras",
     "atomic",
     "machine_code",
-    "registries",
+    "registry",
     "spec",
     "notebooks",
     "batch",
@@ -30,7 +30,7 @@ ORDER = [
     "weights",
     "plugin_errors",
     "algorithms",
-    "registering",
+    "registration",
     "plugins",
     "data",
     "kernels",
@@ -40,7 +40,6 @@ ORDER = [
     "experiments",
     "report",
     "viewer",
-    "registering",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",
     "cli",
@@ -108,7 +107,7 @@ def test_the_import_takes_little_longer_than_that_of_numba():
 
 def test_what_needs_torch_is_there_under_its_short_name():
     from algorist.model.learner import Learner
-    from algorist.training.loading import load
+    from algorist.training.saved_learners import load
 
     assert (algorist.load, algorist.Learner) == (load, Learner)
     assert all(hasattr(algorist, name) for name in algorist.__all__)

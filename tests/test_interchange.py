@@ -14,10 +14,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from algorist.model import official
+from algorist.model import dm_clrs_parameters
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.processors import PROCESSORS
-from algorist.training.loading import load
+from algorist.training.saved_learners import load
 
 RECORD = golden_records.FOLDER / "model" / "triplet_gmpnn-floyd_warshall.npz"
 BENCHMARKS = r"deepsets|gat(v2)?(_full)?|memnet_(full|masked)|(triplet_)?g?(mpnn|pgn|pgn_mask)"
@@ -47,7 +47,7 @@ def exported(net, replica=0):
     values = {name: p.detach().numpy()[replica] for name, p in net.named_parameters()}
     return {
         name: array
-        for entry in official.entries(net)
+        for entry in dm_clrs_parameters.entries(net)
         if len(entry.theirs) == 1 or entry.theirs[0].endswith("/w")
         for name, array in golden.scattered(entry, values[entry.ours]).items()
     }
@@ -61,7 +61,7 @@ def assert_imported(net, flat, replica=0):
 def test_flat_and_nested_parameters_are_imported(recorded):
     net, flat = recorded
     for parameters in (flat, nested(flat)):
-        official.import_parameters(small.lively(net), parameters)
+        dm_clrs_parameters.import_parameters(small.lively(net), parameters)
         assert_imported(net, flat)
 
 
@@ -70,7 +70,7 @@ def test_one_replica_is_set_and_the_others_stay():
     single = golden.net_of(meta, arrays, golden.batch_of(meta, arrays).spec)
     net = small.drawn(single.specs, single.config, (0, 1, 2))
     before = small.weights(net)
-    official.import_parameters(net, golden_records.part(arrays, "params"), replica=1)
+    dm_clrs_parameters.import_parameters(net, golden_records.part(arrays, "params"), replica=1)
     for name, parameter in net.named_parameters():
         assert torch.equal(parameter[1], single.get_parameter(name)[0])
         assert torch.equal(parameter[[0, 2]], before[name][[0, 2]])
@@ -80,7 +80,7 @@ def test_one_replica_is_set_and_the_others_stay():
 @pytest.mark.parametrize("processor", [p for p in PROCESSORS if re.fullmatch(BENCHMARKS, p)])
 def test_every_parameter_has_a_name_of_its_own_there(processor, layer_norm):
     net = small.net("dijkstra", processor=processor, layer_norm=layer_norm)
-    entries = list(official.entries(net))
+    entries = list(dm_clrs_parameters.entries(net))
     assert sorted(entry.ours for entry in entries) == sorted(dict(net.named_parameters()))
     theirs = [name for entry in entries for name in entry.theirs]
     assert len(set(theirs)) == len(theirs)
@@ -90,14 +90,14 @@ def test_a_processor_that_dm_clrs_does_not_have_is_refused():
     net = small.net("bfs")
     net.processor = torch.nn.Identity()
     with pytest.raises(ValueError, match="dm-clrs has no processor like Identity"):
-        list(official.entries(net))
+        list(dm_clrs_parameters.entries(net))
 
 
 def test_edge_pointers_are_made_of_two_maps():
-    encoder = official.Entry("ours.weight", ("a/w", "b/w"))
+    encoder = dm_clrs_parameters.ParameterEntry("ours.weight", ("a/w", "b/w"))
     halves = {"a/w": np.array([[1.0, 2.0]]), "b/w": np.array([[3.0, 4.0]])}
     np.testing.assert_array_equal(encoder.gather(halves), [[1, 2], [3, 4]])
-    bias = official.Entry("ours.bias", ("a/b", "b/b"))
+    bias = dm_clrs_parameters.ParameterEntry("ours.bias", ("a/b", "b/b"))
     np.testing.assert_array_equal(bias.gather({"a/b": np.ones(2), "b/b": np.ones(2)}), [2, 2])
 
 
@@ -106,11 +106,11 @@ def test_parameters_that_do_not_fit_are_refused_by_name(recorded):
     name = "net/mpnn_aggr_clrs_processor/linear/w"
     missing = {key: value for key, value in flat.items() if key != name}
     with pytest.raises(ValueError, match=f"the parameters lack {name}"):
-        official.import_parameters(net, missing)
+        dm_clrs_parameters.import_parameters(net, missing)
     with pytest.raises(ValueError, match=rf"{name}: got shape \(2, 2\), expected \(32, 16\)"):
-        official.import_parameters(net, {**flat, name: np.zeros((2, 2))})
+        dm_clrs_parameters.import_parameters(net, {**flat, name: np.zeros((2, 2))})
     with pytest.raises(ValueError, match="no place for 1 parameters, such as net/other/w"):
-        official.import_parameters(net, {**flat, "net/other/w": np.zeros(2)})
+        dm_clrs_parameters.import_parameters(net, {**flat, "net/other/w": np.zeros(2)})
 
 
 @pytest.mark.parametrize("wrap", [lambda p: p, lambda p: {"params": p, "opt_state": {}}])
@@ -118,7 +118,7 @@ def test_a_pickle_of_arrays_is_read(recorded, tmp_path, wrap):
     net, flat = recorded
     path = tmp_path / "best.pkl"
     path.write_bytes(pickle.dumps(wrap(nested(flat))))
-    official.import_parameters(net, official.read_pickle(path))
+    dm_clrs_parameters.import_parameters(net, dm_clrs_parameters.read_pickle(path))
     assert_imported(net, flat)
 
 
@@ -137,7 +137,7 @@ def test_a_malicious_pickle_is_refused_and_does_nothing(tmp_path):
     content = pickle.dumps({"params": {"w": Harmful(trace)}})
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"the file holds a posix\.mkdir, expected only dict"):
-        official.read_pickle(path)
+        dm_clrs_parameters.read_pickle(path)
     assert not trace.exists()
     pickle.loads(content)
     assert trace.exists()
@@ -151,14 +151,14 @@ def test_a_damaged_pickle_is_refused(tmp_path, content):
     path = tmp_path / "best.pkl"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"best\.pkl: not a readable pickle"):
-        official.read_pickle(path)
+        dm_clrs_parameters.read_pickle(path)
 
 
 def test_a_pickle_of_something_else_is_refused(tmp_path):
     path = tmp_path / "best.pkl"
     path.write_bytes(pickle.dumps([1, 2]))
     with pytest.raises(ValueError, match="got a list, expected a dictionary"):
-        official.read_pickle(path)
+        dm_clrs_parameters.read_pickle(path)
 
 
 # Our own files

@@ -11,9 +11,9 @@ from torch.utils.data import DataLoader
 
 import algorist
 from algorist.data.stream import Online, Stream
-from algorist.evaluation.evaluate import evaluate as evaluate_replicas
+from algorist.evaluation.evaluator import evaluate as evaluate_replicas
 from algorist.model.learner import Learner
-from algorist.training.loading import load
+from algorist.training.saved_learners import load
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_tested(
     capsys, monkeypatch, tmp_path
 ):
     run = Run.start(tmp_path / "run", config())
-    monkeypatch.setattr("algorist.commands.evaluating.evaluate_each", None)
+    monkeypatch.setattr("algorist.commands.evaluate_each.evaluate_each", None)
     file = run.folder / "config.json"
     assert main(["report", str(run.folder), "--out", str(file / "p")]) == 2
     assert f"--out: got {file}, which is a file, expected a folder" in capsys.readouterr().err

@@ -132,7 +132,7 @@ def test_an_lstm_goes_on_through_windows_and_starts_anew_with_trajectories():
     window = whole([small.problems("bfs", n=6, count=4)])
     carry = None
     for piece in pieces(window, 1):
-        carry = net.saved_carry(net.rollout("bfs", piece, carry).carry.detach().tensors())
+        carry = net.load_carry(net.rollout("bfs", piece, carry).carry.detach().tensors())
     small.assert_same(carry.tensors(), net.rollout("bfs", window).carry.detach().tensors())
     packed_window = pack_trajectories(window.padded(12, 4), lambda needed: needed)
     assert packed_window.follows.shape[-1] < 4

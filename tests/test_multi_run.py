@@ -20,15 +20,15 @@ from small import needs_gpu
 
 from algorist.cli import main
 from algorist.experiments import run_control
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.engine import Engine
 from algorist.training.job_pool import JobPool
 from algorist.training.loader import TaskStream
-from algorist.training.loading import members
 from algorist.training.multi_run import MultiRun
 from algorist.training.run import Run
+from algorist.training.saved_learners import members
 
 ROOT = Path(__file__).parent.parent
 NAMES = ("bfs", "dijkstra", "insertion_sort")
@@ -93,9 +93,9 @@ def test_runs_at_once_are_as_if_started_alone(tmp_path, alone):
 def test_chunks_at_once_are_as_alone_too(tmp_path):
     config = replace(small.training("bfs", steps=7, chunk=3), algorithms=("bfs", "dfs"))
     each = MultiRun.start(tmp_path / "each", config)
-    with JobPool(2, Computing(workers=3)) as pool:
+    with JobPool(2, ComputeConfig(workers=3)) as pool:
         tasks = [
-            lambda context, name=name: each.run(name, Computing(workers=3), context).train()
+            lambda context, name=name: each.run(name, ComputeConfig(workers=3), context).train()
             for name in each.algorithms
         ]
         assert all(outcome.value for outcome in pool.outcomes(tasks))
@@ -428,7 +428,7 @@ def test_what_makes_no_sense_is_refused(capsys, monkeypatch, tmp_path, alone):
 @pytest.mark.parametrize("graphs", [True, False])
 @pytest.mark.parametrize("chunk", [0, 4])
 def test_runs_at_once_on_a_gpu_are_as_alone(tmp_path, chunk, graphs):
-    how = Computing("cuda", graphs=graphs, workers=2)
+    how = ComputeConfig("cuda", graphs=graphs, workers=2)
     names = ("bfs", "insertion_sort", "dfs", "floyd_warshall", "minimum")
     schedule = {"validate_every": 5, "checkpoint_every": 7}
     config = small.training(*names, steps=20, chunk=chunk, schedule=schedule)

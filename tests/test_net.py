@@ -147,7 +147,9 @@ def test_every_algorithm_learns_with_every_use_of_hints(algorithm, use):
     watched = () if use["hints"] == "none" else spec.hints
     assert set(parts) == {feature.name for feature in (*spec.outputs, *watched)}
     assert_all_finite(parts)
-    reads_edges = any("edge" in row(feature).form.reads for feature in net.decoded(spec))
+    reads_edges = any(
+        "edge" in row(feature).decoder_type.layer_inputs for feature in net.decoded_features(spec)
+    )
     learnt = {
         name: parameter.grad
         for name, parameter in net.named_parameters()
@@ -224,7 +226,7 @@ def test_replicas_predict_as_single_nets_with_their_seeds(algorithm, processor):
     for seed, batch in enumerate(batches):
         alone = small.net(algorithm, seeds=(seed,), processor=processor)
         expected = small.rolled(alone, algorithm, batch)
-        for feature in alone.decoded(alone.specs[algorithm]):
+        for feature in alone.decoded_features(alone.specs[algorithm]):
             got = predictions[feature.name]
             if feature.stage == Stage.HINT:
                 got = got[: len(expected[feature.name]), [seed]]

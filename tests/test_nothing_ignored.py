@@ -18,8 +18,8 @@ from algorist.model import kinds
 from algorist.model.decoders import PointerDecoder
 from algorist.model.layers import Linear
 from algorist.model.losses import feature_losses
-from algorist.model.own_decoders import OWN_DECODERS
 from algorist.model.processors import PROCESSORS, MessagePassing, StepOutput
+from algorist.model.user_decoders import USER_DECODERS
 from algorist.model.window import whole
 from algorist.spec import Kind, Location
 
@@ -135,7 +135,7 @@ def loss_of_a_kind(net, monkeypatch):
     change_ops(monkeypatch, POINTER, loss=lambda loss: lambda *x: 100 * loss(*x))
 
 
-def counts_of_a_kind(net, monkeypatch):
+def weights_of_a_kind(net, monkeypatch):
     def first_alone(counts):
         def count(truth):
             weights = counts(truth)
@@ -143,7 +143,7 @@ def counts_of_a_kind(net, monkeypatch):
 
         return count
 
-    change_ops(monkeypatch, POINTER, counts=first_alone)
+    change_ops(monkeypatch, POINTER, weights=first_alone)
 
 
 def feedback_of_a_kind(net, monkeypatch):
@@ -156,7 +156,7 @@ def truths_of_a_kind(net, monkeypatch):
 
 def finish_of_a_kind(net, monkeypatch):
     row = kinds.TABLE[POINTER]
-    changed = row._replace(finish=lambda scores, ending: 2 * row.finish(scores, ending))
+    changed = row._replace(postprocess=lambda scores, ending: 2 * row.postprocess(scores, ending))
     monkeypatch.setitem(kinds.TABLE, POINTER, changed)
 
 
@@ -181,7 +181,7 @@ HOOKS = {
     "backward hook": backward_hook,
     "method of the class": class_method,
     "loss": loss_of_a_kind,
-    "counts": counts_of_a_kind,
+    "weights": weights_of_a_kind,
     "feedback": feedback_of_a_kind,
     "truths": truths_of_a_kind,
     "finish": finish_of_a_kind,
@@ -248,7 +248,7 @@ def test_a_processor_of_ones_own_and_its_penalty_are_computed(monkeypatch):
 
 def test_a_decoder_of_ones_own_is_computed(monkeypatch):
     stock = outcome(made(), "plain")
-    monkeypatch.setitem(OWN_DECODERS, "constant", Constant)
+    monkeypatch.setitem(USER_DECODERS, "constant", Constant)
     assert_not_ignored(made(), stock)
 
 

@@ -3,7 +3,7 @@
 import torch
 
 from algorist.data import official
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import dense_values
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.orders import (

@@ -3,7 +3,7 @@
 import torch
 
 from algorist.model.decoder_features import DecoderFeatures
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.learner import TaskEncoding
 from algorist.model.places import (
     compare_graph_scalars,

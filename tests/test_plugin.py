@@ -19,7 +19,7 @@ from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
 from algorist.plugins import shell
-from algorist.registries import additions_alone
+from algorist.registry import additions_alone
 from algorist.spec import Spec
 from algorist.training.recipes import RECIPES
 

@@ -106,7 +106,7 @@ def test_each_improvement_is_one_switch(improvement, expected):
         ("places", {"model.places": False}),
         ("splits", {"model.splits": False}),
         ("outputs_from_hints", {"model.outputs_from_hints": False}),
-        ("unusual_problems", {"data.unusual_share": 0.0}),
+        ("ood_problems", {"data.ood_share": 0.0}),
         ("hint_changes", {"model.hint_changes": False}),
         ("transitions", {"data.transitions": 0, "optimizer.teacher_forcing": 1.0}),
         ("cosine", {"optimizer.schedule": "constant"}),

@@ -15,8 +15,9 @@ from algorist.atomic import lock_file
 from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.loader import TaskStream
-from algorist.training.loading import load
-from algorist.training.run import Run, trained_seconds
+from algorist.training.run import Run
+from algorist.training.run_files import trained_seconds
+from algorist.training.saved_learners import load
 from algorist.training.trainer import Trainer
 
 SCHEDULE = {"validate_every": 2, "checkpoint_every": 2}

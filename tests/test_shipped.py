@@ -21,7 +21,7 @@ from algorist.cli import main
 from algorist.commands import export
 from algorist.data import official
 from algorist.data.sparse import sparse_set
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.evaluation.sparse import evaluate_sparse
 from algorist.experiments.plan import ALGORITHMS
 from algorist.experiments.results import SHIPPED, Results, file_of, read, sample_count
@@ -29,8 +29,9 @@ from algorist.report.published import published
 from algorist.report.reproduced import Reproduced
 from algorist.report.shipped import shipped_scores
 from algorist.spec import Kind
-from algorist.training.loading import load
-from algorist.training.run import Run, pack
+from algorist.training.run import Run
+from algorist.training.run_files import pack_run
+from algorist.training.saved_learners import load
 
 pytestmark = pytest.mark.usefixtures("piped")
 
@@ -140,7 +141,7 @@ def test_a_package_without_weights_says_so(tmp_path, monkeypatch, capsys):
 
 
 def test_the_best_nets_of_a_packed_run_are_loaded_from_its_checkpoint(run, tmp_path):
-    pack(run, tmp_path / "packed")
+    pack_run(run, tmp_path / "packed")
     got, expected = load(tmp_path / "packed"), load(run)
     assert got.metadata == expected.metadata
     assert got.metadata["steps"] == 4
@@ -150,7 +151,7 @@ def test_the_best_nets_of_a_packed_run_are_loaded_from_its_checkpoint(run, tmp_p
 
 
 def test_a_packed_run_is_exported_in_one_command(run, tmp_path, capsys):
-    pack(run, tmp_path / "packed")
+    pack_run(run, tmp_path / "packed")
     file = tmp_path / "one.safetensors"
     words = ["export", str(tmp_path / "packed"), str(file), "--seed", "1", "--half"]
     assert main(words) == 0
@@ -301,16 +302,16 @@ def test_scores_on_more_samples_are_not_lost(shipped, capsys):
 
 
 def test_scores_are_kept_as_soon_as_they_are_known(shipped, run, monkeypatch):
-    from algorist.commands import evaluating
+    from algorist.commands import evaluate_each
 
-    evaluate = evaluating.evaluate
+    evaluate = evaluate_each.evaluate
 
     def cut_off(learner, algorithm, *others, **options):
         if algorithm == "minimum":
             raise KeyboardInterrupt
         return evaluate(learner, algorithm, *others, **options)
 
-    monkeypatch.setattr(evaluating, "evaluate", cut_off)
+    monkeypatch.setattr(evaluate_each, "evaluate", cut_off)
     with suppress(KeyboardInterrupt):
         main(["eval", "--samples", "1", "--results", "results", "--device", "cpu"])
     assert [row.algorithm for row in read(file_of("results", SHIPPED))] == ["bfs"]

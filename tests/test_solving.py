@@ -11,9 +11,9 @@ import torch
 
 import algorist
 from algorist.model import solving
-from algorist.model.kinds import FINAL_SINKHORN_STEPS, log_sinkhorn
+from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.predicting import Predictions, predict
+from algorist.model.sinkhorn import FINAL_SINKHORN_STEPS, log_sinkhorn
 from algorist.model.window import whole
 from algorist.spec import Kind
 

@@ -73,7 +73,7 @@ def test_training_options_can_be_switched_off():
 @pytest.mark.parametrize("name", ["bfs", "bellman_ford", "dijkstra", "floyd_warshall"])
 def test_some_graphs_are_directed_if_that_is_asked_for(name):
     def directed(share):
-        graphs = Online(name, seed=0, sizes=(16,), unusual_share=share).batch(0).inputs["A"]
+        graphs = Online(name, seed=0, sizes=(16,), ood_share=share).batch(0).inputs["A"]
         return sum((A != A.T).any() for A in graphs)
 
     assert directed(0.0) == 0
@@ -82,25 +82,25 @@ def test_some_graphs_are_directed_if_that_is_asked_for(name):
 
 
 def test_some_directed_graphs_have_negative_weights_but_no_negative_cycle():
-    graphs = Online("floyd_warshall", seed=0, sizes=(16,), unusual_share=1.0).batch(0).inputs["A"]
+    graphs = Online("floyd_warshall", seed=0, sizes=(16,), ood_share=1.0).batch(0).inputs["A"]
     negative = [A for A in graphs if (A < 0).any()]
     assert 4 <= len(negative) <= 28
     for A in negative:
         nx.johnson(nx.from_numpy_array(A, create_using=nx.DiGraph))  # raises for negative cycles
     for name in ("dijkstra", "bellman_ford"):
-        assert (Online(name, seed=0, unusual_share=1.0).batch(0).inputs["A"] >= 0).all()
+        assert (Online(name, seed=0, ood_share=1.0).batch(0).inputs["A"] >= 0).all()
 
 
 def test_graphs_that_must_be_undirected_stay_so():
     for name in ("mst_prim", "articulation_points"):
-        batches = [Online(name, seed=0, unusual_share=x).batch(0) for x in (0.0, 1.0)]
+        batches = [Online(name, seed=0, ood_share=x).batch(0) for x in (0.0, 1.0)]
         np.testing.assert_array_equal(*(batch.inputs["A"] for batch in batches))
 
 
 @pytest.mark.parametrize("name", ["naive_string_matcher", "kmp_matcher"])
 def test_some_patterns_need_not_occur_if_that_is_asked_for(name):
     def absent(share):
-        batch = Online(name, seed=0, sizes=(16,), unusual_share=share).batch(0)
+        batch = Online(name, seed=0, sizes=(16,), ood_share=share).batch(0)
         needle = batch.inputs["string"].argmax(1)
         return (batch.outputs["match"].argmax(1) == needle).sum()
 
@@ -108,9 +108,9 @@ def test_some_patterns_need_not_occur_if_that_is_asked_for(name):
     assert 2 <= absent(0.5) < absent(1.0) <= 32
 
 
-def test_the_share_of_unusual_problems_is_a_share():
-    with pytest.raises(ValueError, match="unusual_share: got 2, expected 0 to 1"):
-        DataConfig(unusual_share=2)
+def test_the_share_of_ood_problems_is_a_share():
+    with pytest.raises(ValueError, match="ood_share: got 2, expected 0 to 1"):
+        DataConfig(ood_share=2)
 
 
 def test_stretched_algorithms_have_one_size():

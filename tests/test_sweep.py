@@ -17,14 +17,14 @@ from algorist import __version__
 from algorist.cli import main
 from algorist.commands import sweep as command
 from algorist.experiments import processes
+from algorist.experiments.jobs import Job
 from algorist.experiments.processes import Process, Processes
 from algorist.experiments.results import read
 from algorist.experiments.run_requests import FAILED, RunRequest
-from algorist.experiments.work import Job
 from algorist.report.sweep_progress import ProgressOfSweep
 from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
-from algorist.training.trainer import Report
+from algorist.training.report import Report
 
 pytestmark = pytest.mark.usefixtures("piped", "own_registry")
 ROOT = Path(__file__).parent.parent

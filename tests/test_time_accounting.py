@@ -8,9 +8,10 @@ import pytest
 import small
 
 from algorist.cli import main
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.engine import CapturedEngine
-from algorist.training.run import Run, pack
+from algorist.training.run import Run
+from algorist.training.run_files import pack_run
 from algorist.training.time_accounting import TimeAccount
 from algorist.training.trainer import Trainer
 
@@ -87,17 +88,17 @@ def test_a_trainer_counts_what_is_not_learning():
 
 
 def test_captures_are_counted(monkeypatch):
-    class Graphs:
+    class CudaGraphs:
         on_stream, is_outgrown, count = staticmethod(nullcontext), False, 0
 
-        def captured(self, work):
+        def capture(self, work):
             self.count += 1
             time.sleep(0.05)
             return type("Graph", (), {"replay": staticmethod(work)})
 
     small.without_streams(monkeypatch)
     trainer = Trainer(small.training("bfs", steps=2, sizes=(4,), chunk=4))
-    graphs = Graphs()
+    graphs = CudaGraphs()
     trainer.engine = CapturedEngine(
         trainer.net, trainer.config, graphs, time_account=trainer.time_account
     )
@@ -116,12 +117,12 @@ def test_each_sitting_of_a_run_has_a_line(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "run" / "times.jsonl").open()]
     assert [(line["from"], line["to"]) for line in lines] == [(0, 1), (1, 4)]
     assert all(0 < line["saving_s"] < line["since_s"] for line in lines)
-    assert tmp_path / "packed" / "times.jsonl" in pack(tmp_path / "run", tmp_path / "packed")
+    assert tmp_path / "packed" / "times.jsonl" in pack_run(tmp_path / "run", tmp_path / "packed")
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_the_command_says_it_at_the_end_on_a_gpu(tmp_path, capsys, monkeypatch, on_gpu):
-    class Elsewhere(Computing):
+    class Elsewhere(ComputeConfig):
         on_gpu = False
 
     monkeypatch.setattr("algorist.commands.train_one.computing", lambda _: Elsewhere())

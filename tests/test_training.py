@@ -6,14 +6,15 @@ import pytest
 import small
 import torch
 
-from algorist.evaluation.evaluate import Evaluation
+from algorist.evaluation.evaluator import Evaluation
 from algorist.model.kinds import row
 from algorist.model.learner import Learner
 from algorist.model.window import whole
 from algorist.spec import Kind
 from algorist.training import checkpoint
+from algorist.training.divergence import DivergedError
 from algorist.training.run import Run
-from algorist.training.trainer import DivergedError, Trainer
+from algorist.training.trainer import Trainer
 
 
 def trained(config):
@@ -79,7 +80,7 @@ def test_the_best_model_is_the_last_of_the_best_validation(monkeypatch):
     scores = iter([[0.3, 0.1], [0.2, 0.4], [0.3, 0.2]])
 
     monkeypatch.setattr(
-        "algorist.evaluation.evaluate.Evaluator.scored",
+        "algorist.evaluation.evaluator.Evaluator.scored",
         lambda *_: [Evaluation({"pi": s}, correct=0.0, quality=s) for s in next(scores)],
     )
     trainer = Trainer(small.training("bfs", seeds=(0, 1), schedule={"validate_every": 1}))

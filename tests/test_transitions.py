@@ -9,7 +9,7 @@ import torch
 from executing import ENCODING, hot, learner, seen
 
 import algorist
-from algorist.model.derived import VISITED, changed_hints
+from algorist.model.derived_features import VISITED, changed_hints
 from algorist.model.losses import feature_losses
 from algorist.model.transitions import draw_transitions
 from algorist.spec import Kind

@@ -6,7 +6,7 @@ import small
 
 import algorist
 from algorist.data import DEVELOPMENT_SIZES, official
-from algorist.evaluation.evaluate import evaluate
+from algorist.evaluation.evaluator import evaluate
 from algorist.experiments.identity import recipe_of
 from algorist.model.learner import Learner
 from algorist.training.trainer import Trainer

@@ -17,7 +17,7 @@ from algorist.algorithms import (
 )
 from algorist.algorithms.declaring import CLRS30, SALSA, Algorithm, algorithm
 from algorist.errors import UnregisteredError, shortened, unknown
-from algorist.registries import registry
+from algorist.registry import registry
 
 _FAMILIES = (
     sorting,

@@ -130,9 +130,9 @@ class Algorithm:
                 raise ValueError(f"algorithm {self.name}: {unknown(what, name, known)}")
 
     @property
-    def has_unusual_problems(self) -> bool:
-        """Whether its sampler can draw problems of kinds that the benchmark never draws."""
-        return "unusual_share" in self.sampler.options
+    def has_ood_problems(self) -> bool:
+        """Whether the sampler can draw problems that are out of the benchmark's distribution."""
+        return "ood_share" in self.sampler.options
 
     @property
     def description(self) -> str:

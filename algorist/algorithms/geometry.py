@@ -75,13 +75,13 @@ def _fill_from_grid(rng, values, low, high):
 
 
 @sampler(settle=_open_range, nodes=lambda n, options: 4)
-def segments(rng, x, y, low=0.0, high=1.0, unusual_share=0.0):
+def segments(rng, x, y, low=0.0, high=1.0, ood_share=0.0):
     """Two segments between points from U[low, high)²; a fair coin says whether they cross.
 
-    With the probability `unusual_share` the points are those of a small grid: many segments touch,
+    With the probability `ood_share` the points are those of a small grid: many segments touch,
     or lie on one line.
     """
-    if unusual_share > 0 and uniform(rng, 0.0, 1.0) < unusual_share:
+    if ood_share > 0 and uniform(rng, 0.0, 1.0) < ood_share:
         _fill_from_grid(rng, x, low, high)
         _fill_from_grid(rng, y, low, high)
         return

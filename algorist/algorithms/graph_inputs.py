@@ -77,12 +77,12 @@ def draw_undirected(rng, A, p):
 
 
 @compiled
-def draw_either(rng, A, p, unusual_share):
+def draw_either(rng, A, p, ood_share):
     """Draw an undirected graph or, with a probability, a directed one; returns whether it is one.
 
     Where that is 0, as in the benchmark, nothing more is drawn.
     """
-    if unusual_share > 0 and uniform(rng, 0.0, 1.0) < unusual_share:
+    if ood_share > 0 and uniform(rng, 0.0, 1.0) < ood_share:
         draw_edges(rng, A, p)
         return True
     draw_undirected(rng, A, p)
@@ -118,9 +118,9 @@ def draw_weights(rng, A, low, high, undirected):
 
 
 @compiled
-def draw_either_weighted(rng, A, p, low, high, unusual_share):
+def draw_either_weighted(rng, A, p, low, high, ood_share):
     """Draw a graph as `draw_either` does, and weights; returns whether it is directed."""
-    is_directed = draw_either(rng, A, p, unusual_share)
+    is_directed = draw_either(rng, A, p, ood_share)
     draw_weights(rng, A, low, high, not is_directed)
     return is_directed
 
@@ -160,9 +160,9 @@ def undirected_with_source(rng, A, s, p=(0.5,)):
 
 
 @sampler(settle=_checked)
-def with_source(rng, A, s, p=(0.5,), unusual_share=0.0):
+def with_source(rng, A, s, p=(0.5,), ood_share=0.0):
     """A graph, undirected in the benchmark, and a source node."""
-    draw_either(rng, A, p, unusual_share)
+    draw_either(rng, A, p, ood_share)
     s[0] = below(rng, len(A))
 
 
@@ -188,12 +188,12 @@ def sparse_undirected_weighted(rng, A, p=(0.2,), low=0.0, high=1.0):
 
 
 @sampler(settle=_checked_undirected)
-def weighted(rng, A, p=(0.5,), low=0.0, high=1.0, unusual_share=0.0):
+def weighted(rng, A, p=(0.5,), low=0.0, high=1.0, ood_share=0.0):
     """A graph with weights, undirected in the benchmark.
 
     Half of the directed ones have negative weights, but no negative cycles.
     """
-    is_directed = draw_either_weighted(rng, A, p, low, high, unusual_share)
+    is_directed = draw_either_weighted(rng, A, p, low, high, ood_share)
     if is_directed and uniform(rng, 0.0, 1.0) < 0.5:
         add_potentials(rng, A, low, high)
 
@@ -207,9 +207,9 @@ def undirected_weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0):
 
 
 @sampler(settle=_checked_undirected)
-def weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0, unusual_share=0.0):
+def weighted_with_source(rng, A, s, p=(0.5,), low=0.0, high=1.0, ood_share=0.0):
     """A graph with weights, undirected in the benchmark, and a source node."""
-    draw_either_weighted(rng, A, p, low, high, unusual_share)
+    draw_either_weighted(rng, A, p, low, high, ood_share)
     s[0] = below(rng, len(A))
 
 

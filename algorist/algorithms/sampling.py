@@ -103,7 +103,7 @@ def sampler(**hooks: Callable) -> Callable[[Callable], Sampler]:
 
 def checked_shares(options: Options) -> Options:
     """The same options, of which those that are probabilities are checked."""
-    for name in ("p", "eps", "unusual_share"):
+    for name in ("p", "eps", "ood_share"):
         if any(not 0 <= p <= 1 for p in np.atleast_1d(options.get(name, 0))):
             raise ValueError(
                 f"option {name}: got {options[name]}, expected probabilities from 0 to 1"

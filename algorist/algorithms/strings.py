@@ -52,11 +52,11 @@ def _fitting(n: int, options: Options) -> Options:
 
 
 @sampler(settle=_fitting)
-def haystack_with_needle(rng, string, key, length_needle=None, chars=4, unusual_share=0.0):
+def haystack_with_needle(rng, string, key, length_needle=None, chars=4, ood_share=0.0):
     """A random string and a random needle that is pasted into it; n letters in all.
 
     A negative `length_needle` -m stands for a length from 1 to m, drawn for each problem. With the
-    probability `unusual_share` the needle is not pasted, so it need not occur.
+    probability `ood_share` the needle is not pasted, so it need not occur.
     """
     n = len(key)
     length = length_needle if length_needle > 0 else 1 + below(rng, -length_needle)
@@ -64,7 +64,7 @@ def haystack_with_needle(rng, string, key, length_needle=None, chars=4, unusual_
     mark_second(string, needle)
     fill_letters(rng, key, needle, n, chars)
     fill_letters(rng, key, 0, needle, chars)
-    if unusual_share > 0 and uniform(rng, 0.0, 1.0) < unusual_share:
+    if ood_share > 0 and uniform(rng, 0.0, 1.0) < ood_share:
         return
     place = below(rng, needle - length)
     for i in range(length):

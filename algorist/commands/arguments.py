@@ -15,7 +15,7 @@ from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, SAVED
 
 if TYPE_CHECKING:
-    from algorist.model.computing import Computing
+    from algorist.model.compute_config import ComputeConfig
     from algorist.model.learner import Learner
 
 
@@ -138,13 +138,13 @@ def add_at_once(parser: ArgumentParser, default: str) -> None:
     )
 
 
-def computing(arguments: Namespace) -> Computing:
+def computing(arguments: Namespace) -> ComputeConfig:
     """What the options of `add_computing` mean on this machine."""
     from algorist.machine import find_device
-    from algorist.model.computing import Computing
+    from algorist.model.compute_config import ComputeConfig
 
     given = {name: getattr(arguments, name, None) for name in ("graphs", "workers")}
-    return Computing(
+    return ComputeConfig(
         find_device(arguments.device),
         arguments.kernels,
         arguments.precision,
@@ -164,7 +164,7 @@ def add_model(parser: ArgumentParser) -> None:
 
 def loaded(model: str, arguments: Namespace) -> Learner:
     """A saved learner, computed as the options of `add_computing` say."""
-    from algorist.training.loading import load
+    from algorist.training.saved_learners import load
 
     _expect_named(model)
     how = computing(arguments)
@@ -175,7 +175,7 @@ def loaded(model: str, arguments: Namespace) -> Learner:
 
 def loaded_for(wanted: Iterable[str], model: str, arguments: Namespace) -> dict[str, Learner]:
     """The learner for each algorithm: for those wanted, or for all that there are."""
-    from algorist.training.loading import members
+    from algorist.training.saved_learners import members
 
     _expect_named(model)
     several = members(model)
@@ -194,7 +194,7 @@ def _loaded_each(
     names: Sequence[str], several: Mapping[str, str], model: str, arguments: Namespace
 ) -> dict[str, Learner]:
     """Of several learners those for some algorithms, as far as they have begun."""
-    from algorist.training.loading import not_begun
+    from algorist.training.saved_learners import not_begun
 
     waiting = [name for name in not_begun(model) if name in names]
     how = f"not begun: {', '.join(waiting)}; to go on: {shell('resume', model)}"

@@ -42,11 +42,11 @@ Named = Iterator[tuple[str, "Outcome"]]
 
 def _in_turn(measures: Sequence[Measure]) -> Named:
     """Measure one thing after the other."""
-    from algorist.training.job_pool import attempted
+    from algorist.training.job_pool import run_task
 
     for place, (name, measure) in enumerate(measures):
         with Terminal(stderr=True).status(f"measuring {name}"):
-            outcome = attempted(place, measure)
+            outcome = run_task(place, measure)
         yield name, outcome
 
 
@@ -61,7 +61,7 @@ def measured(
 
     What fails does not end the others.
     """
-    from algorist.training.job_pool import NOT_TAKEN_UP
+    from algorist.training.job_pool import NOT_RUN
 
     notes = Notes(arguments)
     lines = Lines(terminal, named, table.headings)
@@ -86,7 +86,7 @@ def measured(
     notes.end(table.totals(costs) if table.totals else {})
     forgotten = [name for name in named if name not in seen]
     if forgotten:
-        complain(f"{NOT_TAKEN_UP}: {', '.join(forgotten)}")
+        complain(f"{NOT_RUN}: {', '.join(forgotten)}")
     return 0 if len(costs) == len(named) else FAILURE
 
 

@@ -55,8 +55,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm, size and number of replicas."""
     from algorist.report.costs import STEP_HEADINGS, show_kernels, step_cells
-    from algorist.training.clocks import TimingConfig
-    from algorist.training.measuring import step_cost
+    from algorist.training.step_cost import step_cost
+    from algorist.training.timing import TimingConfig
 
     how, timing = computing(arguments), TimingConfig(arguments.rounds, arguments.seconds)
     if arguments.profile and not how.on_gpu:

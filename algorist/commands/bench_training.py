@@ -14,7 +14,7 @@ from algorist.report.terminal import Terminal
 if TYPE_CHECKING:
     from algorist.training.config import Config
     from algorist.training.job_pool import JobPool
-    from algorist.training.measuring import TrainingCost
+    from algorist.training.training_cost import TrainingCost
 
 _HELP = {
     "cycles": "measure so many: in each, every task is read once",
@@ -50,7 +50,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.train import named_tasks
     from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
     from algorist.training.job_pool import JobPool, job_count
-    from algorist.training.measuring import check_cycles, minutes_together
+    from algorist.training.training_cost import check_cycles, minutes_together
 
     if arguments.at_once is not None and not arguments.each:
         raise ValueError("--at-once: it is for several nets, expected --each too")
@@ -76,7 +76,7 @@ def _trained(
     names: Sequence[str], configs: Sequence[Config], pool: JobPool, arguments: Namespace
 ) -> Named:
     """Measure trainings, as many at once as there are pool."""
-    from algorist.training.measuring import training_cost
+    from algorist.training.training_cost import training_cost
 
     times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
     how = computing(arguments)

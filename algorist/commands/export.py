@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the file."""
-    from algorist.training.loading import load
+    from algorist.training.saved_learners import load
 
     expect_place_of_learner("FILE", arguments.file)
     learner = load(arguments.model)

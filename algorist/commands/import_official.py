@@ -29,8 +29,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Read one file, write the other."""
     from algorist.commands.settings import apply_settings
+    from algorist.model.dm_clrs_parameters import import_parameters, read_pickle
     from algorist.model.learner import Learner
-    from algorist.model.official import import_parameters, read_pickle
     from algorist.training.recipes import DEFAULT_RECIPE, recipe
 
     expect_place_of_learner("FILE", arguments.file)

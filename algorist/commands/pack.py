@@ -18,10 +18,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the folder."""
-    from algorist.training.run import pack
+    from algorist.training.run_files import pack_run
 
     expect_place_of_folder("OUT", arguments.out)
-    files = pack(arguments.folder, arguments.out)
+    files = pack_run(arguments.folder, arguments.out)
     size = sum(file.stat().st_size for file in files) / 1e6
     terminal.print(f"written to {arguments.out}: {len(files)} files, {size:.1f} MB")
     terminal.print(f"to go on: {shell('resume', arguments.out)}")

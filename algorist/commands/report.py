@@ -72,7 +72,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Report on what the folder holds."""
     from algorist.experiments.grid import is_sweep
     from algorist.experiments.results import is_results
-    from algorist.training.loading import is_multi_run, is_run
+    from algorist.training.saved_learners import is_multi_run, is_run
 
     if len(arguments.folders) > 1:
         _compare_runs([Path(folder) for folder in arguments.folders], arguments, terminal)
@@ -107,7 +107,7 @@ def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None
 def _compare_runs(folders: Sequence[Path], arguments: Namespace, terminal: Terminal) -> None:
     """Test the best nets of several runs, and write a page that compares them."""
     from algorist.report.comparison_page import comparison_page
-    from algorist.training.loading import expect_run, is_multi_run
+    from algorist.training.saved_learners import expect_run, is_multi_run
 
     each_once("FOLDER", [str(folder) for folder in folders])
     for folder in folders:
@@ -131,10 +131,10 @@ def _page_of_runs(arguments: Namespace, but: str) -> str:
 
 def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Scored]]:
     """The best nets of a run with their training, and their scores in the official test."""
-    from algorist.commands.evaluating import evaluate_each
+    from algorist.commands.evaluate_each import evaluate_each
     from algorist.report.learner_page import Trained
-    from algorist.training.loading import METRICS, members
-    from algorist.training.run import read_metrics
+    from algorist.training.run_files import read_metrics
+    from algorist.training.saved_learners import METRICS, members
 
     learners, places = loaded_for((), str(folder), arguments), members(folder)
     runs = {places.get(name, str(folder)): learner for name, learner in learners.items()}

@@ -15,10 +15,10 @@ from algorist.report.terminal import Terminal
 if TYPE_CHECKING:
     from algorist.commands.train_each import Work
     from algorist.experiments.executors import ShouldStop
+    from algorist.experiments.jobs import Job
     from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Plan
     from algorist.experiments.results import Results
-    from algorist.experiments.work import Job
     from algorist.report.progress import ProgressOfEach
     from algorist.training.job_pool import GpuContext
 
@@ -98,8 +98,8 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     """Train and test all that is left of an experiment; returns the exit code."""
     from algorist.commands.train_each import run_in_threads
+    from algorist.experiments.jobs import prepare_data
     from algorist.experiments.overview import shared_parts
-    from algorist.experiments.work import prepare_data
     from algorist.training.parallel import expect_alone
 
     expect_alone()

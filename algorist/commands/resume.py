@@ -37,8 +37,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Go on where the newest checkpoint stands."""
     from algorist.commands.train_one import check_logs, joined_processes, train_run
-    from algorist.training.loading import is_multi_run
     from algorist.training.run import Run
+    from algorist.training.saved_learners import is_multi_run
 
     check_logs(arguments)
     if is_multi_run(Path(arguments.folder)):

@@ -148,9 +148,9 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 def _remaining(parts: Sequence[Part], arguments: Namespace) -> Remaining:
     """The results of a sweep, and what is left to do."""
     from algorist.experiments.grid import SWEEP
+    from algorist.experiments.jobs import jobs
     from algorist.experiments.overview import Remaining
     from algorist.experiments.results import Results
-    from algorist.experiments.work import jobs
 
     results = Results(arguments.out, SWEEP)
     left = jobs(
@@ -234,8 +234,8 @@ def _run(
     """Do all runs, and write down at once what becomes of each."""
     from algorist.commands.reproduce import scores_text
     from algorist.experiments.executors import RemoteExecutor, Task, run_all
+    from algorist.experiments.jobs import prepare_data
     from algorist.experiments.run_requests import DONE, FAILED, Reply
-    from algorist.experiments.work import prepare_data
     from algorist.report.sweep_progress import ProgressOfSweep
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)

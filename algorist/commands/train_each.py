@@ -24,7 +24,7 @@ from algorist.plugins import shell
 from algorist.report.numbers import scored
 from algorist.report.progress import ProgressOfEach
 from algorist.report.terminal import Terminal, complain
-from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, job_count
+from algorist.training.job_pool import NOT_RUN, GpuContext, job_count
 from algorist.training.multi_run import MultiRun
 from algorist.training.parallel import expect_alone
 
@@ -88,14 +88,14 @@ class RunsEnding(NamedTuple):
     def report(self) -> int:
         """Say what has failed; returns the exit code."""
         failed = self.summary.failed
-        not_begun = [name for name, reply in failed.items() if reply.message == NOT_TAKEN_UP]
+        not_begun = [name for name, reply in failed.items() if reply.message == NOT_RUN]
         for name, reply in failed.items():
             if reply.trace:
                 print(reply.trace, file=sys.stderr)
             if name not in not_begun:
                 complain(f"{name}: {reply.message}")
         if not_begun:
-            complain(f"{NOT_TAKEN_UP}: {', '.join(not_begun)}")
+            complain(f"{NOT_RUN}: {', '.join(not_begun)}")
         if failed:
             return FAILURE
         return self.interrupt.exit_code if self.interrupt.came() else 0

@@ -10,15 +10,15 @@ from algorist.commands import FAILURE
 from algorist.commands.arguments import computing
 from algorist.errors import counted
 from algorist.experiments.run_control import Interrupt
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.plugins import shell
 from algorist.report.progress import Progress
 from algorist.report.terminal import Terminal, complain
-from algorist.training.loading import BEST
+from algorist.training.divergence import DivergedError
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
 from algorist.training.parallel import Peers, join_process_group
 from algorist.training.run import Log, Run
-from algorist.training.trainer import DivergedError
+from algorist.training.saved_learners import BEST
 
 
 def add_logs(parser: ArgumentParser) -> None:
@@ -66,7 +66,9 @@ def check_logs(arguments: Namespace) -> None:
 
 
 @contextmanager
-def joined_processes(arguments: Namespace, terminal: Terminal) -> Iterator[tuple[Computing, Peers]]:
+def joined_processes(
+    arguments: Namespace, terminal: Terminal
+) -> Iterator[tuple[ComputeConfig, Peers]]:
     """How a run is computed, and the processes that train it (torchrun); only the first prints."""
     how = computing(arguments)
     with join_process_group(how.device) as peers:

@@ -89,7 +89,7 @@ def _name(model: str) -> str:
 
 def _others(arguments: Namespace) -> Iterator[NetChoice]:
     """What else can be chosen: what `--also` names, and the shipped models."""
-    from algorist.training.loading import members
+    from algorist.training.saved_learners import members
     from algorist.viewer.nets import NetChoice
 
     shipped = [model for model in shipped_models() if model != SPARSE]

@@ -46,7 +46,7 @@ class Chunk:
 
 
 class Cursor(TypedDict):
-    """Where the lanes stand before a step, in plain numbers that JSON can hold."""
+    """The position of each lane before a step, as numbers that JSON can hold."""
 
     step: int
     batches: list[int]
@@ -81,7 +81,7 @@ class Chunker:
             return self._go_on(self._reach(step))
 
     def cursor(self, step: int) -> Cursor:
-        """Where the lanes stand before a step: a chunker that is given this goes on from there."""
+        """The cursor before a step, from which another chunker can continue."""
         with self._lock:
             if step not in self._cursors:
                 self._reach(step)
@@ -113,7 +113,7 @@ class Chunker:
 
 
 def origin(lanes: int) -> Cursor:
-    """Where lanes stand before the first step."""
+    """The cursor before the first step."""
     return Cursor(step=0, batches=[0] * lanes, offsets=[0] * lanes)
 
 
@@ -135,7 +135,7 @@ class _Walk:
         self._held.append(self._batch(self._held.stop))
 
     def cursor(self) -> Cursor:
-        """Where the lanes stand now."""
+        """The cursor of the present position."""
         return Cursor(
             step=self.step, batches=self._batches.tolist(), offsets=self._offsets.tolist()
         )

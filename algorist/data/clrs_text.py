@@ -31,7 +31,7 @@ from algorist.errors import positive
 from algorist.spec import Feature, Kind
 
 _MOST_AT_ONCE, _CELLS_AT_ONCE = 64, 2**14
-"""How many problems are drawn together, and how many pairs of nodes they have at most.
+"""The most problems that are drawn together, and the most pairs of nodes that they have.
 
 So many spread the cost of a call, and fit into the caches of a processor.
 """
@@ -109,7 +109,7 @@ def _examples(
 
 
 class _Form:
-    """How the texts of an algorithm are put together."""
+    """The format of an algorithm's texts."""
 
     def __init__(self, algorithm: Algorithm, hints: bool):
         self.name, self.spec = algorithm.name, algorithm.spec

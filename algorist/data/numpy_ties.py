@@ -65,7 +65,7 @@ TIED: dict[str, Callable[[Batch], np.ndarray]] = {
     "mst_prim": lambda batch: _has_equal_nearest(batch, "key"),
     "task_scheduling": lambda batch: _has_equal(batch.inputs["w"]),
 }
-"""Which samples of a batch depend on the order of equal values."""
+"""By algorithm, the samples of a batch that depend on the order of equal values."""
 
 
 def _sort_nodes(order: np.ndarray, values: np.ndarray) -> None:
@@ -102,7 +102,7 @@ _REPLACED: dict[str, Callable[..., Any]] = {
     "_by_angle": _by_angle,
     "record": _record,
 }
-"""What stands in for the functions of these names."""
+"""The replacements of functions, by name."""
 
 
 def _interpreted(function: Callable[..., Any], replaced: dict[str, Callable[..., Any]]) -> Any:

@@ -53,7 +53,7 @@ SPLITS = {
 def generate(
     algorithm: str | Algorithm, *, n: int, count: int, seed: int | list[int], **options: Any
 ) -> Batch:
-    """What the benchmark's sampler returns for this size, number of samples, seed and options."""
+    """Draw a batch as the benchmark's sampler does, for a size, a number of samples and a seed."""
     return declared(algorithm).sample(n, count, seed, options)
 
 
@@ -90,7 +90,7 @@ def kept(algorithm: Algorithm, name: str, wanted: Split) -> Batch:
 
 
 def path(algorithm: Algorithm, name: str) -> Path:
-    """Where a set of an algorithm is kept."""
+    """The file of a set of an algorithm."""
     return cache.folder() / f"{algorithm.name}-{name}-v{_FORMAT}.npz"
 
 

@@ -43,7 +43,7 @@ def prepare_in_background(
 
 
 def work(splits: str, *algorithms: str) -> None:
-    """What each of the processes does."""
+    """The main function of each process."""
     warnings.simplefilter("ignore")
     for name in algorithms:
         _compile(name)

@@ -84,13 +84,13 @@ class Online:
         sizes: tuple[int, ...] = SIZES,
         batch_size: int = BATCH_SIZE,
         varied: bool = True,
-        unusual_share: float = 0.0,
+        ood_share: float = 0.0,
     ):
         """Draw problems of the given sizes in turns.
 
         An algorithm that the benchmark runs at stretched sizes has only one size, the largest.
-        `varied` switches on the algorithm's `train_options`. The `unusual_share` of problems are
-        of kinds that the benchmark never draws, where the algorithm's sampler can draw such.
+        `varied` switches on the algorithm's `train_options`. `ood_share` is the share of problems
+        that are out of the benchmark's distribution, if the algorithm's sampler can draw such.
         """
         self.algorithm, self.seed = declared(algorithm), seed
         self.batch_size = positive("batch_size", batch_size)
@@ -101,8 +101,8 @@ class Online:
         if self.algorithm.stretch != 1:
             self.sizes = (self.algorithm.size(max(self.sizes)),)
         self._options = dict(self.algorithm.train_options if varied else {})
-        if unusual_share and self.algorithm.has_unusual_problems:
-            self._options["unusual_share"] = unusual_share
+        if ood_share and self.algorithm.has_ood_problems:
+            self._options["ood_share"] = ood_share
         for size in self.sizes:
             self._check(size)
 

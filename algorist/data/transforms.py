@@ -65,7 +65,7 @@ class StaticHint:
 
     hint: str
     algorithm: str = ""
-    """Whose it is, for messages."""
+    """The name of the algorithm, for messages."""
 
     @property
     def input(self) -> str:

@@ -13,12 +13,12 @@ from algorist.algorithms.graph_arrays import to_numpy
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.errors import shortened, unknown
-from algorist.evaluation.evaluate import Evaluation
-from algorist.evaluation.evaluate import evaluate as evaluate_replicas
-from algorist.evaluation.scores import score as score_feature
+from algorist.evaluation.evaluator import Evaluation
+from algorist.evaluation.evaluator import evaluate as evaluate_replicas
+from algorist.evaluation.metrics import score as score_feature
 from algorist.model.learner import Learner
 from algorist.model.net import Net
-from algorist.model.predicted import algorithm_of
+from algorist.model.prediction import algorithm_of
 from algorist.spec import Feature, Kind
 
 
@@ -33,7 +33,7 @@ def evaluate(
     split: str | None = None,
     hints: bool = False,
 ) -> Evaluation:
-    """How good a net or a learner of one seed is.
+    """Score a net or a learner of one seed.
 
     The problems are a batch, or `count` ones of size `n` drawn from a seed, or one of the
     benchmark's sets: `split` may be "train", "val" or "test".
@@ -81,7 +81,7 @@ def _problems(
 
 
 def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = None) -> Evaluation:
-    """How good predictions from anywhere are: the outputs by name, in the form of the batch.
+    """Score predictions from any source: the outputs by name, in the form of the batch.
 
     Choices among nodes or classes may be given as indices.
 

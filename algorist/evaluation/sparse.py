@@ -1,15 +1,15 @@
-"""How good learners are on sparse graphs."""
+"""Scores of learners on sparse graphs."""
 
 from __future__ import annotations
 
 from algorist.model.learner import Learner
-from algorist.model.sparse_predicting import predict_sparse
+from algorist.model.sparse_inference import predict_sparse
 from algorist.sparse_batch import SparseBatch
 from algorist.sparse_scores import SparseEvaluation, score_sparse
 
 
 def evaluate_sparse(learner: Learner, algorithm: str, batch: SparseBatch) -> list[SparseEvaluation]:
-    """How good each replica's answers are."""
+    """Score the answers of each replica."""
     return [score_sparse(own, batch) for own in predict_sparse(learner, algorithm, batch)]
 
 

@@ -40,7 +40,7 @@ class Host:
             return Reply(DIED, str(error)).to_json()
 
     def stop(self) -> None:
-        """Have the run saved and stopped, beside `do`."""
+        """Save and stop the run, while `do` waits."""
         self._stopping.set()
         if self._process is not None:
             self._process.stop()
@@ -69,7 +69,7 @@ class Cluster:
         return any(machine.get("GPU") for machine in self._machines)
 
     def reserve(self, cores: int, gpus: float, at_once: int | None) -> None:
-        """Let each run have so many cores and GPUs, as many at once as have room."""
+        """Give each run some cores and GPUs, and run as many at once as fit."""
         needed = {"CPU": cores, "GPU": gpus}
         room = sum(_room(machine, needed) for machine in self._machines)
         if not room:
@@ -115,7 +115,7 @@ class Cluster:
 
 
 def _expect_listener(address: str) -> None:
-    """Complain at once if nobody listens there: Ray itself would try for many minutes."""
+    """Raise a `ValueError` if the address does not answer; Ray itself would retry for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon:
         socket.create_connection((host, int(port)), _PATIENCE).close()

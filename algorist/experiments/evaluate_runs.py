@@ -9,16 +9,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from algorist.data import official
-from algorist.evaluation.evaluate import Evaluation, evaluate
+from algorist.evaluation.evaluator import Evaluation, evaluate
 from algorist.experiments.identity import recipe_of
+from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name
 from algorist.experiments.results import ResultRow, Results
-from algorist.experiments.work import Job
-from algorist.model.computing import device_name
-from algorist.model.graphs import CAPTURES
+from algorist.kernels.cuda_graphs import CAPTURE_LOCK
+from algorist.model.compute_config import device_name
 from algorist.model.learner import Learner
 from algorist.training.config import Config
-from algorist.training.run import trained_seconds
+from algorist.training.run_files import trained_seconds
 from algorist.training.trainer import Trainer
 from algorist.version import __version__
 
@@ -78,7 +78,7 @@ class RunEvaluator:
             if should_stop():
                 return False
             batch = official.beginning(algorithm, "test", self.samples)
-            with CAPTURES if trainer.computing.on_gpu else nullcontext():  # it loads kernels
+            with CAPTURE_LOCK if trainer.computing.on_gpu else nullcontext():  # it loads kernels
                 evaluations = evaluate(learner, algorithm, batch)
             self.results.add(
                 rows_of(

@@ -18,16 +18,16 @@ from typing import NamedTuple, Protocol, Self
 from algorist.errors import counted
 from algorist.experiments.processes import Backend, DiedError
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
-from algorist.model.computing import Computing
-from algorist.training.job_pool import NOT_TAKEN_UP, GpuContext, JobPool, Outcome
-from algorist.training.trainer import DivergedError
+from algorist.model.compute_config import ComputeConfig
+from algorist.training.divergence import DivergedError
+from algorist.training.job_pool import NOT_RUN, GpuContext, JobPool, Outcome
 
 _GLANCE = 0.2
 """Seconds between two looks at whether to stop."""
 _EXPECTED = (DivergedError, ValueError, OSError, MemoryError)
 """Errors that say in one line what is wrong."""
 _FOR_GOOD = (DivergedError, ValueError)
-"""Those that come again when the same is tried again."""
+"""Errors that would recur if a run were tried again."""
 
 ShouldStop = Callable[[], bool]
 
@@ -44,7 +44,7 @@ class Executor(Protocol):
     """Does runs until none is left, or until it is to stop. To be used with `with`."""
 
     at_once: int
-    """How many runs are done at the same time."""
+    """The number of runs at the same time."""
 
     def outcomes(
         self,
@@ -52,7 +52,7 @@ class Executor(Protocol):
         should_stop: ShouldStop,
         watch: Callable[[Sequence[str]], None] = lambda running: None,
     ) -> Iterator[tuple[str, Reply]]:
-        """What becomes of the runs, by name, in the order in which they end.
+        """Execute runs; yields the name and the reply of each, in the order in which they end.
 
         What fails does not stop the others. `watch` is told which runs are at work, if nobody here
         could see it otherwise.
@@ -70,7 +70,7 @@ class ThreadExecutor:
     It must be entered before there are other threads, since it forks processes that prepare data.
     """
 
-    def __init__(self, at_once: int, computing: Computing):
+    def __init__(self, at_once: int, computing: ComputeConfig):
         self.at_once, self._computing = at_once, computing
 
     def __enter__(self) -> ThreadExecutor:
@@ -86,7 +86,7 @@ class ThreadExecutor:
         should_stop: ShouldStop,
         watch: Callable[[Sequence[str]], None] = lambda running: None,
     ) -> Iterator[tuple[str, Reply]]:
-        """What becomes of the runs, by name, in the order in which they end."""
+        """Execute runs; yields the name and the reply of each, in the order in which they end."""
         left = list(tasks)
         work = [partial(_in_context, tasks[name], should_stop) for name in left]
         ended = set()
@@ -96,7 +96,7 @@ class ThreadExecutor:
             yield name, _reply_of(outcome)
         for name in left:
             if name not in ended:
-                yield name, Reply(FAILED, NOT_TAKEN_UP)
+                yield name, Reply(FAILED, NOT_RUN)
 
 
 def _in_context(task: Task, should_stop: ShouldStop, context: GpuContext) -> Reply:
@@ -139,7 +139,7 @@ class RemoteExecutor:
         should_stop: ShouldStop,
         watch: Callable[[Sequence[str]], None] = lambda running: None,
     ) -> Iterator[tuple[str, Reply]]:
-        """What becomes of the runs, by name, in the order in which they end."""
+        """Execute runs; yields the name and the reply of each, in the order in which they end."""
         pool = ThreadPoolExecutor(self.at_once)
         waiting = {pool.submit(self._done, name, tasks[name]): name for name in tasks}
         try:
@@ -157,7 +157,7 @@ class RemoteExecutor:
             pool.shutdown()
 
     def _done(self, name: str, task: Task) -> Reply:
-        """What becomes of a run."""
+        """The reply for a run."""
         assert task.request is not None
         place = self._places.get()
         self._running[name] = None
@@ -184,19 +184,19 @@ def _reply(future: Future[Reply]) -> Reply:
 
 
 class Summary(NamedTuple):
-    """What has become of several runs."""
+    """The outcome of several runs."""
 
     names: Sequence[str]
     replies: Mapping[str, Reply]
 
     @property
     def done(self) -> list[str]:
-        """Those that have come to their end."""
+        """The runs that are complete."""
         return [name for name, reply in self.replies.items() if reply.state == DONE]
 
     @property
     def failed(self) -> dict[str, Reply]:
-        """Those that ended with an error."""
+        """The runs that failed, with their replies."""
         return {name: reply for name, reply in self.replies.items() if reply.state == FAILED}
 
     @property

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from algorist.atomic import replace_text
+from algorist.experiments.jobs import Job
 from algorist.experiments.run_requests import DONE, FAILED, Reply
-from algorist.experiments.work import Job
 from algorist.version import __version__
 
 

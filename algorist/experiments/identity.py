@@ -1,4 +1,4 @@
-"""What makes two trainings the same: a short hash of all settings that change what is learnt."""
+"""The hash of a configuration, over all settings that change what is learnt."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _FIRST_SETTINGS: Mapping[str, frozenset[str]] = {
 since results were saved with such hashes. All others count only where they differ from their
 defaults, so a new setting never changes the hash of what was trained without it."""
 _HASHED_NAMES = {"optimizer": "optimiser"}
-"""What sections are called in what is hashed, where that differs: as in the first version."""
+"""The names of sections in the hash where they differ: those of the first version."""
 _NOT_LEARNT = {("schedule", "checkpoint_every")}
-"""What changes nothing that is learnt."""
+"""The settings that do not change what is learnt."""
 
 
 def recipe_of(config: Config) -> str:
@@ -58,7 +58,7 @@ def recipe_of(config: Config) -> str:
 
 
 def _counted(config: Config) -> dict[str, Any]:
-    """What is hashed: the settings of the first version, and others that differ from defaults."""
+    """The hashed settings: those of the first version, and others that differ from defaults."""
     values: dict[str, Any] = {"algorithms": config.algorithms}
     for field in fields(config):
         name, value = field.name, getattr(config, field.name)

@@ -1,4 +1,4 @@
-"""What is left of an experiment, how far it has come, and its runs in few bytes."""
+"""Remaining jobs and progress of experiments, and packing of their runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from algorist.experiments.jobs import Job, jobs
 from algorist.experiments.plan import EXPERIMENTS, Part, Plan
 from algorist.experiments.results import Results
-from algorist.experiments.work import Job, jobs
-from algorist.training.loading import is_run
-from algorist.training.run import pack
+from algorist.training.run_files import pack_run
+from algorist.training.saved_learners import is_run
 
 
 class Remaining(NamedTuple):
@@ -23,7 +23,7 @@ class Remaining(NamedTuple):
 
 
 class ExperimentProgress(NamedTuple):
-    """How far an experiment has come."""
+    """The progress of an experiment."""
 
     name: str
     about: str
@@ -34,20 +34,20 @@ class ExperimentProgress(NamedTuple):
     rows: int
     """Results, one for each algorithm and seed."""
     others: int
-    """Those of them that were trained with other settings."""
+    """The results among them of other settings."""
 
 
 def remaining(
     plan: Plan, experiment: str, seeds: Sequence[int], samples: int | None, out: str, runs: str
 ) -> Remaining:
-    """What is left of an experiment, whose results and runs are in these folders."""
+    """The remaining jobs of an experiment, by the results and runs in these folders."""
     results = Results(out, experiment)
     left = jobs(plan.trained_for(experiment), seeds, samples, results, Path(runs))
     return Remaining(results, list(left))
 
 
 def experiment_progress(plan: Plan, experiment: str, left: Remaining) -> ExperimentProgress:
-    """How far an experiment has come, by what is left of it."""
+    """The progress of an experiment, given its remaining jobs."""
     parts = plan.trained_for(experiment)
     open_parts = {job.part.name for job in left.jobs}
     return ExperimentProgress(
@@ -62,13 +62,13 @@ def experiment_progress(plan: Plan, experiment: str, left: Remaining) -> Experim
 
 
 def shared_parts(plan: Plan, experiment: str) -> Counter[str]:
-    """How many parts of an experiment are trained for others."""
+    """The number of parts that are trained for other experiments."""
     sources = [part.source.experiment for part in plan.of(experiment) if part.is_repeated]
     return Counter(source for source in sources if source != experiment)
 
 
 def mean_scores(results: Results, job: Job) -> list[float]:
-    """What each seed of a run scored, over all its algorithms."""
+    """The mean score of each seed of a run over its algorithms."""
     scores: dict[int, list[float]] = {seed: [] for seed in job.seeds}
     for row in results.rows:
         if row.part == job.part.name.part and row.seed in scores:
@@ -97,5 +97,5 @@ def pack_jobs(left: Iterable[Job], folder: Path) -> Iterator[tuple[Job, Path]]:
         if is_run(target):
             raise ValueError(f"--pack: {target} is there already; remove it or name another folder")
     for job, target in targets.items():
-        pack(job.folder, target)
+        pack_run(job.folder, target)
         yield job, target

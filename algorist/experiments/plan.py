@@ -103,7 +103,7 @@ def _all_at_once(algorithms: Sequence[str]) -> Parts:
 
 
 def _averaged(parts: Callable[[Sequence[str]], Parts]) -> Callable[[Sequence[str]], Parts]:
-    """The same, learning alike, but a running mean of the weights is validated and kept."""
+    """The same parts, but with averaged weights that are validated and kept."""
 
     def averaged(algorithms: Sequence[str]) -> Parts:
         for name, config in parts(algorithms):
@@ -159,7 +159,7 @@ def _executing_ablation(algorithms: Sequence[str]) -> Parts:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is trained for some of the paper's tables and figures."""
+    """A set of trainings for some tables and figures."""
 
     about: str
     parts: Callable[[Sequence[str]], Parts]
@@ -193,11 +193,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         "algorist2026 without each of its improvements", _executing_ablation
     ),
 }
-"""In an order in which no experiment needs a part of one that comes later."""
+"""Ordered so that no experiment needs a part of a later one."""
 
 
 class Name(NamedTuple):
-    """Where a part stands in the plan."""
+    """The experiment and the name of a part."""
 
     experiment: str
     part: str
@@ -233,7 +233,7 @@ def parts_of(named: Iterable[tuple[Name, Config]]) -> dict[Name, Part]:
 
 
 class Plan:
-    """All parts of all experiments, for some algorithms and with some settings changed."""
+    """The parts of all experiments, for some algorithms and with changed settings."""
 
     def __init__(
         self, algorithms: Iterable[str] = ALGORITHMS, change: Change = lambda config: config

@@ -16,18 +16,18 @@ from typing import Protocol
 from algorist.experiments.run_requests import Reply, RunRequest
 
 _TAIL = 2000
-"""How many of the last characters of what a process printed are kept, if it died."""
+"""The number of characters of a dead process's output that an error shows."""
 
 
 class DiedError(Exception):
-    """A process has ended without an answer."""
+    """A process has ended without a reply."""
 
 
 class Backend(Protocol):
     """Executes requests: processes of this machine, or a cluster."""
 
     places: int
-    """How many at once."""
+    """The number of requests at the same time."""
 
     def do(self, place: int, request: RunRequest) -> Reply:
         """Execute a request and wait for the reply; called on one thread for each place."""
@@ -60,7 +60,7 @@ class Process:
         self._send(request.to_json())
 
     def reply(self) -> Reply:
-        """Wait for the answer."""
+        """Wait for the reply."""
         assert self._process.stdout is not None
         answer = self._process.stdout.readline()
         if answer.endswith("\n"):
@@ -92,7 +92,7 @@ class Process:
 
 
 class Processes:
-    """As many processes as there are places, each on one of some devices."""
+    """A process for each place, each on one of several devices."""
 
     def __init__(self, places: int, devices: Sequence[str]):
         self.places, self._devices = places, devices

@@ -1,4 +1,4 @@
-"""What trains the runs of a sweep: processes of this machine, or the machines of a cluster."""
+"""The resources of a sweep: processes of this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from algorist.experiments.cluster import Cluster
+from algorist.experiments.jobs import Job
 from algorist.experiments.processes import Backend, Processes
 from algorist.experiments.run_requests import RunRequest
-from algorist.experiments.work import Job
 from algorist.machine import cores as cores_here
 from algorist.machine import find_device
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.plugins import loaded_plugins
 from algorist.version import __version__
 
@@ -25,12 +25,12 @@ _DEVICES_OF_CLUSTERS = ("auto", "cpu", "cuda")
 
 @dataclass(frozen=True)
 class Resources:
-    """What trains the runs, and on which device and cores each is trained."""
+    """The backend that trains runs, and the device and cores of each run."""
 
     backend: Backend
     computing: Mapping[str, Any]
     cores: int
-    """Of each run."""
+    """The cores of each run."""
 
     def request(self, job: Job, runs: Path, samples: int | None) -> RunRequest:
         """The request to train the run of a job."""
@@ -46,7 +46,7 @@ class Resources:
 
 
 def find_resources(
-    computing: Computing,
+    computing: ComputeConfig,
     device: str,
     count: int,
     *,

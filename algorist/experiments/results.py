@@ -27,7 +27,7 @@ SHIPPED = "shipped"
 
 @dataclass(frozen=True)
 class ResultRow:
-    """What one net scored in one algorithm's test."""
+    """The score of one net in the test of one algorithm."""
 
     experiment: str
     part: str
@@ -40,22 +40,22 @@ class ResultRow:
     validation: float
     """The best validation of the net, over all its algorithms, in per cent."""
     best_step: int
-    """Where that was: the net as it was then has been tested."""
+    """The step of that validation, whose weights were tested."""
     steps: int
     weights: int
     samples: int
-    """How many samples of the test were used."""
+    """The number of samples of the test."""
     recipe: str
     """The hash of the configuration."""
     version: str
     device: str
     date: str
     seconds: float
-    """How long the net and its replicas were trained, perhaps beside others."""
+    """The seconds that the net and its replicas were trained, perhaps beside other trainings."""
 
     @property
     def key(self) -> Key:
-        """What rows are sorted by; there is one of each."""
+        """The sort key, which is unique."""
         return self.part, self.algorithm, self.seed
 
     @property
@@ -76,12 +76,12 @@ class Results:
         self._rows, self._lock = self._read(), Lock()
 
     def _read(self) -> dict[Key, ResultRow]:
-        """What is in the file: other processes may have added to it."""
+        """Read the file again, since other processes may have added to it."""
         return {row.key: row for row in read(self.file)}
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Of all threads and processes that change the file, one at a time."""
+        """Lock the file against changes by other threads and processes."""
         with self._lock, lock_folder(self.file.parent):
             yield
 
@@ -119,12 +119,12 @@ class Results:
         return [s for s in seeds if not all(self.has(part, task, s, samples) for task in tasks)]
 
     def of_other_recipes(self, parts: Iterable[Part]) -> list[ResultRow]:
-        """The rows of parts that were trained in another way."""
+        """The rows of parts that were trained with other settings."""
         recipes = {part.name.part: part.recipe for part in parts}
         return [row for row in self.rows if recipes.get(row.part, row.recipe) != row.recipe]
 
     def expect_recipes_of(self, parts: Iterable[Part]) -> None:
-        """Complain about rows of parts that were trained in another way."""
+        """Raise a `ValueError` if rows of parts were trained with other settings."""
         others = self.of_other_recipes(parts)
         if others:
             raise ValueError(
@@ -144,7 +144,7 @@ def by_net(rows: Iterable[ResultRow]) -> dict[tuple[str, str], list[ResultRow]]:
 
 
 def file_of(folder: Path | str, experiment: str) -> Path:
-    """Where the results of an experiment are."""
+    """The file of an experiment's results."""
     return Path(folder) / f"{experiment}.csv"
 
 
@@ -154,7 +154,7 @@ def is_results(folder: Path | str) -> bool:
 
 
 def sample_count(algorithm: str, samples: int | None) -> int:
-    """How many samples of an algorithm's official test are used; None: all."""
+    """The number of samples of an algorithm's official test that are used; None means all."""
     whole = SPLITS["test"].count * get(algorithm).eval_multiplier
     return whole if samples is None else min(samples, whole)
 
@@ -205,7 +205,7 @@ def _row(cells: list[str]) -> ResultRow:
 
 
 def _check(row: ResultRow, experiment: str, before: Iterable[Key]) -> None:
-    """Complain about a row that no net can have, that of another experiment, and a second one."""
+    """Raise a `ValueError` for a row with impossible values, of another experiment, or repeated."""
     if row.experiment != experiment:
         raise ValueError(f"got a row of {shortened(row.experiment)}, expected {experiment}")
     for name in ("score", "correct"):

@@ -1,4 +1,4 @@
-"""When a training ends for now: Ctrl-C, SIGTERM, or the end of the time that it was given."""
+"""Interrupts of a training: Ctrl-C, SIGTERM or a time limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 STOPPING = "finishing this step, then saving; once more stops at once"
-"""What is said when a signal came."""
+"""The message after a signal."""
 
 
 class Interrupt:
@@ -34,7 +34,7 @@ class Interrupt:
 
     @property
     def exit_code(self) -> int:
-        """As shells report processes that a signal ended."""
+        """The exit code that shells report for a process ended by the signal."""
         return 128 + self._signal
 
     def _handle(self, number: int, frame: FrameType | None) -> None:

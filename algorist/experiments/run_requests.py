@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from algorist.experiments.evaluate_runs import RunEvaluator
+from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import ResultRow, Results
-from algorist.experiments.work import Job
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
 
 DONE, STOPPED, FAILED = "done", "stopped", "failed"
@@ -24,7 +24,7 @@ class RunRequest:
     """Everything that a process needs to know to train and evaluate a run."""
 
     name: tuple[str, str]
-    """Of the part."""
+    """The name of the part."""
     recipe: str
     config: Mapping[str, Any]
     seeds: tuple[int, ...]
@@ -36,7 +36,7 @@ class RunRequest:
     cores: int
     plugins: tuple[str, ...]
     version: str
-    """Of this library."""
+    """The version of this library."""
 
     @classmethod
     def of(cls, job: Job, runs: Path, **others: Any) -> RunRequest:
@@ -74,12 +74,12 @@ class Reply:
 
     state: str
     message: str = ""
-    """How far it came, or what is wrong."""
+    """The progress of the run, or the error."""
     trace: str = ""
-    """Where it went wrong."""
+    """The traceback."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     permanent: bool = False
-    """Whether it would go wrong in the same way again."""
+    """Whether the error would recur."""
 
     def to_json(self) -> str:
         """The reply as one line of JSON."""
@@ -98,7 +98,7 @@ class Reply:
 def do(request: RunRequest, should_stop: Callable[[], bool] = lambda: False) -> Reply:
     """Train a run and evaluate it, from its latest checkpoint on."""
     _expect_shared(Path(request.runs))
-    job, computing = request.job(), Computing(**request.computing)
+    job, computing = request.job(), ComputeConfig(**request.computing)
     # Beside the run, so that what was tested before the process died is not tested again.
     results = Results(job.folder, job.part.name.experiment)
     run = job.run(computing)

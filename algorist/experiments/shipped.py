@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from algorist.evaluation.evaluate import Evaluation
+from algorist.evaluation.evaluator import Evaluation
 from algorist.experiments.evaluate_runs import rows_of
 from algorist.experiments.plan import Name
 from algorist.experiments.results import SHIPPED, ResultRow, Results, sample_count
@@ -30,12 +30,12 @@ def keep_scores(
 
 
 def _net(row: ResultRow) -> tuple[int, int, float]:
-    """Which of the nets that had its name a row is of."""
+    """The identity of a row's net, among the nets of the same name."""
     return row.seed, row.best_step, row.validation
 
 
 def expect_not_fewer(folder: Path | str, names: Mapping[str, str], samples: int | None) -> None:
-    """Complain if there are scores of learners, by their algorithms, on more samples than these."""
+    """Raise a `ValueError` if learners, by algorithm, have scores on more samples already."""
     results = Results(folder, SHIPPED)
     for row in results.rows:
         if names.get(row.algorithm) == row.part and row.samples > sample_count(

@@ -1,4 +1,4 @@
-"""A process that does one run: it is told what to do in a line of JSON and answers with another.
+"""A worker process, which executes one request: a line of JSON in, the reply as a line out.
 
 Every run of a sweep has such a process, whoever starts it, on this machine or on another. A further
 line means that it is to save and stop. When its input ends, there is nobody left who waits: it ends
@@ -18,12 +18,12 @@ import torch
 
 from algorist.experiments.run_requests import FAILED, Reply, RunRequest, do
 from algorist.plugins import load_plugin
-from algorist.training.job_pool import attempted
+from algorist.training.job_pool import run_task
 from algorist.version import __version__
 
 
 def main() -> None:
-    """Do what the first line of the input says, and answer."""
+    """Execute the request in the first line of the input, and print the reply."""
     # Whatever else is printed must not be taken for the answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -35,14 +35,14 @@ def main() -> None:
 
 
 def _listen(lines: TextIO, stopping: threading.Event) -> None:
-    """Wait for a word to stop, or for the end of whoever may say it."""
+    """Stop on a further line of the input; exit at its end."""
     for _ in lines:
         stopping.set()
     os._exit(1)
 
 
 def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
-    """What comes of a request, errors included."""
+    """The reply to a request; errors become replies."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(request.cores)
 
@@ -52,7 +52,7 @@ def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
             load_plugin(file)
         return do(request, should_stop)
 
-    outcome = attempted(0, work)
+    outcome = run_task(0, work)
     if outcome.error is None:
         reply: Reply = outcome.value
         return reply
@@ -61,7 +61,7 @@ def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
 
 
 def _expect_version(version: str) -> None:
-    """Complain about a machine that has another version of this library."""
+    """Raise a `ValueError` if the request comes from another version of the library."""
     if version != __version__:
         raise ValueError(
             f"algorist: got version {__version__} on {os.uname().nodename}, expected {version}"

@@ -16,7 +16,7 @@ from algorist.kernels.replica_function import ReplicaFunction
 from algorist.kernels.rounding import exact_products
 
 _PARTS = 32
-"""How many parts the rows are cut into for gradients of weights."""
+"""The number of parts into which rows are cut for gradients of weights."""
 
 
 class Affine(NamedTuple):

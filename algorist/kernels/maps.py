@@ -68,7 +68,7 @@ class Pooling(NamedTuple):
 
 
 class DecodeMaps(NamedTuple):
-    """How some features are predicted."""
+    """The weights of the decoders of some features."""
 
     nodes: Tensor | None
     """(numbers, before, after) -> values of nodes; for all values of edges source, then target;
@@ -97,7 +97,7 @@ Maps = Any
 
 
 def tensors(maps: Maps) -> list[Tensor]:
-    """All tensors of nested maps, in order."""
+    """The tensors of nested maps, in order."""
     if isinstance(maps, tuple):
         return [tensor for part in maps for tensor in tensors(part)]
     return [maps] if isinstance(maps, Tensor) else []

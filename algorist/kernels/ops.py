@@ -31,9 +31,9 @@ from algorist.kernels import compiled, plain
 from algorist.kernels.affine import Affine, FactoredEdges
 
 KERNELS = ("auto", "plain", "fused")
-"""What may compute a net."""
+"""The kernels that may compute a net."""
 PRECISIONS = {"fp32": "ieee", "tf32": "tf32", "bf16": "bf16"}
-"""How fused kernels round the operands of matrix products, and Triton's names for it."""
+"""How fused kernels round operands of matrix products, with Triton's names."""
 
 MOST_CHANNELS, MOST_NODES = 128, 256
 """For more, what a fused kernel holds at once does not fit into a multiprocessor of an H200."""
@@ -169,7 +169,7 @@ def triplet_max(nodes: Tensor, edges: Edges) -> Tensor:
 
 
 def pointer_logits(source: Tensor, target: Tensor, edges: Edges, score: Layer) -> Tensor:
-    """How strongly each node points to each other: (B, n source, n target).
+    """The logits of pointers from nodes to nodes: (B, n source, n target).
 
     The logit of a pointer from i to j is score(max(source[i], target[j] + edges[j, i])).
 
@@ -191,7 +191,7 @@ def pointer_logits(source: Tensor, target: Tensor, edges: Edges, score: Layer) -
 
 
 def edge_pointer_logits(pair: Tensor, pointee: Tensor, score: Layer) -> Tensor:
-    """How strongly each pair of nodes points to each node: (B, n, n, n).
+    """The logits of pointers from pairs of nodes to nodes: (B, n, n, n).
 
     The logit of a pointer from the pair (i, j) to k is score(max(pair[i, j], pointee[k])).
 

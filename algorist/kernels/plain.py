@@ -139,7 +139,7 @@ def pointer_logits(
     edges: FactoredEdges,  # from target to source
     score: Affine,  # (S, h, 1)
 ) -> Tensor:
-    """How strongly each node points to each other: (S, B, source, target).
+    """The logits of pointers from nodes to nodes: (S, B, source, target).
 
     The logit is score(max(source, target + edge)), computed as score(source) + the score of what
     exceeds the source: the first term is a matter of nodes.
@@ -150,7 +150,7 @@ def pointer_logits(
 
 
 def edge_pointer_logits(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
-    """How strongly each pair of nodes points to each node: (S, B, n, n, n).
+    """The logits of pointers from pairs of nodes to nodes: (S, B, n, n, n).
 
     pair is (S, B, n, n, h), pointee (S, B, n, h); the logit is score(max(pair, pointee)).
     """

@@ -1,4 +1,4 @@
-"""From raw predictions to answers in the benchmark's own form, with sorted orders as pointers."""
+"""Postprocessing of raw predictions: answers in the benchmark's form, and their confidence."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def decided(feature: Feature, prediction: Tensor) -> Tensor:
-    """A prediction made final, in the form of batches."""
+    """The final answer of a raw prediction, in the form of batches."""
     return row(feature).ops.final(prediction)
 
 
 def confidences(spec: Spec, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """How probable the net holds each of its answers: one number a value, none for scalars."""
+    """The probability that the net gives to each of its answers; scalars have none."""
     measures = {name: row(spec[name]).ops.confidence for name in predictions}
     return {name: sure(predictions[name]) for name, sure in measures.items() if sure}
 
@@ -49,7 +49,7 @@ def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np
 def confidence_without_permutations(
     spec: Spec, confidence: Arrays, answers: Arrays
 ) -> dict[str, np.ndarray]:
-    """The same for the confidence in them: in the first of an order it is that of the mask."""
+    """The same for confidences; that of the first node of an order is that of the mask."""
     result = dict(confidence)
     for feature in spec:
         if feature.kind == Kind.PERMUTATION_POINTER and feature.name in result:

@@ -1,4 +1,4 @@
-"""What decoders of nets that execute read beside the states: present values and next hints."""
+"""Inputs of decoders in nets that execute: present values and next hints, beside the states."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algorist.kernels.rounding import exact_products
 from algorist.model.comparisons import LEAST, compare_tables
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.kinds import keep_masked
 from algorist.model.orders import compare_with_next_selected
 from algorist.model.places import select_places
@@ -51,7 +51,7 @@ class ScalarTerms:
 
 
 class DecoderFeatures:
-    """What the decoders of one task read beside the states of a step.
+    """The inputs of one task's decoders beside the states of a step.
 
     `values` are those of `DerivedFeatures.derive_values`, `next_hints` the decided ones of the next
     step, dense.

@@ -18,13 +18,13 @@ from algorist.model.layers import Linear
 
 
 class DecoderSizes(NamedTuple):
-    """How many channels a decoder reads of nodes, edges and graph, and how many classes it has."""
+    """The input channels of a decoder for nodes, edges and graph, and its number of classes."""
 
     nodes: int
     edges: int
     graph: int
     classes: int
-    """Of a categorical feature; 0 of others."""
+    """The classes of a categorical feature; 0 for others."""
 
 
 class BuiltInDecoder(nn.Module):
@@ -77,12 +77,12 @@ class EdgeDecoder(BuiltInDecoder):
 
     @property
     def node_layers(self) -> list[Linear]:
-        """Those of both ends."""
+        """The layers of both ends."""
         return [self.source, self.target]
 
     @property
     def edge_layers(self) -> list[Linear]:
-        """That of the edge itself."""
+        """The layer of the edge."""
         return [self.edge]
 
     def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
@@ -106,7 +106,7 @@ class PointerDecoder(BuiltInDecoder):
 
     @property
     def node_layers(self) -> list[Linear]:
-        """Those of both ends."""
+        """The layers of both ends."""
         return [self.source, self.target]
 
     def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:
@@ -132,7 +132,7 @@ class EdgePointerDecoder(BuiltInDecoder):
 
     @property
     def node_layers(self) -> list[Linear]:
-        """Those of both ends and of the node that is pointed to."""
+        """The layers of both ends and of the pointee."""
         return [self.source, self.target, self.pointee]
 
     def forward(self, nodes: Joint, edges: Joint, graph: Tensor | Factored) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from algorist.model.decoder_features import DecoderFeatures, previous_hint
 from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.executing_decoders import (
     ConditionalDecoder,
     GatedDecoder,
@@ -17,7 +17,7 @@ from algorist.model.executing_decoders import (
     is_conditional,
 )
 from algorist.model.factored import Factored, Joint, side_by_side
-from algorist.model.kinds import DecoderType, Ending, row
+from algorist.model.kinds import DecoderType, PostprocessInputs, row
 from algorist.model.model_config import ModelConfig
 from algorist.model.processors.base import EdgeStates
 from algorist.model.splits import SPLITS
@@ -25,7 +25,7 @@ from algorist.spec import Feature, Kind, Stage
 
 
 class States(NamedTuple):
-    """All that decoders may read of one step."""
+    """The inputs of decoders at one step."""
 
     nodes: Tensor | Factored  # (S, B, n, h)
     edges: Tensor | Factored  # (S, B, n, n, h)
@@ -45,15 +45,15 @@ def make_decoder(
     derived: DerivedFeatures,
 ) -> BuiltInDecoder:
     """A new decoder for a feature of a task."""
-    form, reads = row(feature).form, DecoderFeatures(derived)
+    decoder_type, reads = row(feature).decoder_type, DecoderFeatures(derived)
     if feature.kind == Kind.GATED_SCALAR:
         location = feature.location
         widths = reads.terms_width(location), reads.next_hint_width(location)
         return GatedDecoder(replicas, sizes, location, *widths)
-    if form == DecoderType.EDGE_POINTER and config.edge_pointers:
+    if decoder_type == DecoderType.EDGE_POINTER and config.edge_pointers:
         suggested = reads.splits_width if feature.stage == Stage.HINT else 0
         return WholeEdgePointerDecoder(replicas, sizes, suggested)
-    plain = BUILT_IN[form](replicas, sizes)
+    plain = BUILT_IN[decoder_type](replicas, sizes)
     if config.conditional_hints and is_conditional(feature) and reads.continues_hint(feature):
         masks = reads.mask_width if feature.stage == Stage.HINT else 1
         return ConditionalDecoder(replicas, plain, feature, masks)
@@ -105,7 +105,7 @@ class Decoders:
         if self.reads_edges:
             beside = [] if states.edge_states is None else [states.edge_states.states]
             edges = Joint(side_by_side(states.edges, *beside), self._edge_layers)
-        ending = Ending(allowed, noise)
+        inputs = PostprocessInputs(allowed, noise)
         read = (nodes, edges, states.graph)
         found: dict[str, Tensor] = {}
         masks = states.after.new_ones(*states.after.shape[:-1], 1) if self._are_outputs else None
@@ -118,7 +118,7 @@ class Decoders:
                 more = [masks, states.values[previous_hint(f)]]
             elif isinstance(decoder, WholeEdgePointerDecoder):
                 more = [states.values.get(name) for name in (previous_hint(f), SPLITS)]
-            found[f.name] = row(f).finish(decoder(*read, *more), ending)
+            found[f.name] = row(f).postprocess(decoder(*read, *more), inputs)
         if self._gated:
             found |= self._new_scalars(read, states.values, found, next_hints)
         return {f.name: found[f.name] for f in self.features}

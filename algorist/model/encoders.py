@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from algorist.model import kinds
-from algorist.model.derived import COMPARISONS, EQUAL, DerivedFeatures, Group
+from algorist.model.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
 from algorist.model.factored import Encoding, Factored, dense
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
@@ -52,14 +52,14 @@ def make_encoders(
     made: dict[str, nn.Module] = {}
     for suffix in ("", REVERSED) if config.pointer_reversal else ("",):
         for f in read:
-            if not suffix or row(f).form.encode_location == Location.EDGE:
+            if not suffix or row(f).decoder_type.encode_location == Location.EDGE:
                 made[f.name + suffix] = make_encoder(f, replicas, config.hidden, xavier=xavier)
         for name, group in derived.groups.items():
             if not suffix or (group.location == Location.EDGE and name not in (COMPARISONS, EQUAL)):
                 width = group.numbers.shape[-1]
                 made[name + suffix] = linear(width, config.hidden, std=group.std)
     for f in features if config.edge_pointers else ():
-        if row(f).form == DecoderType.EDGE_POINTER:
+        if row(f).decoder_type == DecoderType.EDGE_POINTER:
             made[f.name + SELECTED] = EdgePointerEncoder(replicas, config.hidden)
     return made
 
@@ -81,8 +81,8 @@ def raw_numbers(
 
 
 def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
-    """Which pairs of nodes each feature connects, in either direction."""
-    limits = ((values[f.name], kinds.connecting(f)) for f in features)
+    """The pairs of nodes that features connect, in either direction."""
+    limits = ((values[f.name], kinds.adjacency_threshold(f)) for f in features)
     return [value + value.mT > limit for value, limit in limits if limit is not None]
 
 
@@ -138,7 +138,7 @@ class Encoders:
     ):
         """`shapes` are those of nodes, edges and graphs, `reverse` turns edges around."""
         self._readers: dict[Location, list[_Reader]] = {location: [] for location in Location}
-        locations = {f.name: row(f).form.encode_location for f in features}
+        locations = {f.name: row(f).decoder_type.encode_location for f in features}
         locations |= {name: group.location for name, group in derived.items()}
         for suffix in ("", REVERSED):
             for name, location in locations.items():
@@ -156,7 +156,7 @@ class Encoders:
         }
 
     def _encoding(self, encoders: Sequence[nn.Module]) -> Encoding | None:
-        """All encoders of a location as one; None where one is not linear."""
+        """The sum of all encoders of a location as one map; None if one is not linear."""
         plain = [e for e in encoders if isinstance(e, Linear) and is_plain(e)]
         if len(plain) < len(encoders):
             return None

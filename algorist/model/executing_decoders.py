@@ -17,7 +17,7 @@ from algorist.spec import Feature, Kind, Location
 EDGE_CHANNELS = 32
 """Hidden channels of decoders of edges: of gated scalars, and of pointers to nodes."""
 HEAD_START = 5.0
-"""What is first added to the logits of present values."""
+"""The initial bonus on the logits of present values."""
 
 
 class WholeEdgePointerDecoder(BuiltInDecoder):
@@ -38,12 +38,12 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
 
     @property
     def node_layers(self) -> list[Linear]:
-        """Those of all three nodes."""
+        """The layers of all three nodes."""
         return [self.source, self.target, self.pointee]
 
     @property
     def edge_layers(self) -> list[Linear]:
-        """Those of all three edges."""
+        """The layers of all three edges."""
         return [self.edge, self.from_source, self.from_target]
 
     def forward(
@@ -105,14 +105,14 @@ class GatedDecoder(BuiltInDecoder):
 
     @property
     def node_layers(self) -> list[Linear]:
-        """Those that read nodes as they are."""
+        """The layers that read nodes directly."""
         if self.location == Location.NODE:
             return self._value_layers
         return [self.source, self.target] if self.reads_edges else []
 
     @property
     def edge_layers(self) -> list[Linear]:
-        """That of the edge itself."""
+        """The layer of the edge."""
         return [self.edge] if self.reads_edges else []
 
     def forward(
@@ -173,12 +173,12 @@ class ConditionalDecoder(BuiltInDecoder):
 
     @property
     def node_layers(self) -> list[Linear]:
-        """Those of the plain decoder."""
+        """The layers of the plain decoder."""
         return self.plain.node_layers
 
     @property
     def edge_layers(self) -> list[Linear]:
-        """Those of the plain decoder."""
+        """The layers of the plain decoder."""
         return self.plain.edge_layers
 
     def forward(

@@ -57,14 +57,14 @@ class Encoding:
         return self._composed[layers]
 
     def matrix(self, layers: tuple[Linear, ...]) -> Tensor:
-        """The same as one matrix, whose last row is the bias."""
+        """The composed map as one matrix, whose last row is the bias."""
         if layers not in self._matrices:
             weight, bias = self.composed(layers)
             self._matrices[layers] = torch.cat((weight, bias.unsqueeze(1)), 1)
         return self._matrices[layers]
 
     def split(self, layers: tuple[Linear, ...]) -> tuple[Tensor, ...]:
-        """The same as weights of raw numbers, weights of what is beside them, and a bias."""
+        """The composed map as weights of raw numbers, weights of other values, and a bias."""
         if layers not in self._split:
             weight, bias = self.composed(layers)
             self._split[layers] = (*_split_rows(weight, self._raw), bias)
@@ -89,7 +89,7 @@ class Factored:
 
     @property
     def shape(self) -> torch.Size:
-        """That of the dense tensor."""
+        """The shape of the dense tensor."""
         width = self.encoding.channels + sum(x.shape[-1] for x in self.beside)
         return torch.Size((*self.raw.shape[:-1], width))
 
@@ -141,7 +141,7 @@ class Joint:
 
     @property
     def shape(self) -> torch.Size:
-        """That of the dense tensor."""
+        """The shape of the dense tensor."""
         return self.values.shape
 
     def dense(self) -> Tensor:

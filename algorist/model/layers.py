@@ -67,7 +67,7 @@ class Linear(nn.Module):
 
     @property
     def outputs(self) -> int:
-        """How many numbers it makes."""
+        """The number of outputs."""
         return self.weight.shape[-1]
 
     @property

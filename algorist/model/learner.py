@@ -1,4 +1,4 @@
-"""A learner: a net, and how data is put to it. It is saved as one safetensors file."""
+"""A learner: a net with the encoding of its tasks, saved as one safetensors file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from algorist.version import __version__
 
 if TYPE_CHECKING:
     from algorist.batch import Batch
-    from algorist.model.predicted import Prediction
+    from algorist.model.prediction import Prediction
     from algorist.model.solution import Solution
     from algorist.model.sparse_solving import SparseSolution
 
@@ -42,9 +42,9 @@ class Learner:
     net: Net
     """All weights."""
     convention: TaskEncoding
-    """How problems are put to the net."""
+    """The encoding of tasks for the net."""
     metadata: Mapping[str, Any]
-    """Where it comes from: the configuration, and for each of the `replicas` seed, step, score."""
+    """The configuration of its training, and for each of the `replicas` seed, step and score."""
 
     @classmethod
     def new(
@@ -54,7 +54,7 @@ class Learner:
         convention: TaskEncoding,
         seeds: Sequence[int] = (0,),
     ) -> Learner:
-        """A learner with fresh weights."""
+        """Create a learner with fresh weights."""
         learner = cls.blank(algorithms, model, convention, len(seeds))
         learner.net.draw(seeds)
         return learner
@@ -68,7 +68,7 @@ class Learner:
         return cls(Net(specs, model, replicas, encoding=convention), convention, {})
 
     def __call__(self, batch: Batch, algorithm: str | None = None) -> Prediction:
-        """What a learner of one seed predicts for a batch, as its net does."""
+        """Predict a batch with a learner of one seed, as `Net.forward` does."""
         prediction: Prediction = self.net(batch, algorithm)
         return prediction
 
@@ -77,7 +77,7 @@ class Learner:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """The algorithms that it knows."""
+        """The algorithms of its net."""
         return tuple(self.net.specs)
 
     def by_algorithm(self) -> dict[str, Learner]:
@@ -92,7 +92,7 @@ class Learner:
             self.net.specs,
             self.net.config,
             encoding=self.convention,
-            own_decoders=self.net.own_decoders,
+            user_decoders=self.net.user_decoders,
         )
         net.kernels, net.precision = self.net.kernels, self.net.precision
         state = {name: value[index : index + 1] for name, value in self.net.state_dict().items()}
@@ -181,8 +181,8 @@ class Learner:
             "replicas": self.net.replicas,
             "about": dict(self.metadata),
         }
-        if self.net.own_decoders:
-            description["decoders"] = list(self.net.own_decoders)
+        if self.net.user_decoders:
+            description["decoders"] = list(self.net.user_decoders)
         kind = torch.float16 if half else torch.float32
         tensors = {
             name: t.detach().to("cpu", kind).contiguous()
@@ -253,5 +253,5 @@ def _described(description: Mapping[str, Any]) -> Learner:
     encoding = TaskEncoding(**description["convention"])
     config, replicas = ModelConfig(**description["model"]), description["replicas"]
     own = description.get("decoders", ())
-    net = Net(specs, config, replicas, encoding=encoding, own_decoders=own)
+    net = Net(specs, config, replicas, encoding=encoding, user_decoders=own)
     return Learner(net, encoding, description["about"])

@@ -13,7 +13,7 @@ from algorist.model.window import Window, expanded
 from algorist.spec import Feature, Spec
 
 ALMOST_NOTHING = 1e-12
-"""What divisors are at least."""
+"""A lower bound of divisors."""
 
 
 def feature_losses(spec: Spec, rollout: Rollout, window: AnyWindow) -> dict[str, Tensor]:
@@ -42,24 +42,24 @@ def feature_losses(spec: Spec, rollout: Rollout, window: AnyWindow) -> dict[str,
 
 
 def amounts(spec: Spec, window: Window) -> dict[str, Tensor]:
-    """How many entries of each feature count in a window, for each replica."""
+    """The total weight of each feature's entries in a window, for each replica."""
     truths = [_of_output(feature, window) for feature in spec.outputs]
     truths += [_of_hint(feature, window) for feature in spec.hints]
     return {truth.feature.name: truth.over_replicas(truth.counts()) for truth in truths}
 
 
 class _Truth(NamedTuple):
-    """What a feature should be, all over a window."""
+    """The truth of a feature over a window."""
 
     feature: Feature
     values: Tensor
     weights: Tensor
-    """Of each lane or end."""
+    """The weights of lanes or ends."""
     replica_axis: int
 
     def counts(self) -> Tensor:
-        """How much each entry counts."""
-        counts = row(self.feature).ops.counts(self.values)
+        """The weight of each entry in the loss."""
+        counts = row(self.feature).ops.weights(self.values)
         return counts * expanded(self.weights, counts)
 
     def over_replicas(self, entries: Tensor) -> Tensor:

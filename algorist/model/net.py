@@ -22,25 +22,25 @@ from algorist.kernels.fused.streams import on
 from algorist.kernels.ops import using
 from algorist.model.decoders import DecoderSizes
 from algorist.model.decoding import make_decoder
-from algorist.model.derived import DerivedFeatures
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import make_encoders
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
 from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig
-from algorist.model.nests import Nest, from_leaves
-from algorist.model.own_decoders import OWN_DECODERS, DecoderPerSeed, own_decoder
 from algorist.model.per_seed import PerSeed
 from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
+from algorist.model.pytree import PyTree, tree_unflatten
 from algorist.model.scan import Carry, Rollout, Scan
 from algorist.model.sparse_scan import SparseScan, sparse_processor
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
+from algorist.model.user_decoders import USER_DECODERS, DecoderPerSeed, find_user_decoder
 from algorist.model.window import Window
 from algorist.spec import Feature, Kind, Spec
 
 if TYPE_CHECKING:
-    from algorist.model.predicted import Prediction
+    from algorist.model.prediction import Prediction
 
 __all__ = ["ModelConfig", "Net"]
 
@@ -74,14 +74,14 @@ class Net(nn.Module):
         replicas: int = 1,
         *,
         encoding: TaskEncoding | None = None,
-        own_decoders: Iterable[str] | None = None,
+        user_decoders: Iterable[str] | None = None,
         seed: int | None = None,
         **settings: Any,
     ):
-        """A net for some algorithms; settings are those of `ModelConfig`.
+        """Make a net for algorithms by name, or for specs; settings are those of `ModelConfig`.
 
-        Where specs are given instead of names and there is no seed, the weights are still to be
-        drawn or loaded. `own_decoders` names the registered decoders it has: all, if not given.
+        Weights are drawn, except for specs without a seed, whose weights must be drawn or loaded
+        afterwards. `user_decoders` names the registered decoders to use, by default all.
         """
         super().__init__()
         self.encoding = encoding or TaskEncoding()
@@ -94,34 +94,37 @@ class Net(nn.Module):
         self.processor = make_processor(c.processor, sizes)
         if self.encoding.sparse:
             sparse_processor(self)
-        self.own_decoders = _known_decoders(own_decoders)
+        self.user_decoders = _known_decoders(user_decoders)
         self.encoders, self.decoders = NamedLayers(), NamedLayers()
         self.derived: dict[str, DerivedFeatures] = {}
-        """What the encoders of each algorithm read beside its features."""
+        """The derived features of each algorithm, which encoders read beside its own."""
         edge_states = self.bound_processor().has_edge_states(c.hidden)
         for name, spec in self.specs.items():
-            derived = self.derived[name] = DerivedFeatures(self.encoded(spec), c)
+            derived = self.derived[name] = DerivedFeatures(self.encoded_features(spec), c)
             self.encoders[name] = NamedLayers(
-                make_encoders(self.encoded(spec), derived, replicas, c)
+                make_encoders(self.encoded_features(spec), derived, replicas, c)
             )
             self.decoders[name] = NamedLayers(
-                {f.name: self._made_decoder(f, edge_states, derived) for f in self.decoded(spec)}
+                {
+                    f.name: self._make_decoder(f, edge_states, derived)
+                    for f in self.decoded_features(spec)
+                }
             )
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None
         self.fused_cache: dict[tuple[Any, ...], Any] = {}
-        """What fused kernels look up, by algorithm, device and layout of windows."""
+        """The tables and composed weights of fused kernels, by algorithm, device and layout."""
         if seed is not None or not isinstance(algorithms, Mapping):
             self.draw([(seed or 0) + replica for replica in range(replicas)])
 
-    def _made_decoder(
+    def _make_decoder(
         self, feature: Feature, edge_states: bool, derived: DerivedFeatures
     ) -> nn.Module:
         h = self.config.hidden
         sizes = DecoderSizes(3 * h, 2 * h if edge_states else h, h, feature.classes)
-        among = {name: OWN_DECODERS[name] for name in self.own_decoders}
-        own = own_decoder(feature, among)
-        if own is not None:
-            return DecoderPerSeed(among[own], feature, sizes, self.replicas)
+        among = {name: USER_DECODERS[name] for name in self.user_decoders}
+        name = find_user_decoder(feature, among)
+        if name is not None:
+            return DecoderPerSeed(among[name], feature, sizes, self.replicas)
         return make_decoder(feature, sizes, self.replicas, self.config, derived)
 
     def __repr__(self) -> str:
@@ -144,31 +147,31 @@ class Net(nn.Module):
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """The algorithms that it serves."""
+        """The names of its algorithms."""
         return tuple(self.specs)
 
     def spec(self, algorithm: str) -> Spec:
-        """The features of one of the algorithms that the net serves."""
+        """The features of one of its algorithms; raises a `ValueError` for another."""
         if algorithm not in self.specs:
             raise ValueError(unknown("algorithm for this net", algorithm, self.specs))
         return self.specs[algorithm]
 
-    def encoded(self, spec: Spec) -> tuple[Feature, ...]:
+    def encoded_features(self, spec: Spec) -> tuple[Feature, ...]:
         """The features that the net reads, inputs first."""
         return (*spec.inputs, *(spec.hints if self.config.hints == "encoded_decoded" else ()))
 
-    def decoded(self, spec: Spec) -> tuple[Feature, ...]:
+    def decoded_features(self, spec: Spec) -> tuple[Feature, ...]:
         """The features that the net predicts, outputs first."""
         return (*spec.outputs, *(() if self.config.hints == "none" else spec.hints))
 
     def bound_processor(self) -> Bound:
-        """The processor as a scan calls it."""
+        """The processor with its present weights, as a scan calls it."""
         if isinstance(self.processor, PerSeed):
             return BoundPerSeed(self.processor)
         return BoundReplicated(self.processor)
 
-    def initial_state(self, replicas: int, batch_size: int, n: int) -> tuple[Nest, Nest]:
-        """The further states with which trajectories begin: the processor's, and the LSTM's."""
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> tuple[PyTree, PyTree]:
+        """The initial further states of a trajectory: the processor's and the LSTM's."""
         first = self.bound_processor().initial_state(replicas, batch_size, n)
         if self.lstm is None:
             return first, None
@@ -182,8 +185,8 @@ class Net(nn.Module):
                 if isinstance(module, Linear | LayerNorm | PerSeed):
                     module.reset(replica, generator)
 
-    def saved_carry(self, tensors: Mapping[str, torch.Tensor]) -> Carry:
-        """The carry whose `tensors` these were."""
+    def load_carry(self, tensors: Mapping[str, torch.Tensor]) -> Carry:
+        """The carry of which `Carry.tensors` returned these tensors."""
         hints, read = (
             {
                 name.removeprefix(prefix): value
@@ -193,7 +196,7 @@ class Net(nn.Module):
             for prefix in ("hint/", "read/")
         )
         first = self.initial_state(1, 1, 1)
-        state = from_leaves(first, (tensors[f"state/{i}"] for i in count()))
+        state = tree_unflatten(first, (tensors[f"state/{i}"] for i in count()))
         return Carry(tensors["hidden"], hints, state, read)
 
     @property
@@ -204,14 +207,14 @@ class Net(nn.Module):
         )
 
     def forward(self, batch: Batch, algorithm: str | None = None) -> Prediction:
-        """What a net of one seed predicts for a batch of the benchmark: tensors by name.
+        """Predict a batch of the benchmark with a net of one seed: tensors by name.
 
-        Hints are fed back as they are predicted. The algorithm is the batch's own, or the only one
-        of the net.
+        Hints are fed back as they are predicted. `algorithm` is by default that of the batch, or
+        the only one of the net.
         """
-        from algorist.model.predicted import predicted
+        from algorist.model.prediction import predict_tensors
 
-        return predicted(self, batch, algorithm)
+        return predict_tensors(self, batch, algorithm)
 
     def rollout(
         self,
@@ -233,8 +236,8 @@ class Net(nn.Module):
             rollout: Rollout = scan.run(carry, keep_hints=keep_hints)
         return rollout
 
-    def check(self, algorithm: str, n: int) -> None:
-        """Complain about kernels that do not take windows of `n` nodes, before there is one."""
+    def check_kernels(self, algorithm: str, n: int) -> None:
+        """Raise a `ValueError` if the chosen kernels cannot compute windows of `n` nodes."""
         self._scan_type(algorithm, n)
 
     def is_fused(self, algorithm: str, n: int) -> bool:
@@ -283,8 +286,8 @@ def _specs(
 
 
 def _known_decoders(names: Iterable[str] | None) -> tuple[str, ...]:
-    names = tuple(OWN_DECODERS if names is None else names)
+    names = tuple(USER_DECODERS if names is None else names)
     for name in names:
-        if name not in OWN_DECODERS:
-            raise UnregisteredError("decoder", name, OWN_DECODERS)
+        if name not in USER_DECODERS:
+            raise UnregisteredError("decoder", name, USER_DECODERS)
     return names

@@ -1,4 +1,4 @@
-"""Modules of users' own, which know nothing of replicas: a copy for each seed, called in turn.
+"""Users' modules, which have no replica axis: one copy for each seed, called in turn.
 
 The copies are one module whose parameters have a replica axis in front, as all of a net have, and
 each call sees the slices of its seed.
@@ -20,7 +20,7 @@ from algorist.plugin_errors import user_error
 
 
 class PerSeed(nn.Module):
-    """A module of a user's own for each of some seeds.
+    """A user's module with a copy for each seed.
 
     Raises `ValueError` with the line of the user's file where the class does not work.
     """

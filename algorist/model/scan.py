@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoding import Decoders, States
-from algorist.model.derived import VISITED, changed_hints
+from algorist.model.derived_features import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
 from algorist.model.kinds import keep_masked, row
-from algorist.model.nests import Nest, leaves, map_nest
 from algorist.model.processors.base import EdgeStates, StepOutput
+from algorist.model.pytree import PyTree, tree_leaves, tree_map
 from algorist.model.window import Window, expanded
 from algorist.spec import Kind, Stage
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Carry:
-    """What one window hands to the next."""
+    """The states and hints that one window passes to the next."""
 
     hidden: Tensor  # (S, B, n, h)
     hints: Mapping[str, Tensor]  # the predictions of the last step
-    state: Nest = (None, None)  # further states of processor and LSTM, (S, B, ...)
+    state: PyTree = (None, None)  # further states of processor and LSTM, (S, B, ...)
     read: Mapping[str, Tensor] = field(default_factory=dict)
     """The hints that the last step has read, dense, for nets that read which have changed."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
-        """The same with a function applied to each tensor."""
+        """Apply a function to each tensor."""
         hints, read = (
             {name: function(value) for name, value in values.items()}
             for values in (self.hints, self.read)
         )
-        return Carry(function(self.hidden), hints, map_nest(function, self.state), read)
+        return Carry(function(self.hidden), hints, tree_map(function, self.state), read)
 
     def tensors(self) -> dict[str, Tensor]:
-        """All tensors by name, as checkpoints have them."""
+        """The tensors by the names that they have in checkpoints."""
         hints = {f"hint/{name}": value for name, value in self.hints.items()}
         read = {f"read/{name}": value for name, value in self.read.items()}
-        state = {f"state/{i}": value for i, value in enumerate(leaves(self.state))}
+        state = {f"state/{i}": value for i, value in enumerate(tree_leaves(self.state))}
         return {"hidden": self.hidden, **hints, **read, **state}
 
     def detach(self) -> Carry:
@@ -60,7 +60,7 @@ class Carry:
 
 @dataclass(frozen=True)
 class Rollout:
-    """What a net predicted over a window: raw values, logits where they stand for choices."""
+    """The raw predictions of a net over a window: logits where a value is a choice."""
 
     hints: Mapping[str, Tensor]  # (K, S, B, ...)
     outputs: Mapping[str, Tensor]  # (S, E, ...)
@@ -77,7 +77,7 @@ class Scan:
     def __init__(self, net: Net, algorithm: str, window: Window):
         self.net, self.window = net, window
         spec = net.spec(algorithm)
-        decoded, encoded = net.decoded(spec), net.encoded(spec)
+        decoded, encoded = net.decoded_features(spec), net.encoded_features(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
         shapes = dense_shapes(self.lanes, self.n)
@@ -95,7 +95,7 @@ class Scan:
         self.true_hints = dense_values(self.read_hints, window.hints, self.n)
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
-        """All steps, and the outputs where trajectories end."""
+        """Run all steps, and decode the outputs where trajectories end."""
         ends, predictions, penalties = EndStates(self.window), [], []
         for k in range(self.window.steps):
             states, output = self.step(k, carry)
@@ -139,7 +139,7 @@ class Scan:
         return states, StepOutput(after, state=(output.state, cell), losses=losses)
 
     def _allowed(self, states: States) -> Tensor | None:
-        """Which pairs decoders may choose, where the processor restricts them."""
+        """The pairs that decoders may choose, if the processor restricts them."""
         return states.adjacency if self.process.rules_out_non_edges else None
 
     def _outputs(self, states: States) -> dict[str, Tensor]:
@@ -192,7 +192,7 @@ class Scan:
         return torch.where(self.window.is_first[k].unsqueeze(-1), first, changed)
 
     def _read(self, states: States) -> dict[str, Tensor]:
-        """What the next step compares its hints with, if the net reads the history of hints."""
+        """The hints that the next step compares its own with, if the net reads their history."""
         if not self.derived.reads_history:
             return {}
         names = (*(f.name for f in self.read_hints), VISITED)
@@ -227,7 +227,7 @@ class Scan:
             return carry.hidden
         return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
-    def _state(self, k: int, carry: Carry | None) -> Nest:
+    def _state(self, k: int, carry: Carry | None) -> PyTree:
         """The states of the processor and of the LSTM: the first ones where trajectories begin."""
         first = self.window.is_first
         if carry is not None and first is None:
@@ -236,7 +236,7 @@ class Scan:
         new = self.net.initial_state(replicas, lanes, self.n)
         if carry is None or first is None:
             return new
-        return map_nest(
+        return tree_map(
             lambda new, old: torch.where(expanded(first[k], old), new, old), new, carry.state
         )
 
@@ -304,5 +304,5 @@ class EndStates:
 
 
 def _stacked(steps: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """What every step has by name, along a new first axis."""
+    """Stack the values of all steps, by name, along a new first axis."""
     return {name: torch.stack([step[name] for step in steps]) for name in (steps or [{}])[0]}

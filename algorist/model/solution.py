@@ -1,4 +1,4 @@
-"""What a learner made of a user's own problem, beside what the algorithm does."""
+"""The solution of a user's problem by a learner, with the algorithm's for comparison."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Solution:
     right: bool
     """Whether it is a right answer, also where the algorithm finds another."""
     outputs: Arrays
-    """What the answer is made of."""
+    """The output features that make up the answer."""
     hints: Arrays
     """(steps, ...): the predicted trajectory. Its first moment is given to the net, not predicted,
     and how long it is is the algorithm's to say."""
@@ -43,11 +43,11 @@ class Solution:
     inputs: Arrays
     """The problem."""
     names: tuple[Hashable, ...] | None = None
-    """What the nodes are called: the nodes of a graph, the letters of texts."""
+    """The names of the nodes: the nodes of a graph, the letters of texts."""
     read: str = ""
-    """What was read of the problem: 5 nodes, 7 undirected edges, weights from 'length'."""
+    """A summary of the input: 5 nodes, 7 undirected edges, weights from 'length'."""
     comparison: Comparison | None = None
-    """What the algorithm does, if asked for."""
+    """The algorithm's solution, if asked for."""
 
     def explain(self) -> str:
         """The answer in the terms of the problem, in several lines.
@@ -55,7 +55,7 @@ class Solution:
         What was read, the answer (for shortest paths the distance and the path to each node),
         whether it is right and, with `compare`, what the algorithm says where it differs.
         """
-        from algorist.model.explaining import explanation_text
+        from algorist.model.solution_text import explanation_text
 
         return explanation_text(self)
 
@@ -108,14 +108,14 @@ class Mistake:
 
 
 def wrong_values(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Which values of a hint differ from the truth, of those that count."""
+    """A mask of the values of a hint that differ from the truth and are not masked."""
     if feature.kind == Kind.SCALAR:
         return ~is_close(got, truth)
     return np.asarray((got != truth) & counts(feature, truth))
 
 
 def counts(feature: Feature, truth: np.ndarray) -> np.ndarray:
-    """Which values of a hint or an output count."""
+    """A mask of the values of a hint or an output that are not masked."""
     masked = feature.kind in (Kind.MASK, Kind.CATEGORICAL)
     return truth != MASKED if masked else np.ones_like(truth, dtype=bool)
 

@@ -12,7 +12,7 @@ import numpy as np
 from algorist.algorithms import get
 from algorist.algorithms.format_answers import list_edges
 from algorist.algorithms.graph_layout import place_nodes
-from algorist.model.explaining import agreement, explain, explain_truth, verdict
+from algorist.model.solution_text import agreement, explain, explain_truth, verdict
 from algorist.notebooks import table
 from algorist.spec import Kind, Location
 

@@ -1,4 +1,4 @@
-"""Let a learner solve users' own problems."""
+"""Solve users' problems with a learner."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
 from algorist.errors import shortened
 from algorist.machine import memory
+from algorist.model.inference import PIECE, WATCHED_PIECE, Pace, Predictions, predict
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
-from algorist.model.predicting import PIECE, WATCHED_PIECE, Pace, Predictions, predict
 from algorist.model.solution import (
     Arrays,
     Comparison,
@@ -29,14 +29,14 @@ from algorist.model.solution import (
     right_shares,
     wrong_values,
 )
-from algorist.model.solving_time import Announce, Watch, estimate_seconds
+from algorist.model.time_estimate import Announce, Watch, estimate_seconds
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
 
 _COPIES = 8
-"""How many numbers a step needs at once for each channel of each pair of nodes, at most."""
+"""An upper bound of the numbers that a step allocates for each channel of a pair of nodes."""
 _LARGE_NODES = 64
 """From how many nodes on fewer than `PIECE` steps are computed at once."""
 _UNSCALED = Scaled(Scale(()))
@@ -101,7 +101,7 @@ class _Task:
     seen: Batch  # the same in numbers that nets know
     scaled: Scaled
     more: Arrays = field(default_factory=dict)
-    """How much larger hints are than in the user's numbers, since ties were broken."""
+    """The factor by which breaking ties has enlarged the hints."""
 
 
 def _trace(net: Net, name: str, inputs: Mapping[str, Any]) -> _Task:
@@ -162,7 +162,7 @@ def rank_inputs(algorithm: Algorithm, arrays: Arrays, truth: Batch) -> Batch | N
 
 
 def _above_multiples(values: np.ndarray, unit: float) -> np.ndarray:
-    """By how much numbers differ from the nearest multiples of a unit."""
+    """The distances of numbers to the nearest multiples of a unit."""
     return np.asarray(values - np.round(values / unit) * unit)
 
 
@@ -179,7 +179,11 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
     """About what one problem of `n` nodes takes while a net computes it."""
     spec = net.spec(algorithm)
     edge_pointers = any(f.kind == Kind.POINTER and f.location == Location.EDGE for f in spec)
-    of_pairs = [f for f in net.encoded(spec) if row(f).form.encode_location == Location.EDGE]
+    of_pairs = [
+        f
+        for f in net.encoded_features(spec)
+        if row(f).decoder_type.encode_location == Location.EDGE
+    ]
     derived = net.derived[algorithm].groups.values()
     kept = sum(map(raw_width, of_pairs)) + net.bound_processor().kept_per_edge(net.config.hidden)
     kept += sum(x.numbers.shape[-1] for x in derived if x.location == Location.EDGE)
@@ -188,12 +192,12 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
 
 
 def _steps_at_once(n: int) -> int:
-    """How many steps are computed at once: fewer where nodes are many, so that memory stays."""
+    """The number of steps in one window: fewer for many nodes, to bound the memory."""
     return max(1, min(PIECE, PIECE * _LARGE_NODES**2 // n**2))
 
 
 def _room(net: Net) -> float:
-    """How many bytes may be taken: half of what there is."""
+    """The bytes that a solution may allocate: half of the memory."""
     if net.device.type == "cuda":
         return float(torch.cuda.get_device_properties(net.device).total_memory / 2)
     return memory() / 2
@@ -211,7 +215,7 @@ def _check_size(net: Net, algorithm: str, n: int) -> None:
 
 
 def _group_tasks(net: Net, algorithm: str, tasks: Sequence[_Task]) -> Iterator[list[int]]:
-    """Which tasks are computed together: of one size, and no more than there is memory for."""
+    """Group tasks into batches of one size that fit into memory."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for i, task in enumerate(tasks):
         by_size[task.truth.n].append(i)

@@ -27,7 +27,7 @@ from algorist.spec import Feature, Kind
 
 
 class SparseStates(NamedTuple):
-    """All that decoders may read of one step."""
+    """The inputs of decoders at one step."""
 
     nodes: Tensor | Factored  # (S, N, h)
     edges: Tensor | Factored  # (S, E, h)
@@ -142,5 +142,5 @@ def sparse_loss(feature: Feature, prediction: Tensor, truth: Tensor, links: Spar
 
 
 def sparse_counts(feature: Feature, truth: Tensor) -> Tensor | float:
-    """How much each entry of a loss counts."""
-    return 1.0 if feature.kind in (Kind.POINTER, Kind.MASK_ONE) else row(feature).ops.counts(truth)
+    """The weight of each entry in the loss."""
+    return 1.0 if feature.kind in (Kind.POINTER, Kind.MASK_ONE) else row(feature).ops.weights(truth)

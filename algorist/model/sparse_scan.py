@@ -1,4 +1,4 @@
-"""The scan over a window of sparse problems: what `Scan` does, with the edges alone laid out."""
+"""The scan over a window of sparse problems: `Scan` on edges instead of all pairs of nodes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SparseScan:
     def __init__(self, net: Net, algorithm: str, window: SparseWindow):
         self.net, self.window, self.spec = net, window, net.spec(algorithm)
         self.process = sparse_processor(net).forward_links
-        decoded, encoded = net.decoded(self.spec), net.encoded(self.spec)
+        decoded, encoded = net.decoded_features(self.spec), net.encoded_features(self.spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         (S, N), E, G = window.graph_of.shape, window.senders.shape[1], window.follows.shape[2]
         self.links = SparseLinks(
@@ -67,7 +67,7 @@ class SparseScan:
         )
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
-        """All steps, and the outputs where trajectories end."""
+        """Run all steps, and decode the outputs where trajectories end."""
         steps, predictions = [], []
         for k in range(self.window.steps):
             states = self.step(k, carry)
@@ -166,7 +166,7 @@ class SparseScan:
         }
 
     def _given(self, feature: Feature, forced: Tensor, like: Tensor) -> Tensor:
-        """Where (S, G) `forced` gives the truth, for all values of a feature."""
+        """Broadcast `forced` (S, G) to all values of a feature."""
         if feature.location != Location.GRAPH:
             forced = self.links.by_graph.expand(forced)
         if feature.location == Location.EDGE or feature.kind == Kind.POINTER:

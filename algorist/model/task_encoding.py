@@ -1,4 +1,4 @@
-"""How the features of an algorithm are put to a net."""
+"""The encoding of an algorithm's features for a net."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from algorist.spec import Spec
 
 @dataclass(frozen=True)
 class TaskEncoding:
-    """How the features of an algorithm are put to a net."""
+    """The encoding of an algorithm's features for a net."""
 
     static_hint_as_input: bool = True
     """Give the hint that never changes as an input (paper, section 3.2.1)."""
@@ -44,7 +44,7 @@ class TaskEncoding:
         return transformed(self.transforms(algorithm), batch).single_precision()
 
     def transforms(self, algorithm: str) -> tuple[Transform, ...]:
-        """What turns an algorithm's own features into those that the net sees."""
+        """The transforms from an algorithm's features to those of the net."""
         return standard(
             get(algorithm),
             static_hint=self.static_hint_as_input,

@@ -26,7 +26,7 @@ _PARTS = {
 
 
 class ColumnSlice(NamedTuple):
-    """Where the values of a feature stand."""
+    """The position of a feature's values."""
 
     part: int
     start: int

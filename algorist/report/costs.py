@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from algorist.report.terminal import Terminal
-from algorist.training.measuring import EvaluationCost, StepCost, TrainingCost, minutes_together
+from algorist.training.evaluation_cost import EvaluationCost
+from algorist.training.step_cost import StepCost
+from algorist.training.training_cost import TrainingCost, minutes_together
 
 _SHOWN_KERNELS = 25
 

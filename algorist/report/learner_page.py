@@ -24,7 +24,7 @@ from algorist.report.scores import (
 )
 from algorist.report.trajectories import trajectories
 from algorist.training.config import Config
-from algorist.training.trainer import Report
+from algorist.training.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

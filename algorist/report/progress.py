@@ -19,7 +19,8 @@ from algorist.errors import counted
 from algorist.experiments.run_control import STOPPING
 from algorist.report.numbers import averaged, duration, scored
 from algorist.report.terminal import Terminal
-from algorist.training.trainer import Report, Trainer
+from algorist.training.report import Report
+from algorist.training.trainer import Trainer
 
 Observer = Callable[[Trainer, Report | None], None]
 

@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from algorist.errors import counted
-from algorist.evaluation.evaluate import Evaluation
+from algorist.evaluation.evaluator import Evaluation
 from algorist.experiments.results import is_whole_test
 from algorist.report.numbers import as_json, averaged, percent
 from algorist.report.published import published

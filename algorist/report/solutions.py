@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from algorist.algorithms import Algorithm
 from algorist.algorithms.answer_checks import TOLERANCE
 from algorist.errors import counted
-from algorist.model.explaining import agreement, compared, explain, explain_truth, verdict
+from algorist.model.solution_text import agreement, compared, explain, explain_truth, verdict
 from algorist.report.notation import FeatureValues
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table

@@ -12,14 +12,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from algorist.algorithms import get
+from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results, by_net
-from algorist.experiments.work import Job
 from algorist.report.numbers import scored
 from algorist.report.progress import LiveDisplay, outlook
 from algorist.report.terminal import Terminal, bare_table
-from algorist.training.loading import METRICS
-from algorist.training.run import read_metrics
+from algorist.training.run_files import read_metrics
+from algorist.training.saved_learners import METRICS
 
 _REFRESH = 1.0
 """Seconds between two looks at the metrics of runs."""

@@ -25,7 +25,7 @@ _STATE = "state.json"
 _FILE_SIZE = 15_500_000
 """The most bytes of tensors in one file, unless there is a tensor that is larger."""
 KEPT = 2
-"""How many checkpoints are kept: the newest, and one older in case it is damaged."""
+"""The number of checkpoints that are kept: the newest, and an older one in case it is damaged."""
 
 
 class Checkpoint(NamedTuple):

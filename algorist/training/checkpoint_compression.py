@@ -20,11 +20,11 @@ from algorist.training.checkpoint import Checkpoint
 
 
 class _Form(NamedTuple):
-    """How numbers are kept."""
+    """The precision of compressed numbers."""
 
     kind: torch.dtype
     bits: int
-    """How many binary digits after the first are kept; the others become zeros."""
+    """The number of mantissa bits that are kept; the others become zeros."""
 
 
 _FORMS = {
@@ -34,10 +34,10 @@ _FORMS = {
     "adam": _Form(torch.bfloat16, 6),
     "carry": _Form(torch.bfloat16, 6),
 }
-"""How the tensors of each part of a checkpoint are kept."""
+"""The form of the tensors of each part of a checkpoint."""
 _LIGHT, _STATE = "light", "state"
 _RUN = 1 << 18
-"""How many numbers are compressed at a time."""
+"""The number of values that are compressed at a time."""
 
 
 def compress(checkpoint: Checkpoint) -> Checkpoint:
@@ -58,7 +58,7 @@ def compress(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def decompress(checkpoint: Checkpoint) -> Checkpoint:
-    """A checkpoint in full, whether or not it was compress."""
+    """The full checkpoint, whether or not the given one is compressed."""
     state = dict(checkpoint.state)
     if _STATE in checkpoint.tensors:  # older versions did not compress it
         state = json.loads(_inflated(checkpoint.tensors[_STATE]))

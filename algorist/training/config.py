@@ -29,7 +29,7 @@ _VERSION = "version"
 _MEASURES = ("outputs", "hints", "loss")
 """What weights may be validated by."""
 _FORMER_NAMES = {"optimiser": "optimizer"}
-"""What sections were called in configurations that were saved earlier."""
+"""Former names of sections and settings, in configurations that were saved earlier."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class DataConfig:
     """The sizes of online problems, taken in turns."""
     varied: bool = True
     """Vary the edge probabilities of graphs and the lengths of needles."""
-    unusual_share: float = 0.0
-    """The share of online problems of kinds that users have and the benchmark never draws:
-    directed graphs, some with negative weights, patterns that need not occur, segments that touch."""
+    ood_share: float = 0.0
+    """The share of online problems out of the benchmark's distribution: directed graphs, some with
+    negative weights, patterns that need not occur in the text, segments that touch."""
     random_positions: bool = True
     """Replace the evenly spaced positions by sorted random ones."""
     batch_size: int = BATCH_SIZE
@@ -64,8 +64,8 @@ class DataConfig:
         _at_least("transitions", self.transitions, 0)
         if self.transitions and self.chunk:
             raise ValueError("transitions: got some beside chunks, expected one of the two")
-        if not 0 <= self.unusual_share <= 1:
-            raise ValueError(f"unusual_share: got {self.unusual_share}, expected 0 to 1")
+        if not 0 <= self.ood_share <= 1:
+            raise ValueError(f"ood_share: got {self.ood_share}, expected 0 to 1")
         families(self.graph_family)
         for size in self.sizes:
             _at_least("sizes", size, 1)
@@ -275,8 +275,6 @@ class Config:
         except json.JSONDecodeError as error:
             raise ValueError(f"the configuration is not JSON: {error}") from error
         version = values.pop(_VERSION, None) if isinstance(values, dict) else None
-        if isinstance(values, dict):
-            values = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
         try:
             config: Config = _read("the configuration", cls, values)
             return config
@@ -320,9 +318,10 @@ def changed(config: Config, **settings: Any) -> Config:
 
 
 def build(cls: type, values: Mapping[str, Any]) -> Any:
-    """A dataclass from nested plain values; unknown names are errors."""
+    """A dataclass from nested plain values; former names are read, unknown names are errors."""
     hints = typing.get_type_hints(cls)
     names = [f.name for f in fields(cls)]
+    values = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
     for name in values:
         if name not in names:
             raise UnknownSettingError(unknown("setting", name, names))

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.kernels.fused.streams import on
 from algorist.kernels.rounding import rounded_products
-from algorist.model.graphs import CAPTURES, Graphs
 from algorist.model.losses import feature_losses
 from algorist.model.net import Net
 from algorist.model.scan import Carry
@@ -58,7 +58,7 @@ class Engine:
         self.has_further_losses = False
         """Whether there are losses beside those of features: terms, or penalties of a processor."""
         self._features = {
-            name: [feature.name for feature in net.decoded(spec)]
+            name: [feature.name for feature in net.decoded_features(spec)]
             for name, spec in net.specs.items()
         }
         self._losses = {name: _LossSums(own, net) for name, own in self._features.items()}
@@ -184,7 +184,7 @@ class CapturedEngine(Engine):
         self,
         net: Net,
         config: Config,
-        graphs: Graphs,
+        graphs: CudaGraphs,
         copies: torch.cuda.Stream | None = None,
         *,
         time_account: TimeAccount | None = None,
@@ -233,14 +233,14 @@ class CapturedEngine(Engine):
             return
         if self._update is None:
             with self._capturing():
-                self._update = self._graphs.captured(lambda: self._apply_gradients(self._gradients))
+                self._update = self._graphs.capture(lambda: self._apply_gradients(self._gradients))
         self._update.replay()
 
     @contextmanager
     def _capturing(self) -> Iterator[None]:
         """When no other thread does, and no step is under way any more."""
         torch.cuda.current_stream(self.net.device).synchronize()
-        with self._time_account.on("captures"), CAPTURES:
+        with self._time_account.on("captures"), CAPTURE_LOCK:
             yield
 
     def _rounding(self, key: StreamKey) -> AbstractContextManager[None]:
@@ -263,11 +263,11 @@ class CapturedEngine(Engine):
             with self._rounding(packed_batch.key):
                 self._learn(key, window)
 
-        graph = self._graphs.captured(learn)
+        graph = self._graphs.capture(learn)
         if self._graphs.is_outgrown:
             del graph
             self._forget_steps()
-            graph = self._graphs.captured(learn)
+            graph = self._graphs.capture(learn)
         done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)

@@ -1,8 +1,8 @@
-"""JobPool: several trainings at the same time in one process, each in a thread of its own.
+"""JobPool: several trainings at the same time in one process, each in its own thread.
 
-The kernels of one small net do not fill a GPU; those of several, on streams of their own, do.
-What a context holds is handed on from one training to the next: processes that were forked before
-there were threads, and streams, of which there are only few.
+The kernels of one small net do not fill a GPU; those of several nets on different streams do. A
+context serves one training after another, since its worker processes must be forked before there
+are threads, and PyTorch has only few streams.
 """
 
 from __future__ import annotations
@@ -21,83 +21,82 @@ from typing import Any, NamedTuple
 
 import torch
 
+from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.kernels.fused.streams import beside
-from algorist.model.computing import Computing
-from algorist.model.graphs import CAPTURES, Graphs
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.workers import WorkerPool
 
 MOST_ON_GPU = 8
-"""PyTorch has 32 streams of each priority for a GPU and deals them out again and again; a context
-needs four of the usual one, and one for captures."""
+"""The most contexts on a GPU. PyTorch has 32 streams of each priority, which it reuses; a context
+needs four of normal priority, and one for captures."""
 _USUAL_ON_GPU = 3
-_SWITCH = 5e-4
-"""Seconds after which a thread in Python lets others have their turn. Whoever trains needs it for
-a moment only, but many times a step: at Python's 5 ms, ten small operations take 36 ms while
-another thread is busy, and with this less than 2."""
-_SPARE = 1 / 2
-"""This share of a GPU's memory should be free for what others are about to capture."""
-_PATIENCE = 10.0
-"""Seconds in which threads that are abandoned should have ended."""
+_SWITCH_INTERVAL = 5e-4
+"""Seconds between switches of Python threads. A training needs the interpreter often and briefly:
+ten small operations beside a busy thread take 36 ms at Python's 5 ms, and less than 2 at this."""
+_FREE_SHARE = 1 / 2
+"""The share of a GPU's memory that should be free for captures of other contexts."""
+_JOIN_TIMEOUT = 10.0
+"""Seconds to wait for abandoned threads."""
 
 
-NOT_TAKEN_UP = "not done, since processes that prepare data have ended"
-"""Why a task may have no outcome."""
+NOT_RUN = "not done, since processes that prepare data have ended"
+"""The error of a task that no context has taken."""
 
 
 class AbandonedError(Exception):
-    """Nobody waits for this training any more."""
+    """The caller no longer waits for this training."""
 
 
 class GpuContext:
-    """What one training after the other has to itself."""
+    """The streams, graphs and workers of one thread, used by one training after another."""
 
     def __init__(self, worker_pool: WorkerPool | None, abandoned: threading.Event):
         self.worker_pool, self._abandoned = worker_pool, abandoned
         self.stream: torch.cuda.Stream | None = None
         self.copies: torch.cuda.Stream | None = None
-        self._graphs: Graphs | None = None
+        self._graphs: CudaGraphs | None = None
 
     def take_streams(self, device: torch.device) -> None:
-        """Take all that a training on a GPU needs, before anybody takes the same again."""
+        """Create the streams of the context before other threads can be dealt the same ones."""
         self.stream, self.copies = torch.cuda.Stream(device), torch.cuda.Stream(device)
-        self._graphs = Graphs(device)
+        self._graphs = CudaGraphs(device)
         for stream in (self.stream, self._graphs.stream):
             beside(stream)
 
     @property
     def streams(self) -> list[torch.cuda.Stream]:
-        """All streams of the context."""
+        """The CUDA streams of the context."""
         own = [self.stream, self.copies, self._graphs.stream if self._graphs else None]
         main, copies, captures = (stream for stream in own if stream is not None)
         return [main, beside(main), copies, captures, beside(captures)]
 
     def entered(self) -> AbstractContextManager[Any]:
-        """Work that is begun here goes to the stream of the context."""
+        """A block whose work is launched on the stream of the context."""
         return torch.cuda.stream(self.stream) if self.stream else nullcontext()
 
-    def graphs(self) -> Graphs:
-        """Room for the graphs of another training."""
+    def graphs(self) -> CudaGraphs:
+        """A `CudaGraphs` for the next training, with a memory pool of its own."""
         assert self._graphs, "`take_streams` comes first"
-        return self._graphs.others()
+        return self._graphs.with_own_pool()
 
     def check(self) -> None:
-        """End a training that nobody waits for any more."""
+        """Raise an `AbandonedError` if the caller no longer waits for the training."""
         if self._abandoned.is_set():
             raise AbandonedError
 
 
 class Outcome(NamedTuple):
-    """What became of one of several tasks."""
+    """The outcome of a task: its result or its error."""
 
     place: int
     value: Any = None
     error: Exception | None = None
     trace: str = ""
-    """Where the error happened."""
+    """The traceback of the error."""
 
 
-def attempted(place: int, task: Callable[[], Any]) -> Outcome:
-    """Do a task; an error is its outcome."""
+def run_task(place: int, task: Callable[[], Any]) -> Outcome:
+    """Run a task; errors become its outcome."""
     try:
         return Outcome(place, task())
     except Exception as error:
@@ -113,34 +112,34 @@ def _clear_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-class Taken(NamedTuple):
-    """A task that a context does."""
+class QueuedTask(NamedTuple):
+    """A task that a context has taken."""
 
     place: int
     task: Callable[[GpuContext], Any]
     alone: bool
-    """Whether no other context was at work when it was taken."""
+    """Whether it was taken by the last context that still runs."""
 
 
-class Waiting:
-    """Tasks that some contexts take, one after the other."""
+class TaskQueue:
+    """The tasks that contexts have not taken yet."""
 
     def __init__(self, tasks: Sequence[Callable[[GpuContext], Any]], contexts: int):
         self._tasks, self._contexts = deque(enumerate(tasks)), contexts
         self._lock = threading.Lock()
 
-    def take(self, *, able: bool) -> Taken | None:
-        """The next one, for a context that is able to do it; one that gets none is to end."""
+    def take(self, *, able: bool) -> QueuedTask | None:
+        """The next task, if the context is able to run it; a context that gets None must end."""
         with self._lock:
             if able and self._tasks:
-                return Taken(*self._tasks.popleft(), alone=self._contexts == 1)
+                return QueuedTask(*self._tasks.popleft(), alone=self._contexts == 1)
             self._contexts -= 1
             return None
 
-    def put_back(self, taken: Taken) -> bool:
-        """Leave a task to the running contexts; returns whether this context shall end.
+    def put_back(self, taken: QueuedTask) -> bool:
+        """Return a task to the queue, for other contexts; returns whether this context must end.
 
-        If not, it may try again: it is alone now.
+        The last context goes on, and tries the task again with all of the memory.
         """
         with self._lock:
             self._tasks.append((taken.place, taken.task))
@@ -150,18 +149,18 @@ class Waiting:
             return True
 
     def clear(self) -> None:
-        """Let nobody take any of those that are left."""
+        """Remove all tasks."""
         with self._lock:
             self._tasks.clear()
 
 
 class JobPool:
-    """Does tasks, so many at a time. To be used with `with`, which ends the processes."""
+    """Runs `count` tasks at a time. A context manager, which ends the worker processes."""
 
-    def __init__(self, count: int, computing: Computing):
+    def __init__(self, count: int, computing: ComputeConfig):
         self._device, self._abandoned = torch.device(computing.device), threading.Event()
         self._cores = torch.get_num_threads()
-        # Before there are threads.
+        # Worker processes are forked before there are threads.
         pools = [self._worker_pool(computing, count) for _ in range(count)]
         self._contexts = [GpuContext(pool, self._abandoned) for pool in pools]
         if computing.on_gpu:
@@ -169,22 +168,22 @@ class JobPool:
                 context.take_streams(self._device)
 
     @staticmethod
-    def _worker_pool(computing: Computing, count: int) -> WorkerPool | None:
-        """The workers that are usual for one training are shared; those asked for are not."""
+    def _worker_pool(computing: ComputeConfig, count: int) -> WorkerPool | None:
+        """A context's workers: its share of the default number, or as many as were asked for."""
         workers = computing.worker_count
         if workers == 1:
             return None
         return WorkerPool(workers if computing.workers else -(-workers // count))
 
     def outcomes(self, tasks: Sequence[Callable[[GpuContext], Any]]) -> Iterator[Outcome]:
-        """What becomes of the tasks, in the order in which they end.
+        """Run tasks; yields their outcomes in the order in which they end.
 
-        A context in which the GPU's memory did not suffice leaves its task to the others, which are
-        fewer then. One whose processes have died takes no further task. If that happens to all
-        contexts, there are tasks without an outcome.
+        A context that runs out of GPU memory returns its task to the queue and ends. A context
+        whose workers have died takes no further task. If all contexts end in these ways, some tasks
+        have no outcome.
         """
         self._abandoned.clear()
-        waiting, ended = Waiting(tasks, len(self._contexts)), queue.SimpleQueue[Outcome | None]()
+        waiting, ended = TaskQueue(tasks, len(self._contexts)), queue.SimpleQueue[Outcome | None]()
         threads = [
             threading.Thread(target=self._work, args=(context, waiting, ended), daemon=True)
             for context in self._contexts
@@ -203,24 +202,24 @@ class JobPool:
             finally:
                 waiting.clear()
                 self._abandoned.set()
-                end = time.monotonic() + _PATIENCE
+                end = time.monotonic() + _JOIN_TIMEOUT
                 for thread in threads:
                     thread.join(max(0, end - time.monotonic()))
 
     def _work(
         self,
         context: GpuContext,
-        waiting: Waiting,
+        waiting: TaskQueue,
         ended: queue.SimpleQueue[Outcome | None],
     ) -> None:
-        """What the thread of a context does."""
-        torch.set_num_threads(self._cores)  # with others than a run alone, sums are rounded apart
+        """The loop of a context's thread: take a task, run it, put its outcome into `ended`."""
+        torch.set_num_threads(self._cores)  # as for a single run: sums are rounded alike
         try:
             with context.entered():
                 while taken := waiting.take(
                     able=context.worker_pool is None or context.worker_pool.is_whole
                 ):
-                    outcome = attempted(taken.place, partial(taken.task, context))
+                    outcome = run_task(taken.place, partial(taken.task, context))
                     is_full = isinstance(outcome.error, torch.OutOfMemoryError)
                     is_final = taken.alone or not is_full
                     if is_final:
@@ -232,15 +231,15 @@ class JobPool:
             ended.put(None)
 
     def _tidy(self) -> None:
-        """Let go of what the task before has left, and give it back if memory is scarce.
+        """Free the memory of the previous task, and return it to the GPU if memory is scarce.
 
-        No other can use it, but giving it back takes long: others wait for each piece of it.
+        Other streams cannot use cached memory, but emptying the cache makes all of them wait.
         """
-        with CAPTURES:
+        with CAPTURE_LOCK:
             gc.collect()
             if self._device.type == "cuda":
                 free, all_of_it = torch.cuda.mem_get_info(self._device)
-                if free < _SPARE * all_of_it:
+                if free < _FREE_SHARE * all_of_it:
                     torch.cuda.empty_cache()
 
     def __enter__(self) -> JobPool:
@@ -255,15 +254,15 @@ class JobPool:
 @contextmanager
 def _quick_turns() -> Iterator[None]:
     before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
         yield
     finally:
         sys.setswitchinterval(before)
 
 
-def job_count(at_once: int | None, computing: Computing) -> int:
-    """How many trainings are done at once: as many as asked for, if that is sensible."""
+def job_count(at_once: int | None, computing: ComputeConfig) -> int:
+    """The number of trainings at the same time; raises a `ValueError` for an impossible one."""
     if at_once is None:
         return _USUAL_ON_GPU if computing.on_gpu else 1
     if at_once < 1:

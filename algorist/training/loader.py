@@ -33,7 +33,7 @@ from algorist.training.parallel import ALL, Share
 
 Draw = Callable[[np.random.RandomState], np.ndarray]
 Fit = Callable[[AnyWindow], AnyWindow]
-"""How windows are put into shape (`packing.py`)."""
+"""A function that pads or packs windows into few shapes (`packing.py`)."""
 
 
 class TaskStream:
@@ -74,7 +74,7 @@ class TaskStream:
                 sizes=data.sizes,
                 batch_size=data.batch_size,
                 varied=data.varied,
-                unusual_share=data.unusual_share,
+                ood_share=data.ood_share,
             )
         else:
             source = Fixed(self.algorithm, seed=seed, batch_size=data.batch_size)
@@ -84,11 +84,11 @@ class TaskStream:
         return Transformed(source, transforms)
 
     def key(self, step: int) -> StreamKey:
-        """Whose carries and cursors a step goes on from."""
+        """The key of the carries and cursors that a step continues."""
         return StreamKey(self.algorithm, self.sizes[step % len(self.sizes)])
 
     def window(self, step: int) -> AnyWindow:
-        """What is read at one step: a pure function of it."""
+        """The window of one step: a pure function of the step."""
         if self._sparse_sources:
             return self._sparse_window(step)
         size = self.key(step).size
@@ -125,7 +125,7 @@ class TaskStream:
         return fit(share.taken(self.spec, self.window(step)))
 
     def cursors_after(self, step: int) -> list[Cursor]:
-        """Where the chunks of each seed stand after a step; empty for whole trajectories."""
+        """The cursors of each seed's chunks after a step; empty for whole trajectories."""
         size = self.key(step).size
         turn = self._turns(size, step)
         return [own.cursor(turn + 1) for own in self._chunks.get(size, ())]
@@ -147,7 +147,7 @@ class TaskStream:
         return [draw(np.random.RandomState(own)) for own in self._keys(step, purpose)]
 
     def _keys(self, step: int, purpose: Purpose) -> list[list[int]]:
-        """What each seed's random numbers for a purpose are drawn from."""
+        """The keys of each seed's random numbers for a purpose."""
         return [key(seed, self.algorithm, step, purpose) for seed in self.config.seeds]
 
     def cursors(
@@ -170,7 +170,7 @@ class TaskStream:
                 chunks.seek(cursor)
 
     def _turns(self, size: int, step: int) -> int:
-        """How many steps before `step` had the given size."""
+        """The number of steps before `step` with the given size."""
         rounds, rest = divmod(step, len(self.sizes))
         return rounds * self.sizes.count(size) + self.sizes[:rest].count(size)
 
@@ -194,7 +194,7 @@ class _Chunks:
         return self._latest[turn] if turn in self._latest else self._chunker.chunk(turn)
 
     def cursor(self, turn: int) -> Cursor:
-        """Where the lanes stand one chunk before a turn, since each is read with the one before."""
+        """The cursor one chunk before a turn, since each chunk is read with the previous one."""
         return self._chunker.cursor(max(turn - 1, 0))
 
     def seek(self, cursor: Cursor) -> None:
@@ -210,10 +210,10 @@ class LoaderSpec:
     config: Config
     step: int
     cursors: Mapping[str, Mapping[str, Sequence[Cursor]]]
-    """Where the chunks of each task stand."""
+    """The cursors of each task's chunks."""
     fit: Fit
     share: Share = ALL
-    """The lanes that are learnt from here."""
+    """The lanes that this process learns from."""
 
     def streams(self) -> list[TaskStream]:
         """The streams of all tasks, where they stand at the first step."""

@@ -8,12 +8,12 @@ from types import ModuleType
 from typing import Any
 
 from algorist.extras import extra
+from algorist.training.report import Report
 from algorist.training.run import Run
-from algorist.training.trainer import Report
 
 
 def curves(report: Report, place: int) -> dict[str, float]:
-    """What a report says about the seed at that place, by the names of the curves."""
+    """The values of a report for one replica, by the names of the curves."""
     found = {}
     for task, losses in report.loss.items():
         found[f"loss/{task}"] = losses[place]

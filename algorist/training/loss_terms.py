@@ -17,13 +17,13 @@ from algorist.errors import UnregisteredError, each_once
 from algorist.model.scan import Rollout
 from algorist.model.window import Window
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 from algorist.spec import Spec
 
 LossTerm = Callable[[Any, Any], Tensor]
 
 LOSS_TERMS: dict[str, LossTerm] = registry("loss term", {})
-"""Those that users have registered."""
+"""The loss terms that users have registered, by name."""
 OUTPUTS, HINTS = "outputs", "hints"
 """The names under which the losses of all outputs and of all hints are weighed."""
 
@@ -47,7 +47,7 @@ def loss_weights(terms: Sequence[str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class TermPrediction:
-    """What a net predicted over a window, for one seed: logits where a value is a choice."""
+    """The predictions of one seed over a window: logits where a value is a choice."""
 
     outputs: Mapping[str, Tensor]
     """(E, ...) of each output, for E ends of trajectories."""
@@ -115,7 +115,7 @@ def _value(name: str, prediction: TermPrediction, batch: TermBatch) -> Tensor:
 def _by_seed(
     algorithm: str, spec: Spec, rollout: Rollout, window: Window
 ) -> Iterator[tuple[TermPrediction, TermBatch]]:
-    """What each replica of a net predicted, and its truth, without the axis of replicas."""
+    """The predictions and the truth of each replica, without the replica axis."""
     axis = 0 if window.is_first is None else 1
     for seed in range(window.end_weights.shape[0]):
         prediction = TermPrediction(

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from algorist.atomic import replace_text
-from algorist.model.computing import ON_CPU, Computing
+from algorist.model.compute_config import ON_CPU, ComputeConfig
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import TaskStream
-from algorist.training.loading import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 from algorist.training.run import Run
+from algorist.training.saved_learners import CONFIG, EACH, config_in, expect_no_run, is_run, newest
 
 
 class RunProgress(NamedTuple):
-    """How far a run has come."""
+    """The progress of a run."""
 
     step: int
     best: Sequence[float]
@@ -54,16 +54,16 @@ class MultiRun:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Whose runs these are."""
+        """The algorithms of the runs."""
         return self.config.algorithms
 
     @property
     def steps(self) -> int:
-        """Where all runs end."""
+        """The last step of all runs."""
         return self.config.schedule.steps
 
     def progress(self, algorithm: str) -> RunProgress | None:
-        """How far a run has come; None: it has not begun."""
+        """The progress of a run; None if it has not begun."""
         folder = self.folder / algorithm
         if not is_run(folder):
             return None
@@ -71,7 +71,7 @@ class MultiRun:
         return RunProgress(checkpoint.step, checkpoint.state["best_scores"])
 
     def run(
-        self, algorithm: str, computing: Computing = ON_CPU, context: GpuContext | None = None
+        self, algorithm: str, computing: ComputeConfig = ON_CPU, context: GpuContext | None = None
     ) -> Run:
         """The run of an algorithm, started or resumed."""
         folder = self.folder / algorithm

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from algorist.errors import UnregisteredError
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 
 if TYPE_CHECKING:
     from algorist.kernels.fused.adam import Adam
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _COUNT = "step"
-"""Where an optimizer of PyTorch counts the updates of a parameter."""
+"""The name under which optimizers of PyTorch count the updates of a parameter."""
 
 
 class TorchOptimizer(Protocol):
-    """What is used of an optimizer of `torch.optim`, and expected of one's own."""
+    """The part of the interface of `torch.optim.Optimizer` that the library uses."""
 
     param_groups: list[dict[str, Any]]
     """Their `lr` is set before each step."""
@@ -122,7 +122,7 @@ class Optimizer:
         self.set_learning_rate(config.learning_rate)
 
     def set_learning_rate(self, rate: float) -> None:
-        """Have the steps that follow take this rate, captured ones too."""
+        """Set the rate of the next steps, captured ones too."""
         self.learning_rate.fill_(rate)
         on_device = self.is_capturable and self.learning_rate.is_cuda
         for group in self._torch.param_groups:
@@ -148,7 +148,7 @@ class Optimizer:
             self._torch.step()
 
     def _learning(self) -> dict[nn.Parameter, Tensor]:
-        """Those that have a gradient, and what it is."""
+        """The parameters that have a gradient, with their gradients."""
         return {p: p.grad for p in self.parameters.values() if p.grad is not None}
 
     def prepare(self) -> None:
@@ -157,7 +157,7 @@ class Optimizer:
             fused.warm_up()
 
     def _fused_adam(self, learning: Mapping[nn.Parameter, Tensor]) -> Adam | None:
-        """What clips and updates in two kernels, if gradients lie in few tensors on a GPU."""
+        """The fused update of clipping and Adam, if gradients lie in few tensors on a GPU."""
         gradients = list(learning.values())
         if not self._is_adam or not gradients or not gradients[0].is_cuda:
             return None

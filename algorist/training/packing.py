@@ -21,7 +21,7 @@ _ALIGNMENT = 256
 
 
 class Shape(NamedTuple):
-    """What windows of one algorithm and size differ in."""
+    """The sizes in which windows of one algorithm and size differ."""
 
     steps: int
     lanes: int
@@ -29,12 +29,12 @@ class Shape(NamedTuple):
 
 
 def shape_of(window: AnyWindow) -> Shape:
-    """How long and wide a window is, and how many ends it has room for."""
+    """The number of steps, lanes and ends of a window."""
     return Shape(window.steps, window.follows.shape[-1], window.end_weights.shape[1])
 
 
 class WindowLayout:
-    """Where the tensors of windows of one shape stand in a run of bytes."""
+    """The offsets of a window's tensors in a buffer of bytes, for windows of one shape."""
 
     def __init__(self, window: AnyWindow):
         sizes = [-(-x.nbytes // _ALIGNMENT) * _ALIGNMENT for x in _tensors(window)]
@@ -53,13 +53,13 @@ class WindowLayout:
         return self._shapes.map(slice_like)
 
     def pack(self, window: AnyWindow) -> Tensor:
-        """A copy of a window in one run of bytes."""
+        """Copy a window into a new buffer of bytes."""
         content = torch.empty(self.size, dtype=torch.uint8)
         self.write(window, content)
         return content
 
     def write(self, window: AnyWindow, content: Tensor) -> None:
-        """Put a window into the given bytes."""
+        """Copy a window into the given buffer."""
         places = _tensors(self.window(content))
         for place, tensor in zip(places, _tensors(window), strict=True):
             place.copy_(tensor)
@@ -73,21 +73,21 @@ class StreamKey(NamedTuple):
 
 
 class PackedBatch(NamedTuple):
-    """A window as one run of bytes, which a single copy moves to a device."""
+    """A window as one buffer of bytes, which a single copy moves to a device."""
 
     key: StreamKey
     layout: WindowLayout
     content: Tensor
     cursors: Sequence[Cursor] = ()
-    """Where the chunks of each seed stand after it."""
+    """The cursors of each seed's chunks after the window."""
 
     @property
     def shape(self) -> tuple[StreamKey, Shape]:
-        """What a captured step serves: a key, and windows of one shape."""
+        """The key and the shape: what the steps of one CUDA graph share."""
         return self.key, self.layout.shape
 
     def window(self, device: torch.device | str = "cpu") -> AnyWindow:
-        """The window, cut out of its bytes on a device."""
+        """The window on a device, as views of the buffer."""
         return self.layout.window(self.content.to(device, non_blocking=True))
 
 

@@ -17,14 +17,14 @@ from typing import Any
 import torch
 from torch import Tensor, distributed, nn
 
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.model.losses import ALMOST_NOTHING, amounts
 from algorist.model.sparse_window import AnyWindow, SparseWindow
 from algorist.model.values import Values
 from algorist.spec import Spec
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What `torchrun` tells its processes."""
+"""The environment variables that `torchrun` sets."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ ALL = Share()
 
 
 class Peers:
-    """All processes that train a net: here one, which has nobody to ask.
+    """The processes that train one net; this base class is a single process.
 
     The methods have the names of their counterparts in `torch.distributed`.
     """
@@ -74,45 +74,45 @@ class Peers:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the one process that writes and prints."""
+        """Whether this is the process that writes files and prints."""
         return self.share.number == 0
 
     def check(self, batch_size: int) -> None:
-        """Complain about batches that are too small to be shared."""
+        """Raise a `ValueError` for batches with fewer samples than processes."""
         if batch_size < self.share.of:
             raise ValueError(
                 f"batch_size: got {batch_size}, expected at least one sample for each of the "
                 f"{self.share.of} processes"
             )
 
-    def place(self, computing: Computing) -> Computing:
-        """How this process computes."""
+    def place(self, computing: ComputeConfig) -> ComputeConfig:
+        """The device and settings of this process."""
         return computing
 
     def barrier(self) -> None:
-        """Go on when all have come here."""
+        """Wait until all processes have called this."""
 
     def any(self, wish: bool) -> bool:
-        """Whether one of all wishes so."""
+        """Whether any process passes True."""
         return wish
 
     def all_reduce(self, values: Tensor) -> Tensor:
-        """The sum of what all have."""
+        """The sum of the values of all processes."""
         return values
 
     def all_reduce_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Give each parameter the sum of all its gradients."""
+        """Replace each gradient by its sum over all processes."""
 
     def own_tasks(self, names: Sequence[str]) -> Sequence[str]:
-        """Those of some tasks that this process does for all."""
+        """The tasks that this process does on behalf of all."""
         return names
 
     def all_gather(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """What came of all tasks, from those who did them."""
+        """The results of all tasks, gathered from the processes that did them."""
         return {name: results[name] for name in names}
 
     def all_gather_lanes(self, carried: Tensor) -> Tensor:
-        """The lanes of all shares, of tensors (S, B, ...)."""
+        """A tensor (S, B, ...) of all lanes, gathered from the shares of all processes."""
         return carried
 
 
@@ -120,35 +120,35 @@ ALONE = Peers()
 
 
 class ProcessGroup(Peers):
-    """One of several processes."""
+    """One of several processes, connected by `torch.distributed`."""
 
     def __init__(self, local_rank: int = 0):
         """`local_rank` is its number on this machine."""
         self.share = Share(distributed.get_rank(), distributed.get_world_size())
         self._local_rank = local_rank
 
-    def place(self, computing: Computing) -> Computing:
+    def place(self, computing: ComputeConfig) -> ComputeConfig:
         """On a GPU of its own, if there are enough; its steps are not captured as graphs."""
         return replace(computing, device=_device(computing.device, self._local_rank), graphs=False)
 
     def barrier(self) -> None:
-        """Go on when all have come here."""
+        """Wait until all processes have called this."""
         distributed.barrier()
 
     def any(self, wish: bool) -> bool:
-        """Whether one of all wishes so."""
+        """Whether any process passes True."""
         wishes = torch.tensor(int(wish))
         distributed.all_reduce(wishes, distributed.ReduceOp.MAX)
         return bool(wishes)
 
     def all_reduce(self, values: Tensor) -> Tensor:
-        """The sum of what all have."""
+        """The sum of the values of all processes."""
         sums = values.clone(memory_format=torch.contiguous_format)
         distributed.all_reduce(sums)
         return sums
 
     def all_reduce_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Give each parameter the sum of all its gradients, which travel as one tensor."""
+        """Replace each gradient by its sum over all processes, sent as one tensor."""
         learning = {p: p.grad for p in parameters if p.grad is not None}
         if not learning:
             return
@@ -157,18 +157,18 @@ class ProcessGroup(Peers):
             p.grad = own.view(p.shape)
 
     def own_tasks(self, names: Sequence[str]) -> Sequence[str]:
-        """Those of some tasks that this process does for all."""
+        """The tasks that this process does on behalf of all."""
         return names[self.share.number :: self.share.of]
 
     def all_gather(self, results: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """What came of all tasks, from those who did them."""
+        """The results of all tasks, gathered from the processes that did them."""
         everything: dict[str, Any] = {}
         for part in self._gather_objects(dict(results)):
             everything |= part
         return {name: everything[name] for name in names}
 
     def all_gather_lanes(self, carried: Tensor) -> Tensor:
-        """The lanes of all shares, of tensors (S, B, ...)."""
+        """A tensor (S, B, ...) of all lanes, gathered from the shares of all processes."""
         return torch.cat(self._gather_objects(carried.cpu()), 1)
 
     def _gather_objects(self, thing: Any) -> list[Any]:
@@ -179,7 +179,7 @@ class ProcessGroup(Peers):
 
 @contextmanager
 def join_process_group(device: str) -> Iterator[Peers]:
-    """The processes that were started with this one to train on such devices, if there are any."""
+    """Join the processes that `torchrun` has started with this one; `ALONE` if there are none."""
     if not _is_one_of_several():
         yield ALONE
         return
@@ -198,7 +198,7 @@ def join_process_group(device: str) -> Iterator[Peers]:
 
 
 def expect_alone() -> None:
-    """Complain if this is one of several processes, where they would all do the same."""
+    """Raise a `ValueError` if this is one of several processes, which would repeat the work."""
     if _is_one_of_several():
         raise ValueError(
             f"torchrun: got {os.environ['WORLD_SIZE']} processes, expected one: several train a "
@@ -211,12 +211,12 @@ def _is_one_of_several() -> bool:
 
 
 def _device(device: str, local_rank: int) -> str:
-    """The GPU of the process of that number on its machine, unless a certain one was asked for."""
+    """The device of a process: the GPU with its local rank, unless another was asked for."""
     return f"cuda:{local_rank % torch.cuda.device_count()}" if device == "cuda" else device
 
 
 def _backend(device: str) -> str:
-    """NCCL needs a GPU for each process; what is on CPUs is sent by Gloo in any case."""
+    """NCCL, which needs a GPU for each process, with Gloo for tensors on CPUs; else Gloo alone."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     own_gpus = device == "cuda" and torch.cuda.device_count() >= here
     return "cpu:gloo,cuda:nccl" if own_gpus else "gloo"

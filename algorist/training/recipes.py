@@ -14,7 +14,7 @@ from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
 from algorist.training.schedules import DEFAULT_SCHEDULE
 
@@ -70,7 +70,7 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
         data=DataConfig(
             batch_size=32 if many else 16,
             transitions=256 if many else 96,
-            unusual_share=0.25,
+            ood_share=0.25,
         ),
         optimizer=OptimizerConfig(
             schedule="cosine", learning_rate=7e-4 if many else 1e-3, beta2=0.98, eps=3e-6
@@ -113,7 +113,7 @@ RECIPES: dict[str, Callable[[Sequence[str]], Config]] = registry(
     },
 )
 DEFAULT_RECIPE = "ibarz2022"
-"""Where settings start if nothing else is said."""
+"""The default recipe."""
 _ALIASES = {"generalist": "ibarz2022"}
 """Former names of recipes."""
 
@@ -186,7 +186,7 @@ class Improvement(NamedTuple):
     """One of the paper's, or one of ours."""
 
     description: str
-    """What reports call it."""
+    """Its name in reports."""
     remove: Callable[[Config], Config]
     """The configuration without it."""
 
@@ -220,7 +220,9 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "outputs_from_hints": Improvement(
         "outputs given the last hints", _model(outputs_from_hints=False)
     ),
-    "unusual_problems": Improvement("unusual problems", _data(unusual_share=0.0)),
+    "ood_problems": Improvement(
+        "problems out of the benchmark's distribution", _data(ood_share=0.0)
+    ),
     "hint_changes": Improvement("history of hints", _model(hint_changes=False)),
     "transitions": Improvement("single steps instead of trajectories", _without_transitions),
     "cosine": Improvement("cosine decay", _optimizer(schedule=DEFAULT_SCHEDULE)),

@@ -1,8 +1,7 @@
-"""A run is a folder: config.json, checkpoints, best.safetensors, metrics, times and events."""
+"""A run: a training whose configuration, checkpoints, best weights and metrics lie in a folder."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import (
@@ -12,20 +11,19 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from algorist.atomic import lock_file, replace_text, whole_lines
+from algorist.atomic import lock_file, replace_text
 from algorist.data.prepare import prepare_in_background
-from algorist.errors import shortened
-from algorist.model.computing import ON_CPU, Computing
+from algorist.model.compute_config import ON_CPU, ComputeConfig
 from algorist.model.learner import Learner
-from algorist.training import checkpoint
-from algorist.training.checkpoint_compression import compress
+from algorist.training import checkpoint, run_files
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
-from algorist.training.loading import (
+from algorist.training.parallel import ALONE, Peers
+from algorist.training.report import Report
+from algorist.training.saved_learners import (
     BEST,
     CHECKPOINTS,
     CONFIG,
@@ -36,9 +34,7 @@ from algorist.training.loading import (
     expect_run,
     newest,
 )
-from algorist.training.parallel import ALONE, Peers
-from algorist.training.trainer import Report, Trainer
-from algorist.version import __version__
+from algorist.training.trainer import Trainer
 
 _EVENTS = "events"
 """The folder of TensorBoard's files."""
@@ -47,26 +43,26 @@ _LOCK = ".training"
 
 
 class Log(Protocol):
-    """Somewhere that reports go, beside the metrics file."""
+    """A destination of reports beside the metrics file, such as TensorBoard."""
 
     def report(self, report: Report) -> None:
-        """Take note of a report."""
+        """Log a report."""
         ...
 
     def close(self) -> None:
-        """Finish."""
+        """Write what is left and close the log."""
         ...
 
 
 class Run:
-    """One training in one folder. It can be stopped at any moment and resumed exactly."""
+    """A training in a folder. It can be stopped at any moment and resumed exactly."""
 
     def __init__(self, folder: Path, trainer: Trainer):
         self.folder, self.trainer = folder, trainer
         self._is_new = False
-        """Whether nothing has been learnt yet of what the folder holds."""
+        """Whether `start` has made the folder."""
         self._saved = trainer.step
-        """The step of the newest checkpoint that this run has written or was read from."""
+        """The step of the newest checkpoint that this object has written or read."""
 
     def __repr__(self) -> str:
         steps = self.trainer.config.schedule.steps
@@ -77,11 +73,11 @@ class Run:
         cls,
         folder: Path | str,
         config: Config,
-        computing: Computing = ON_CPU,
+        computing: ComputeConfig = ON_CPU,
         context: GpuContext | None = None,
         peers: Peers = ALONE,
     ) -> Run:
-        """A new run in a folder that does not hold one yet."""
+        """Start a run in a folder. Raises a `ValueError` if the folder holds one."""
         folder = Path(folder)
         expect_no_run(folder)
         with _prepared(config, computing, context, peers):
@@ -89,10 +85,10 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder, peers):
             if peers.is_first:
-                expect_no_run(folder)  # which another process may have begun in the meantime
+                expect_no_run(folder)  # another process may have started one in the meantime
             run._is_new = True
             run.save()
-            # Last, so that a folder with this file can be resumed and one without it started anew.
+            # Last: a folder with this file can be resumed, one without it can be started anew.
             run._save_config()
         return run
 
@@ -100,7 +96,7 @@ class Run:
     def resume(
         cls,
         folder: Path | str,
-        computing: Computing = ON_CPU,
+        computing: ComputeConfig = ON_CPU,
         steps: int | None = None,
         context: GpuContext | None = None,
         peers: Peers = ALONE,
@@ -108,11 +104,10 @@ class Run:
         learning_rate: float | None = None,
         schedule: str | None = None,
     ) -> Run:
-        """The run in a folder, as it stood at its newest whole checkpoint.
+        """Resume the run in a folder from its newest checkpoint that is not damaged.
 
-        With `steps` it will end there, instead of where it was to end; with `average` the mean of
-        its weights goes over so many steps from now on. Another `learning_rate` or `schedule` is
-        noted in its configuration (`changes`).
+        `steps` is a new last step, `average` a new number of steps over which weights are averaged.
+        A new `learning_rate` or `schedule` is noted in the configuration (`changes`).
         """
         folder = Path(folder)
         expect_run(folder)
@@ -125,12 +120,12 @@ class Run:
         with _locked(folder, peers):
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
-            _expect_unchanged(folder / CONFIG, config)
+            run_files.expect_unchanged(folder / CONFIG, config)
             with _prepared(config, computing, context, peers):
                 trainer = Trainer.resume(saved, computing, context, peers)
             trainer.reschedule(**changes)
             run = cls(folder, trainer)
-            run._forget_after(trainer.step)
+            run._drop_after(trainer.step)
             if any(value is not None for value in changes.values()):
                 run.save()
                 run._save_config()
@@ -143,23 +138,26 @@ class Run:
         observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Train until the last step or until told to stop; whether the last step was reached."""
+        """Train to the last step, or until `should_stop`; returns whether the last was reached.
+
+        `observe` is called after each step with the trainer and its report or None.
+        """
         steps = self.steps(logs=logs, should_stop=should_stop)
         try:
             for report in steps:
                 observe(self.trainer, report)
         except BaseException as error:
-            steps.throw(error)  # as if a step had failed: nothing is saved
+            steps.throw(error)  # as if the step had failed: nothing is saved
             raise
         return self.trainer.step == self.trainer.config.schedule.steps
 
     def steps(
         self, *, logs: Iterable[Log] = (), should_stop: Callable[[], bool] = lambda: False
     ) -> Generator[Report | None, None, None]:
-        """Train step by step: yields after each step its report, where one is due, or None.
+        """Train step by step; yields the report of each step at which one is due, else None.
 
-        What is left when the iterator is closed is saved, and can be resumed. A run whose very
-        first step fails leaves no folder.
+        The run is saved when the iterator is closed. If its first step fails, the folder is
+        removed.
         """
         logs, failed_at_once = list(logs), False
         try:
@@ -177,7 +175,7 @@ class Run:
                 self._discard()
 
     def _discard(self) -> None:
-        """Remove all that a run has written, and its folder unless it holds something else."""
+        """Remove the files of the run, and its folder if that is empty then."""
         if not self.trainer.peers.is_first:
             return
         for name in (CHECKPOINTS, _EVENTS):
@@ -191,35 +189,35 @@ class Run:
         self, logs: Sequence[Log], should_stop: Callable[[], bool]
     ) -> Generator[Report | None, None, None]:
         trainer = self.trainer
-        if trainer.time_account.since:  # in a sitting before
+        if trainer.time_account.since:  # an earlier session of this object
             trainer.time_account.restart()
         every, first = trainer.config.schedule.checkpoint_every, trainer.step
         steps = trainer.run()
         try:
             for report in steps:
                 if report is not None:
-                    self._note(report, logs)
+                    self._log(report, logs)
                 yield report
                 if trainer.step % every == 0:
                     self.save()
                 if trainer.peers.any(should_stop()):
                     break
-        except GeneratorExit:  # whoever takes the steps wants no more of them
+        except GeneratorExit:  # the caller has closed the iterator
             steps.close()
-            self._end(first)
+            self._finish(first)
             raise
         finally:
             steps.close()
-        self._end(first)
+        self._finish(first)
 
-    def _end(self, first: int) -> None:
-        """Save the last step, and how long those since the first took."""
+    def _finish(self, first: int) -> None:
+        """Save the last step, and the times of the session that began after step `first`."""
         if self._saved != self.trainer.step:
             self.save()
-        self._note_times(first)
+        self._save_times(first)
 
     def _expect_no_other(self) -> None:
-        """Complain if another process has gone on with the run since it was read."""
+        """Raise a `ValueError` if another process has trained the run since it was read."""
         there = checkpoint.steps(self.folder / CHECKPOINTS)
         if self.trainer.peers.is_first and there and there[0] != self._saved:
             raise ValueError(
@@ -228,10 +226,10 @@ class Run:
             )
 
     def save(self) -> None:
-        """Write a checkpoint and the best model so far."""
+        """Write a checkpoint and the best weights so far."""
         with self.trainer.time_account.on("saving"):
             now = self.trainer.checkpoint()
-            self.trainer.peers.barrier()  # for those who read what is there
+            self.trainer.peers.barrier()  # others may still read the folder
             if not self.trainer.peers.is_first:
                 return
             checkpoint.write(self.folder / CHECKPOINTS, now)
@@ -251,58 +249,39 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """All reports so far: step, loss, scores, score and best_step.
 
-        With one seed these are numbers, with several lists of a number for each seed.
+        Each is a number for runs with one seed, and a list with a number for each seed for others.
         """
-        if not self.metrics_file.exists():
-            return []
-        rows = [json.loads(line) for line in whole_lines(self.metrics_file)]
-        return rows if len(self.trainer.config.seeds) > 1 else [_of_one_seed(row) for row in rows]
+        rows = run_files.read_rows(self.metrics_file)
+        return rows if len(self.trainer.config.seeds) > 1 else list(map(_without_seeds, rows))
 
     @property
     def metrics_file(self) -> Path:
         """The file with one line of JSON for each report."""
         return self.folder / METRICS
 
-    def _note(self, report: Report, logs: Iterable[Log]) -> None:
+    def _log(self, report: Report, logs: Iterable[Log]) -> None:
         if self.trainer.peers.is_first:
-            with self.metrics_file.open("a") as file:
-                file.write(self._metrics_line(report))
+            with_terms = self.trainer.engine.has_further_losses
+            run_files.append_report(self.metrics_file, report, with_terms=with_terms)
         for log in logs:
             log.report(report)
 
-    def _metrics_line(self, report: Report) -> str:
-        """A report as JSON; losses by feature only where there are further terms or penalties."""
-        values = asdict(report)
-        if not self.trainer.engine.has_further_losses:
-            del values["terms"]
-        if report.learning_rate is None:
-            del values["learning_rate"]
-        return _line(values)
+    def _save_times(self, first: int) -> None:
+        """Append the times of the session that began after step `first`."""
+        if self.trainer.peers.is_first:
+            steps, times = (first, self.trainer.step), self.trainer.time_account.to_json()
+            run_files.append_times(self.folder / TIMES, steps, times)
 
-    def _note_times(self, first: int) -> None:
-        """Write down a sitting that began after a step and has come to its end."""
-        trainer, file = self.trainer, self.folder / TIMES
-        if trainer.peers.is_first:
-            before = [f"{line}\n" for line in whole_lines(file)] if file.exists() else []
-            now = {"from": first, "to": trainer.step, "version": __version__}
-            now |= trainer.time_account.to_json()
-            replace_text(file, "".join([*before, _line(now)]))
-
-    def _forget_after(self, step: int) -> None:
-        """Drop what is left of steps that will be taken again."""
-        if not self.trainer.peers.is_first:
-            return
-        checkpoint.drop_after(self.folder / CHECKPOINTS, step)
-        file = self.metrics_file
-        if file.exists():
-            lines = zip(read_metrics(file), whole_lines(file), strict=True)
-            kept = [f"{line}\n" for report, line in lines if report.step <= step]
-            replace_text(file, "".join(kept))
+    def _drop_after(self, step: int) -> None:
+        """Remove the checkpoints and reports of later steps, which will be taken again."""
+        if self.trainer.peers.is_first:
+            checkpoint.drop_after(self.folder / CHECKPOINTS, step)
+            run_files.drop_reports_after(self.metrics_file, step)
 
 
 @contextmanager
 def _locked(folder: Path, peers: Peers) -> Iterator[None]:
-    """Let no other process train the run in a folder; the first of several peers locks it."""
+    """Hold the lock of a run, so that no other process trains it; the first peer locks it."""
     with ExitStack() as stack:
         try:
             if peers.is_first:
@@ -312,94 +291,21 @@ def _locked(folder: Path, peers: Peers) -> Iterator[None]:
         yield
 
 
-def _expect_unchanged(file: Path, config: Config) -> None:
-    """Complain if somebody has changed settings that a run goes by from its beginning."""
-    written = config_in(file.parent, file.read_text())
-    # What can be given anew may be behind its checkpoint.
-    later: dict[str, Any] = {"steps": config.schedule.steps, "average": config.schedule.average}
-    own = config.optimizer
-    rates: dict[str, Any] = {"learning_rate": own.learning_rate, "schedule": own.schedule}
-    written = replace(
-        written,
-        schedule=replace(written.schedule, **later),
-        optimizer=replace(written.optimizer, **rates),
-        changes=config.changes,
-    )
-    before, now = _flat(config), _flat(written)
-    changed = [name for name in before if before[name] != now[name]]
-    if changed:
-        name = changed[0]
-        raise ValueError(
-            f"{file}: got {name} = {now[name]}, but the run was begun with {before[name]}: put it "
-            "back, or start another run"
-        )
-
-
-def _flat(config: Config) -> dict[str, Any]:
-    """All settings by their names."""
-    flat: dict[str, Any] = {}
-    for name, own in asdict(config).items():
-        flat |= {f"{name}.{k}": v for k, v in own.items()} if isinstance(own, dict) else {name: own}
-    return flat
-
-
-def _line(values: dict[str, Any]) -> str:
-    return json.dumps(values) + "\n"
-
-
-def _of_one_seed(value: Any) -> Any:
-    """A report without the axis of seeds."""
-    if isinstance(value, dict):
-        return {name: _of_one_seed(inner) for name, inner in value.items()}
-    return value[0] if isinstance(value, list) else value
-
-
-def read_metrics(file: Path) -> list[Report]:
-    """The reports of a run, but for one that was not written to its end."""
-    reports = []
-    for number, line in enumerate(whole_lines(file) if file.exists() else [], 1):
-        try:
-            reports.append(Report(**json.loads(line)))
-        except (ValueError, TypeError):
-            raise ValueError(
-                f"{file}, line {number}: got {shortened(line)}, expected a report; delete that line"
-            ) from None
-    return reports
-
-
-def trained_seconds(folder: Path) -> float:
-    """How long the run in a folder has been trained, in all sittings that came to an end."""
-    file = folder / TIMES
-    sittings = map(json.loads, whole_lines(file) if file.exists() else [])
-    seconds: float = sum(sitting["ready_s"] + sitting["since_s"] for sitting in sittings)
-    return round(seconds, 3)
-
-
 def _prepared(
-    config: Config, computing: Computing, context: GpuContext | None, peers: Peers
+    config: Config, computing: ComputeConfig, context: GpuContext | None, peers: Peers
 ) -> AbstractContextManager[Any]:
-    """Prepare the data of a run beside what is done in the block; of several runs, all at first.
+    """Prepare data and machine code in the background of the block, in the first process alone.
 
-    Of several processes one does it: it is kept on the disk.
+    Runs in a context share a preparation that the caller has begun.
     """
-    alone = len(config.algorithms) == 1 and computing.worker_count == 1  # made where it is used
+    alone = len(config.algorithms) == 1 and computing.worker_count == 1  # prepared on first use
     if context or alone or not peers.is_first:
         return nullcontext()
     return prepare_in_background(config.algorithms, config.splits)
 
 
-def pack(folder: Path | str, target: Path | str) -> list[Path]:
-    """Write a run in few bytes to a new folder, where it can be resumed; returns the files.
-
-    They are few and lie in the folder itself, so that they are easily sent.
-    """
-    folder, target = Path(folder), Path(target)
-    now = newest(folder)
-    expect_no_run(target)
-    target.mkdir(parents=True, exist_ok=True)
-    files = checkpoint.write_files(target, compress(now))
-    for name in (METRICS, TIMES, CONFIG):
-        if (folder / name).exists():
-            replace_text(target / name, (folder / name).read_text())
-            files.append(target / name)
-    return files
+def _without_seeds(value: Any) -> Any:
+    """A report of one seed without the lists over seeds."""
+    if isinstance(value, dict):
+        return {name: _without_seeds(inner) for name, inner in value.items()}
+    return value[0] if isinstance(value, list) else value

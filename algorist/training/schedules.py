@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from algorist.errors import UnregisteredError
 from algorist.plugin_errors import user_error
-from algorist.registries import registry
+from algorist.registry import registry
 
 Schedule = Callable[[float], float]
 
@@ -24,7 +24,7 @@ _DROPS = (0.5, 0.75)
 
 
 def constant(share: float) -> float:
-    """The same rate throughout."""
+    """A constant rate."""
     return 1.0
 
 
@@ -57,7 +57,7 @@ def expect_schedule(names: str) -> None:
 
 
 def factor(names: str, share: float) -> float:
-    """What the learning rate is multiplied by, after a share of training, under `a+b`."""
+    """The factor of the learning rate after a share of training, for schedules `a+b`."""
     return math.prod(_factor(name, share) for name in names.split("+"))
 
 

@@ -1,4 +1,4 @@
-"""Where the time of a training goes."""
+"""The time that a training spends on learning, waiting, captures, validation and saving."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _PURPOSES = {
 
 
 class TimeAccount:
-    """Seconds since a training began to learn, by what else they were spent on."""
+    """The seconds since the first packed batch, and those of them not spent on learning."""
 
     def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Count from now on."""
+        """Restart all counts."""
         self._made, self._begun = time.perf_counter(), 0.0
         self._seconds = dict.fromkeys(_PURPOSES, 0.0)
 
     def begin(self) -> None:
-        """All is ready: the first packed batch is there."""
+        """Start counting: preparation ends with the first packed batch."""
         if not self._begun:
             self._begun = time.perf_counter()
 
     @contextmanager
     def on(self, purpose: str) -> Iterator[None]:
-        """What is done in the block, unless that makes the training ready."""
+        """Count the block under a purpose, unless it is part of the preparation."""
         start = time.perf_counter()
         try:
             yield
@@ -40,7 +40,7 @@ class TimeAccount:
             self.count(purpose, start)
 
     def count(self, purpose: str, start: float) -> None:
-        """All since a moment, unless that made the training ready."""
+        """Count the time since `start` under a purpose, unless it was part of the preparation."""
         if self._begun:
             self._seconds[purpose] += time.perf_counter() - max(start, self._begun)
 
@@ -59,11 +59,11 @@ class TimeAccount:
 
     @property
     def since(self) -> float:
-        """The seconds since the first packed_batch."""
+        """The seconds since the first packed batch."""
         return time.perf_counter() - self._begun if self._begun else 0.0
 
     def to_json(self) -> dict[str, float]:
-        """All of it, in seconds."""
+        """All times in seconds, by name."""
         seconds = {"ready": self.ready, "since": self.since, **self._seconds}
         return {f"{name}_s": round(value, 3) for name, value in seconds.items()}
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from algorist.machine import find_device
-from algorist.model.computing import Computing
+from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config, changed
 from algorist.training.logs import TensorBoard
 from algorist.training.recipes import DEFAULT_RECIPE, recipe, without
+from algorist.training.report import Report
 from algorist.training.run import Run
-from algorist.training.trainer import Report, Trainer
+from algorist.training.trainer import Trainer
 
 
 def train(
@@ -40,7 +41,7 @@ def train(
     the steps in a loop of your own, see `Run.steps`.
     """
     config = configured(algorithms, recipe=recipe, without=without, seeds=seeds, **settings)
-    run = Run.start(out, config, Computing(find_device(device)))
+    run = Run.start(out, config, ComputeConfig(find_device(device)))
     run.train(logs=[TensorBoard(run)], observe=callback, should_stop=should_stop)
     return run
 

@@ -8,7 +8,7 @@ import torch
 
 from algorist.model.net import Net
 from algorist.plugins import shell
-from algorist.training.loading import load
+from algorist.training.saved_learners import load
 
 
 def load_processor(net: Net, source: str) -> None:

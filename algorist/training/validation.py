@@ -12,12 +12,12 @@ from torch import Tensor
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.data.sparse import VALIDATION, VALIDATION_COUNT, sparse_set
-from algorist.evaluation.evaluate import Evaluator, evaluate
+from algorist.evaluation.evaluator import Evaluator, evaluate
 from algorist.evaluation.sparse import sparse_quality
-from algorist.model.graphs import Graphs
+from algorist.kernels.cuda_graphs import CudaGraphs
+from algorist.model.inference import evaluating, split
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
-from algorist.model.predicting import evaluating, split
 from algorist.model.sparse_window import sparse_window
 from algorist.sparse_batch import SparseBatch
 
@@ -33,7 +33,7 @@ class Validation:
         learner: Learner,
         algorithms: Sequence[str],
         best: Mapping[str, Tensor],
-        graphs: Graphs | None,
+        graphs: CudaGraphs | None,
         measure: str = OUTPUTS,
     ):
         self._evaluators: dict[str, Evaluator] = {}
@@ -62,7 +62,7 @@ class Validation:
         return bool(self._measures)
 
     def qualities(self) -> dict[str, list[float]]:
-        """How good the present weights of every seed are at each task: larger is better."""
+        """The validation score of each task and seed; larger is better."""
         answers = {name: problems.answers() for name, problems in self._evaluators.items()}
         qualities = {}
         for name, answer in answers.items():

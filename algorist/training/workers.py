@@ -32,7 +32,7 @@ Message = tuple[int, tuple[StreamKey, WindowLayout] | None, Sequence[Cursor]]
 """The number of a packed batch's layout, the layout itself where it is new, and the cursors."""
 
 _AHEAD = 4
-"""How many packed batches of one worker may wait."""
+"""The number of packed batches that a worker prepares ahead."""
 _ROOM = 1 << 28
 """The most bytes of a packed batch. They are not taken up before they are written."""
 
@@ -175,7 +175,7 @@ class _Worker:
         return torch.frombuffer(room, dtype=torch.uint8, count=size)
 
     def end(self) -> None:
-        """Let go of the packed batches that were asked for and are no longer needed."""
+        """Discard the packed batches that were requested and are no longer needed."""
         with suppress(OSError, EOFError):  # there may be nobody to answer
             for _ in range(self._asked):
                 self.pipe.recv()
@@ -188,7 +188,7 @@ class _Worker:
         self.pipe.close()
 
     def _work(self, pipe: Connection, others: list[Connection]) -> None:
-        """What the process does."""
+        """The loop of a worker process."""
         for other in others:  # so that pipes break when the main process ends
             other.close()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides

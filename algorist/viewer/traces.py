@@ -18,14 +18,14 @@ from algorist.algorithms.answer_checks import TOLERANCE
 from algorist.algorithms.explanations import explanation_of
 from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.algorithms.graph_layout import place_nodes
-from algorist.model.explaining import (
+from algorist.model.solution import Comparison, Solution, counts, wrong_values
+from algorist.model.solution_text import (
     compared,
     explain,
     explain_truth,
     mistake_text,
     verdict,
 )
-from algorist.model.solution import Comparison, Solution, counts, wrong_values
 from algorist.spec import MASKED, Feature, Kind
 from algorist.viewer.explained import explained, unrepeated
 

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from algorist.kernels.composing import Copies, Copy
+from algorist.kernels.weight_layout import Copies, Copy
 
 _TILE = 1024
 """So many numbers are copied by a program."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 
 from algorist.kernels.maps import LINE, DecodeMaps, EdgeValues, Pointing, Pooling
-from algorist.model.fused.composing import Composer, FusedOutput, OutputGroup
+from algorist.model.fused.composer import Composer, FusedOutput, OutputGroup
 from algorist.model.fused.layout import Layout
 from algorist.model.kinds import DecoderType
 from algorist.model.layers import Linear

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from algorist.model.decoders import BUILT_IN
-from algorist.model.kinds import DecoderType, Ending, row
+from algorist.model.kinds import DecoderType, PostprocessInputs, row
 from algorist.spec import Feature
 
 
@@ -32,7 +32,9 @@ class Layout:
 
     def __init__(self, features: Iterable[Feature]):
         self.features = tuple(features)
-        self.of = {form: [f for f in self.features if row(f).form == form] for form in BUILT_IN}
+        self.of = {
+            form: [f for f in self.features if row(f).decoder_type == form] for form in BUILT_IN
+        }
 
     def widths(self, form: DecoderType) -> list[int]:
         """The widths of the features of a form."""
@@ -40,9 +42,9 @@ class Layout:
 
     def place(self, feature: Feature) -> int:
         """Its first column among those of its form; of pointers, which one it is."""
-        form = row(feature).form
+        form = row(feature).decoder_type
         before = self.of[form].index(feature)
-        return before if form.points else sum(self.widths(form)[:before])
+        return before if form.is_pointer else sum(self.widths(form)[:before])
 
     def predictions(
         self,
@@ -50,8 +52,8 @@ class Layout:
         noise: Tensor | None = None,
     ) -> dict[str, Tensor]:
         """Finished predictions by the names of their features."""
-        found, ending = self._named(decoded), Ending(None, noise, fused=True)
-        return {f.name: row(f).finish(found[f.name], ending) for f in self.features}
+        found, inputs = self._named(decoded), PostprocessInputs(None, noise, fused=True)
+        return {f.name: row(f).postprocess(found[f.name], inputs) for f in self.features}
 
     def _named(self, decoded: Decoded) -> dict[str, Tensor]:
         parts: dict[DecoderType, Iterable[Tensor]] = {
@@ -66,7 +68,7 @@ class Layout:
         for form, values in wide.items():
             parts[form] = () if values is None else values.split(self.widths(form), -1)
         return {
-            f.name: part if form.points or f.classes else part.squeeze(-1)
+            f.name: part if form.is_pointer or f.classes else part.squeeze(-1)
             for form, features in self.of.items()
             for f, part in zip(features, parts[form], strict=True)
         }

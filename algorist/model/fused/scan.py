@@ -19,9 +19,9 @@ from algorist.kernels.fused.scan import Previous, Reading, scan
 from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.targets import Targets, code, write
 from algorist.kernels.ops import PRECISIONS
-from algorist.model.fused.composed import Composed
+from algorist.model.fused.composed_weights import ComposedWeights
 from algorist.model.fused.layout import Decoded, Layout, width
-from algorist.model.kinds import DecoderType, connecting, raw_width, row
+from algorist.model.kinds import DecoderType, adjacency_threshold, raw_width, row
 from algorist.model.scan import Carry, Rollout
 from algorist.model.values import Values
 from algorist.model.window import Window
@@ -43,7 +43,7 @@ class Columns:
     def _put(self, location: Location, start: int) -> int:
         """Give columns to all features that land there; where the next ones would start."""
         for feature in self.features.values():
-            if row(feature).form.encode_location == location:
+            if row(feature).decoder_type.encode_location == location:
                 self.of[feature.name] = start
                 start += raw_width(feature)
         return start
@@ -52,7 +52,7 @@ class Columns:
 class Tables:
     """What fused kernels look up about the features of an algorithm in windows of one layout."""
 
-    def __init__(self, maps: Composed, window: Window, device: torch.device):
+    def __init__(self, maps: ComposedWeights, window: Window, device: torch.device):
 
         self.columns = Columns(maps.spec.inputs, maps.read_hints)
         hints = _predicted(maps.hints, window.hints)
@@ -84,7 +84,7 @@ class Tables:
         """Above which sum over both directions each raw number of an edge connects its nodes."""
         limits = torch.full((self.columns.of_edges,), math.inf)
         for name, feature in self.columns.features.items():
-            limit = connecting(feature)
+            limit = adjacency_threshold(feature)
             if limit is not None:
                 limits[self.columns.of[name]] = limit
         return limits
@@ -114,7 +114,7 @@ class FusedScan:
         self.net, self.window, self.n = net, window, window.nodes
         composed = (algorithm, net.device)
         if composed not in net.fused_cache:
-            net.fused_cache[composed] = Composed(net, algorithm)
+            net.fused_cache[composed] = ComposedWeights(net, algorithm)
         self.maps = net.fused_cache[composed]
         values = (window.inputs, window.hints, window.outputs)
         layout = (*composed, *(place for x in values for place in x.places.items()))
@@ -207,7 +207,7 @@ class FusedScan:
             values = [(f, carry.hints[f.name]) for f in self.maps.hints.of[form]]
             if not values:
                 return None
-            if form.points:
+            if form.is_pointer:
                 return torch.stack([value for _, value in values])
             return torch.cat([v if f.classes else v.unsqueeze(-1) for f, v in values], -1)
 

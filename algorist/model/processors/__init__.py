@@ -14,7 +14,7 @@ from algorist.model.processors.base import Processor, ReplicatedProcessor, Sizes
 from algorist.model.processors.memory_network import Memory
 from algorist.model.processors.message_passing import MessagePassing
 from algorist.model.processors.neighbourhood import GraphIsomorphism, RecurrentNeighbourhood
-from algorist.registries import registry
+from algorist.registry import registry
 
 __all__ = [
     "PROCESSORS",

@@ -1,4 +1,4 @@
-"""What a processor is: one step of message passing between nodes (paper, section 3.2.3)."""
+"""The interface of processors: one step of message passing between nodes (paper, section 3.2.3)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from algorist.model.factored import Factored
 from algorist.model.links import Links
-from algorist.model.nests import Nest
+from algorist.model.pytree import PyTree
 
 
 class Processor(nn.Module):
-    """Renews the states of all nodes: the base class of processors of your own.
+    """Updates the states of all nodes: the base class of processors of your own.
 
     Such a class is made of ordinary torch layers and sees one net: `__init__` is given the hidden
     size h, `forward` B problems of n nodes. The net holds a copy for each of its seeds, drawn from
@@ -43,7 +43,7 @@ class Processor(nn.Module):
         """
         raise NotImplementedError("expected forward(self, nodes, edges, graph, adjacency, hidden)")
 
-    def initial_state(self, batch_size: int, n: int) -> Nest:
+    def initial_state(self, batch_size: int, n: int) -> PyTree:
         """What the first step finds as its further state: tensors (batch_size, ...), nested.
 
         None: there is none.
@@ -59,7 +59,7 @@ class StepOutput:
     """(B, n, h): the new states of the nodes."""
     edges: Any = None
     """(B, n, n, h): states of the edges, which decoders read beside their encoding."""
-    state: Nest = None
+    state: PyTree = None
     """Further recurrent state, nested like that of `initial_state`."""
     losses: Mapping[str, Tensor] = field(default_factory=dict)
     """Penalties by name, (B,) or one number: their means over all steps are added to the loss."""
@@ -92,7 +92,7 @@ class EdgeStates:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What every built-in processor is made from."""
+    """The sizes of a built-in processor."""
 
     replicas: int
     hidden: int

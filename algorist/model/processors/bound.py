@@ -1,4 +1,4 @@
-"""Processors in a scan: built-in ones and those of users' own are called in the same way."""
+"""Processors in a scan: one interface for built-in ones and those of users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from algorist.model.factored import Factored, dense
-from algorist.model.nests import Nest, leaves, map_nest
 from algorist.model.per_seed import PerSeed, expect_tensor
 from algorist.model.processors.base import (
     EdgeStates,
@@ -17,6 +16,7 @@ from algorist.model.processors.base import (
     ReplicatedProcessor,
     StepOutput,
 )
+from algorist.model.pytree import PyTree, tree_leaves, tree_map
 
 Encoded: TypeAlias = Tensor | Factored
 
@@ -32,10 +32,10 @@ class Bound(Protocol):
         ...
 
     def kept_per_edge(self, hidden: int) -> int:
-        """How many numbers of each edge are kept from a step until its outputs are decoded."""
+        """The number of channels of each edge that are kept until outputs are decoded."""
         ...
 
-    def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> PyTree:
         """The first of its further states, (S, B, ...); None: there are none."""
         ...
 
@@ -46,7 +46,7 @@ class Bound(Protocol):
         graph: Encoded,
         adjacency: Tensor | None,
         hidden: Tensor,
-        state: Nest,
+        state: PyTree,
     ) -> StepOutput:
         """One step of all seeds."""
         ...
@@ -65,10 +65,10 @@ class BoundReplicated:
         return self._processor.has_edge_states
 
     def kept_per_edge(self, hidden: int) -> int:
-        """Those of its triplets."""
+        """The channels of its triplets."""
         return self._processor.triplet_features
 
-    def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> PyTree:
         """None."""
         return None
 
@@ -79,7 +79,7 @@ class BoundReplicated:
         graph: Encoded,
         adjacency: Tensor | None,
         hidden: Tensor,
-        state: Nest,
+        state: PyTree,
     ) -> StepOutput:
         """One step."""
         output = self._processor(nodes, edges, graph, adjacency, hidden)
@@ -87,7 +87,7 @@ class BoundReplicated:
 
 
 class BoundPerSeed:
-    """A processor of a user's own: each seed's copy is called with its slice."""
+    """A user's processor: each seed's copy is called with its slice of the tensors."""
 
     needs_adjacency = True
     rules_out_non_edges = False
@@ -115,7 +115,7 @@ class BoundPerSeed:
         """Its states of edges, which are kept as they are."""
         return hidden if self.has_edge_states(hidden) else 0
 
-    def initial_state(self, replicas: int, batch_size: int, n: int) -> Nest:
+    def initial_state(self, replicas: int, batch_size: int, n: int) -> PyTree:
         """The first state of all seeds, (S, B, ...)."""
         if not self._has_state:
             return None
@@ -125,13 +125,13 @@ class BoundPerSeed:
             module = self._processor.module
             assert isinstance(module, Processor)
             first = module.initial_state(batch_size, n)
-            for leaf in leaves(first):
+            for leaf in tree_leaves(first):
                 if not leaf.ndim or len(leaf) != batch_size:
                     raise ValueError(
                         f"got an initial state of shape {tuple(leaf.shape)}, expected the batch "
                         f"size {batch_size} as its first axis"
                     )
-        return map_nest(lambda x: x.to(device).expand(replicas, *x.shape), first)
+        return tree_map(lambda x: x.to(device).expand(replicas, *x.shape), first)
 
     def __call__(
         self,
@@ -140,7 +140,7 @@ class BoundPerSeed:
         graph: Encoded,
         adjacency: Tensor | None,
         hidden: Tensor,
-        state: Nest,
+        state: PyTree,
     ) -> StepOutput:
         """One step."""
         assert adjacency is not None, "`needs_adjacency`"
@@ -149,7 +149,7 @@ class BoundPerSeed:
         for replica, call in enumerate(self._calls):
             arguments = [value[replica] for value in values]
             if self._has_state:
-                arguments.append(map_nest(lambda x, s=replica: x[s], state))
+                arguments.append(tree_map(lambda x, s=replica: x[s], state))
             outputs.append(self._checked(call, arguments))
         return _joined(outputs)
 
@@ -163,7 +163,7 @@ class BoundPerSeed:
             if output.edges is not None:
                 expect_tensor("states of edges", output.edges, edges.shape, edges.dtype)
             if self._has_state:
-                map_nest(_expect_same_form, arguments[5], output.state)
+                tree_map(_expect_same_form, arguments[5], output.state)
             elif output.state is not None:
                 raise ValueError("got a state, expected an initial_state that makes the first one")
             losses = {
@@ -207,6 +207,6 @@ def _joined(outputs: Sequence[StepOutput]) -> StepOutput:
     return StepOutput(
         torch.stack([output.hidden for output in outputs]),
         edges,
-        map_nest(lambda *parts: torch.stack(parts), *(output.state for output in outputs)),
+        tree_map(lambda *parts: torch.stack(parts), *(output.state for output in outputs)),
         {name: torch.stack([o.losses[name] for o in outputs]) for name in first.losses},
     )

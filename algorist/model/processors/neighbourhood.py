@@ -1,4 +1,4 @@
-"""Processors that hear neighbours alone, on dense and on sparse problems: GIN and a recurrent one.
+"""Processors in which only neighbours send messages, dense and sparse: GIN and a recurrent one.
 
 SALSA-CLRS compares these two with the PGN (Minder et al., 2023).
 """
@@ -38,7 +38,7 @@ class _Neighbourhood(ReplicatedProcessor):
 
 
 class GraphIsomorphism(_Neighbourhood):
-    """Each node adds up what its neighbours say, and thinks about the sum (Xu et al., 2019)."""
+    """GIN: an MLP of the sum of a node and its neighbours' messages (Xu et al., 2019)."""
 
     def __init__(self, sizes: Sizes):
         super().__init__()

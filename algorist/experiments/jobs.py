@@ -1,0 +1,154 @@
+"""Jobs: the runs of an experiment that are not yet trained and tested.
+
+Below the folder of runs each part has a folder, and in it one for each run, under any name: a run
+is known by its configuration. So a run that comes from another machine need only be put there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from algorist.atomic import replace_text
+from algorist.data.prepare import prepare_in_background
+from algorist.experiments.identity import recipe_of
+from algorist.experiments.plan import Part
+from algorist.experiments.results import Results
+from algorist.model.compute_config import ComputeConfig
+from algorist.training.config import Config
+from algorist.training.divergence import DivergedError
+from algorist.training.job_pool import GpuContext
+from algorist.training.logs import TensorBoard
+from algorist.training.report import Report
+from algorist.training.run import Run
+from algorist.training.saved_learners import CONFIG, config_in, is_run
+from algorist.training.trainer import Trainer
+
+_DIVERGED = "diverged.txt"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run of a part that is not yet done: trained in part, trained but not tested, or new."""
+
+    part: Part
+    seeds: tuple[int, ...]
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """Its name in displays and messages."""
+        return f"{self.part.name.part} ({_seeds(self.seeds)})"
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a run already."""
+        return is_run(self.folder)
+
+    def run(self, computing: ComputeConfig, context: GpuContext | None = None) -> Run:
+        """The run, started or resumed."""
+        self._expect_no_divergence()
+        if self.has_begun:
+            self.expect_own()
+            return Run.resume(self.folder, computing, context=context)
+        return Run.start(
+            self.folder, replace(self.part.config, seeds=self.seeds), computing, context
+        )
+
+    def train(
+        self,
+        run: Run,
+        should_stop: Callable[[], bool],
+        observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+    ) -> bool:
+        """Train the run; whether its last step is reached."""
+        if run.trainer.step == run.trainer.config.schedule.steps:
+            return True
+        try:
+            return run.train(logs=[TensorBoard(run)], observe=observe, should_stop=should_stop)
+        except DivergedError as error:
+            self._diverged(error)
+            raise
+
+    def expect_own(self) -> None:
+        """Raise a `ValueError` if the run in the folder has other settings by now."""
+        config = config_in(self.folder, (self.folder / CONFIG).read_text())
+        if recipe_of(config) != self.part.recipe or config.seeds != self.seeds:
+            raise ValueError(
+                f"{self.folder}: got the recipe {recipe_of(config)} with {_seeds(config.seeds)}, "
+                f"expected {self.part.recipe} with {_seeds(self.seeds)}: somebody has resumed this "
+                "run with other settings; move it elsewhere"
+            )
+
+    def _expect_no_divergence(self) -> None:
+        note = self.folder / _DIVERGED
+        if note.exists():
+            raise DivergedError(
+                f"{note.read_text().strip()} (to train it again, remove {self.folder})"
+            )
+
+    def _diverged(self, error: DivergedError) -> None:
+        """Note that there is no point in going on."""
+        replace_text(self.folder / _DIVERGED, f"{error}\n")
+
+    def packed_in(self, folder: Path) -> Path:
+        """The same place below another folder of runs."""
+        return _folder(folder, self.part) / self.folder.name
+
+
+def jobs(
+    parts: Iterable[Part],
+    seeds: Sequence[int],
+    samples: int | None,
+    results: Results,
+    folder: Path,
+    *,
+    apart: bool = False,
+) -> Iterator[Job]:
+    """The jobs that are left of some parts: existing runs continue, other seeds start a new run.
+
+    With `apart`, one begins for each seed.
+    """
+    for part in parts:
+        left = results.lacks(part, seeds, samples)
+        for run, config in _runs(folder, part):
+            if set(config.seeds) & set(left):
+                yield Job(part, config.seeds, run)
+                left = [seed for seed in left if seed not in config.seeds]
+        for group in [[seed] for seed in left] if apart else filter(None, [left]):
+            own = f"{part.recipe}-seeds-{_range(group)}"
+            yield Job(part, tuple(group), _folder(folder, part) / own)
+
+
+def prepare_data(left: Iterable[Job]) -> AbstractContextManager[Any]:
+    """Prepares what the algorithms of some jobs need for training and for tests."""
+    configs = [job.part.config for job in left]
+    tasks = sorted({task for config in configs for task in config.algorithms})
+    return prepare_in_background(tasks, sorted({"test", *(s for c in configs for s in c.splits)}))
+
+
+def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:
+    """The runs of a part that are trained as it is to be."""
+    for file in sorted(_folder(folder, part).glob(f"*/{CONFIG}")):
+        config = config_in(file.parent, file.read_text())
+        if recipe_of(config) == part.recipe:
+            yield file.parent, config
+
+
+def _folder(folder: Path, part: Part) -> Path:
+    return folder / part.name.experiment / part.name.part
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {_range(seeds)}"
+
+
+def _range(seeds: Iterable[int]) -> str:
+    """`0-2`, or `0_2_3` where some between are missing."""
+    first, *others = seeds
+    if others == list(range(first + 1, first + 1 + len(others))):
+        return f"{first}-{others[-1]}" if others else f"{first}"
+    return "_".join(map(str, (first, *others)))

@@ -1,0 +1,82 @@
+"""Inference on sparse graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algorist.model.inference import evaluating
+from algorist.model.learner import Learner
+from algorist.model.scan import Carry
+from algorist.model.sparse_decoders import sparse_answer
+from algorist.model.sparse_scan import SparseScan
+from algorist.model.sparse_window import sparse_window
+from algorist.model.time_estimate import Watch
+from algorist.sparse_batch import SparseBatch
+from algorist.spec import Kind, Location
+
+_PIECE = 16
+"""Steps that are computed at once."""
+_MOST_PAIRS = 1 << 18
+"""Pairs of nodes that are computed at once, if not those of a single graph, for all replicas."""
+
+
+@torch.no_grad()
+def predict_sparse(
+    learner: Learner, algorithm: str, batch: SparseBatch, watch: Watch | None = None
+) -> list[dict[str, np.ndarray]]:
+    """The outputs of each replica, as the batch has them; the net reads its own hints."""
+    parts: list[list[dict[str, np.ndarray]]] = []
+    with evaluating(learner.net):
+        for few in batch.split(_MOST_PAIRS // learner.net.replicas):
+            parts.append(_predict(learner, algorithm, few, watch))
+    first, n = 0, batch.graphs.n
+    for own in parts:  # pointers are numbers of nodes of the whole
+        for outputs in own:
+            for f in batch.spec.outputs:
+                if f.kind == Kind.POINTER:
+                    outputs[f.name] = outputs[f.name] + first * n
+        first += len(own[0][_graph_or_node(batch)]) // _per_graph(batch)
+    return [
+        {
+            f.name: np.concatenate([own[replica][f.name] for own in parts])
+            for f in batch.spec.outputs
+        }
+        for replica in range(learner.net.replicas)
+    ]
+
+
+def _graph_or_node(batch: SparseBatch) -> str:
+    return batch.spec.outputs[0].name
+
+
+def _per_graph(batch: SparseBatch) -> int:
+    return 1 if batch.spec.outputs[0].location == Location.GRAPH else batch.graphs.n
+
+
+def _predict(
+    learner: Learner, algorithm: str, batch: SparseBatch, watch: Watch | None
+) -> list[dict[str, np.ndarray]]:
+    net = learner.net
+    window = sparse_window([batch] * net.replicas).to(net.device)
+    carry: Carry | None = None
+    found: dict[str, Tensor] = {}
+    for start in range(0, window.steps, _PIECE):
+        piece = window.piece(start, min(start + _PIECE, window.steps))
+        scan = SparseScan(net, algorithm, piece)
+        rollout = scan.run(carry, keep_hints=False)
+        carry = rollout.carry
+        for f in net.spec(algorithm).outputs:
+            answer = sparse_answer(f, rollout.outputs[f.name], scan.links, piece.senders)
+            here = scan.of_entries(f, piece.end_weights) > 0
+            here = here.view(*here.shape, *(1,) * (answer.ndim - here.ndim))
+            found[f.name] = torch.where(here, answer, found.get(f.name, answer))
+        if watch is not None:
+            watch(min(start + _PIECE, window.steps), window.steps)
+    sizes = {Location.NODE: batch.graphs.nodes, Location.GRAPH: len(batch)}
+    outputs = net.spec(algorithm).outputs
+    return [
+        {f.name: found[f.name][replica, : sizes[f.location]].cpu().numpy() for f in outputs}
+        for replica in range(net.replicas)
+    ]
