@@ -11,12 +11,19 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import conv2d
 
 from algorist.kernels.replica_function import ReplicaFunction
 from algorist.kernels.rounding import exact_products
 
 _PARTS = 32
 """How many parts the rows are cut into for gradients of weights."""
+
+
+_LARGE = 2**23
+"""From how many multiplications on a product on a CPU is computed as a convolution."""
+_IMAGES = 16
+"""How many images the rows are convolved as: with fewer, one thread would not use oneDNN."""
 
 
 class Affine(NamedTuple):
@@ -27,6 +34,8 @@ class Affine(NamedTuple):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Apply to values of shape (S, ..., in)."""
+        if _convolves(x, self.weight):
+            return _convolution(x, self.weight, self.bias)
         if len(x) == 1:  # a plain product: a batched one of one is slower
             return (x @ self.weight.squeeze(0)).add_(self.bias.squeeze(0))
         return _shaped(_BatchedProduct.apply(_rows(x), self.weight) + self.bias.unsqueeze(1), x)
@@ -34,6 +43,8 @@ class Affine(NamedTuple):
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
     """x W, for values of shape (S, ..., in)."""
+    if _convolves(x, weight):
+        return _convolution(x, weight)
     if len(x) == 1:
         return x @ weight.squeeze(0)  # not weight[0], whose backward copies the whole of it
     return _shaped(_BatchedProduct.apply(_rows(x), weight), x)
@@ -42,7 +53,7 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     """base + x W, for a base of shape (S, ..., out) and values of shape (S, ..., in)."""
     if len(x) == 1:
-        rows = torch.addmm(_rows(base)[0], _rows(x)[0], weight.squeeze(0)).unsqueeze(0)
+        rows = torch.addmm(_rows(base).squeeze(0), _rows(x).squeeze(0), weight.squeeze(0))
         return _shaped(rows, x)
     return _shaped(_BatchedProduct.apply(_rows(x), weight) + _rows(base), x)
 
@@ -110,6 +121,31 @@ class _BatchedProduct(ReplicaFunction):
         cut = (S * parts, rows // parts)
         of_parts = torch.bmm(x.reshape(*cut, inputs).mT, grad.reshape(*cut, grad.shape[-1]))
         return of_x, of_parts.unflatten(0, (S, parts)).sum(1)
+
+
+def _convolves(x: Tensor, weight: Tensor) -> bool:
+    """Whether a product is computed as a convolution: a large one of float32 on a CPU."""
+    on_cpu = x.device.type == "cpu" and x.dtype == torch.float32
+    return on_cpu and x.numel() * weight.shape[-1] >= _LARGE
+
+
+def _convolution(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W + b as a convolution with a kernel of one point, for each replica.
+
+    PyTorch convolves with oneDNN, but multiplies float32 matrices with MKL, which uses half of the
+    vector width of AMD processors.
+    """
+    images = math.gcd(x[0].numel() // x.shape[-1], _IMAGES)
+    biases = [None] * len(x) if bias is None else bias.unbind()
+    parts = [
+        conv2d(
+            values.reshape(images, -1, 1, values.shape[-1]).movedim(-1, 1),
+            kernel.mT[..., None, None],
+            offset,
+        ).movedim(1, -1)
+        for values, kernel, offset in zip(x.unbind(), weight.unbind(), biases, strict=True)
+    ]
+    return _shaped(parts[0] if len(parts) == 1 else torch.cat(parts), x)
 
 
 def _rows(x: Tensor) -> Tensor:
