@@ -7,6 +7,7 @@ program. Values are laid out (replica, ..., channel).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -18,9 +19,7 @@ from algorist.kernels.rounding import exact_products
 
 _PARTS = 32
 """How many parts the rows are cut into for gradients of weights."""
-
-
-_LARGE = 2**23
+_LARGE = 2**22
 """From how many multiplications on a product on a CPU is computed as a convolution."""
 _IMAGES = 16
 """How many images the rows are convolved as: with fewer, one thread would not use oneDNN."""
@@ -35,7 +34,8 @@ class Affine(NamedTuple):
     def __call__(self, x: Tensor) -> Tensor:
         """Apply to values of shape (S, ..., in)."""
         if _convolves(x, self.weight):
-            return _convolution(x, self.weight, self.bias)
+            bias = self.bias.view(len(x), *(1,) * (x.ndim - 2), -1)
+            return _convolution(x, self.weight).add_(bias)
         if len(x) == 1:  # a plain product: a batched one of one is slower
             return (x @ self.weight.squeeze(0)).add_(self.bias.squeeze(0))
         return _shaped(_BatchedProduct.apply(_rows(x), self.weight) + self.bias.unsqueeze(1), x)
@@ -52,6 +52,8 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 
 def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     """base + x W, for a base of shape (S, ..., out) and values of shape (S, ..., in)."""
+    if _convolves(x, weight):
+        return _convolution(x, weight).add_(base)
     if len(x) == 1:
         rows = torch.addmm(_rows(base).squeeze(0), _rows(x).squeeze(0), weight.squeeze(0))
         return _shaped(rows, x)
@@ -129,23 +131,26 @@ def _convolves(x: Tensor, weight: Tensor) -> bool:
     return on_cpu and x.numel() * weight.shape[-1] >= _LARGE
 
 
-def _convolution(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W + b as a convolution with a kernel of one point, for each replica.
+def _convolution(x: Tensor, weight: Tensor) -> Tensor:
+    """x W as a convolution with a kernel of one point, for each replica.
 
-    PyTorch convolves with oneDNN, but multiplies float32 matrices with MKL, which uses half of the
-    vector width of AMD processors.
+    PyTorch convolves with oneDNN, but multiplies float32 matrices with MKL, which takes 2.5 times
+    as long on an AMD EPYC. A bias is not part of it, since its gradient would be slow.
     """
     images = math.gcd(x[0].numel() // x.shape[-1], _IMAGES)
-    biases = [None] * len(x) if bias is None else bias.unbind()
     parts = [
         conv2d(
             values.reshape(images, -1, 1, values.shape[-1]).movedim(-1, 1),
             kernel.mT[..., None, None],
-            offset,
         ).movedim(1, -1)
-        for values, kernel, offset in zip(x.unbind(), weight.unbind(), biases, strict=True)
+        for values, kernel in zip(_replicas(x), _replicas(weight), strict=True)
     ]
     return _shaped(parts[0] if len(parts) == 1 else torch.cat(parts), x)
+
+
+def _replicas(x: Tensor) -> Sequence[Tensor]:
+    """The values of each replica; those of a single one without a copy of their gradient."""
+    return x.unbind() if len(x) > 1 else [x.squeeze(0)]
 
 
 def _rows(x: Tensor) -> Tensor:
