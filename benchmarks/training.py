@@ -127,7 +127,7 @@ def _work(who: str) -> None:
     print(json.dumps([time.perf_counter() - start, moments]), file=answers, flush=True)
     for line in sys.stdin:
         if json.loads(line) == "peak":  # kilobytes, on Linux
-            answer = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            answer: Any = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         else:
             starts = [clock() for clock in _CLOCKS]
             step()
