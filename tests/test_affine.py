@@ -17,7 +17,7 @@ MAPS = {
 
 def expected_of(name, x, weight, bias, base):
     found = torch.einsum("s...i,sio->s...o", x, weight)
-    bias = bias.view(REPLICAS, *(1,) * (x.ndim - 2), -1)
+    bias = bias.view(len(bias), *(1,) * (x.ndim - 2), -1)
     return found + {"affine": bias, "product": 0, "add_product": base}[name]
 
 
@@ -71,3 +71,32 @@ def test_no_rows_have_gradients_of_zero():
     assert got.shape == (REPLICAS, 0, 6)
     assert of_x.shape == x.shape
     assert torch.equal(of_weight, torch.zeros_like(weight))
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_large_products_are_those_of_einsum(name, replicas):
+    """On a CPU they are convolutions."""
+    generator = torch.Generator().manual_seed(replicas)
+    shapes = {
+        "x": (replicas, 7, 36, 36, 32),
+        "weight": (replicas, 32, 32),
+        "bias": (replicas, 32),
+        "base": (replicas, 7, 36, 36, 32),
+    }
+    given = {k: torch.randn(v, generator=generator, requires_grad=True) for k, v in shapes.items()}
+    exact = {k: v.detach().double().requires_grad_() for k, v in given.items()}
+    got, expected = MAPS[name](**given), expected_of(name, **exact)
+    assert got.is_contiguous()
+    torch.testing.assert_close(got, expected.float())
+    for y in (got, expected):
+        y.sin().sum().backward()
+    for k in ("x", "weight", "bias", "base"):
+        if given[k].grad is not None:
+            torch.testing.assert_close(given[k].grad, exact[k].grad.float(), atol=1e-3, rtol=1e-4)
+
+
+def test_large_products_can_be_mapped_over_a_further_axis():
+    x, weight = torch.randn(2, 1, 512, 128), torch.randn(1, 128, 128)
+    got = torch.vmap(product, in_dims=(0, None))(x, weight)
+    torch.testing.assert_close(got, x @ weight, atol=1e-4, rtol=1e-4)
