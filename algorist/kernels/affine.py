@@ -22,7 +22,7 @@ _PARTS = 32
 _LARGE = 2**22
 """Products of at least so many multiplications are computed as convolutions on CPUs."""
 _IMAGES = 16
-"""The number of images that the rows are convolved as: with fewer, one thread does not use oneDNN."""
+"""The number of images that rows are convolved as: with fewer, one thread does not use oneDNN."""
 
 
 class Affine(NamedTuple):
