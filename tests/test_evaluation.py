@@ -271,6 +271,16 @@ def test_the_score_of_an_evaluation_is_the_mean_over_its_outputs():
     assert Evaluation({"a": 0.5, "b": 1.0}, correct=1.0, quality=0.75).score == 0.75
 
 
+def test_the_quality_of_hints_is_one_where_all_are_right():
+    own = learner("bellman_ford")
+    batch = official.generate("bellman_ford", n=4, count=4, seed=0)
+    (found,) = evaluate(own, "bellman_ford", batch, hints=True)
+    error = found.hints["d"]
+    others = [value for name, value in found.hints.items() if name != "d" and not np.isnan(value)]
+    assert error > 0
+    assert found.hint_quality == pytest.approx(np.mean([1 - error, *others]))
+
+
 def test_a_smaller_error_is_of_higher_quality_where_the_output_is_a_number(euclid):
     batch = euclid.sample(4, 8, 0)
     (poor,) = evaluate(learner("euclid"), "euclid", batch)

@@ -37,7 +37,8 @@ class Evaluation:
     """The same where the net is given the true hints at every step: how well it predicts a single
     step; empty unless asked for."""
     hint_quality: float | None = None
-    """The mean over the hints with errors counted as negative; nan where there are none."""
+    """The mean over the hints, 1 if all are right: a scalar counts as 1 minus its error; nan where
+    there are none."""
     hints_over_time: Mapping[str, list[float]] = field(default_factory=dict)
     """The score at each step after the first, over the samples that have it; nan where nothing
     counts."""
@@ -133,18 +134,19 @@ def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Eval
         correct=correct,
         quality=_quality(spec, scores),
         hints=hints,
-        hint_quality=_quality(spec, hints) if hints else None,
+        hint_quality=_quality(spec, hints, without_error=1.0) if hints else None,
         hints_over_time=over_time,
     )
 
 
-def _quality(spec: Spec, scores: Mapping[str, float]) -> float:
-    """The mean of all scores that there are, errors counted as negative."""
-    signed = []
-    for name, value in scores.items():
-        if not math.isnan(value):
-            signed.append(-value if spec[name].kind == Kind.SCALAR else value)
-    return float(np.mean(signed)) if signed else float("nan")
+def _quality(spec: Spec, scores: Mapping[str, float], *, without_error: float = 0.0) -> float:
+    """The mean of all scores that there are; a scalar's is `without_error` minus its error."""
+    found = [
+        without_error - value if spec[name].kind == Kind.SCALAR else value
+        for name, value in scores.items()
+        if not math.isnan(value)
+    ]
+    return float(np.mean(found)) if found else float("nan")
 
 
 def _average(scores: list[float], counts: np.ndarray) -> float:

@@ -185,10 +185,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         "specialists without one improvement, or without several", _specialist_ablation
     ),
     "families": Experiment("a net for each group of related algorithms", _families),
-    "algorist2026": Experiment("one net that executes all (not in the paper)", _executing),
     "algorist2026-each": Experiment(
         "a net that executes, for each algorithm (not in the paper)", _executing_specialists
     ),
+    "algorist2026": Experiment("one net that executes all (not in the paper)", _executing),
     "algorist2026-without": Experiment(
         "algorist2026 without each of its improvements", _executing_ablation
     ),

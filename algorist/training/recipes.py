@@ -76,8 +76,8 @@ def algorist2026(algorithms: Sequence[str]) -> Config:
             schedule="cosine", learning_rate=7e-4 if many else 1e-3, beta2=0.98, eps=3e-6
         ),
         schedule=ScheduleConfig(
-            steps=10_000 if many else 2_000,
-            average=400 if many else 200,
+            steps=10_000 if many else 5_000,
+            average=400,
             validate_by="hints",
             validate_every=1_000,
         ),
