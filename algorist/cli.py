@@ -31,6 +31,7 @@ from algorist.commands.text import command as text_command
 from algorist.commands.train import command as train_command
 from algorist.commands.view import command as view_command
 from algorist.errors import nearest
+from algorist.machine import keep_freed_memory
 from algorist.plugin_errors import reason
 from algorist.report.terminal import Terminal, complain, silence
 
@@ -64,6 +65,7 @@ _OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     _share_cores()
+    keep_freed_memory()
     try:
         with _warnings_on_one_line():
             code = _run(sys.argv[1:] if argv is None else list(argv))
