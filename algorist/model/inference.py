@@ -64,6 +64,15 @@ class Predictions:
     hint_confidence: Mapping[str, np.ndarray] = field(default_factory=dict)
     """(T - 1, B, ...)"""
 
+    def take(self, indices: np.ndarray) -> Predictions:
+        """The predictions for some samples, in the order of `indices`."""
+        return Predictions(
+            {name: x[indices] for name, x in self.outputs.items()},
+            {name: x[:, indices] for name, x in self.hints.items()},
+            {name: x[indices] for name, x in self.output_confidence.items()},
+            {name: x[:, indices] for name, x in self.hint_confidence.items()},
+        )
+
 
 class Answers(NamedTuple):
     """The predictions of all replicas for a few problems, in the form of batches, on the device."""
@@ -94,8 +103,13 @@ def predict(
         part = DeviceBatch(learner, algorithm, few, forced=forced, pace=pace)
         return part.answers(hints=hints, confidence=confidence)
 
-    parts = [part for few in split(learner, batch) for part in _answer_within_memory(answers, few)]
-    return by_replica(learner.net, algorithm, parts)
+    order = np.argsort(batch.lengths, kind="stable")  # a part takes as long as its longest sample
+    parts = [
+        part
+        for few in split(learner, batch.take(order))
+        for part in _answer_within_memory(answers, few)
+    ]
+    return [own.take(np.argsort(order)) for own in by_replica(learner.net, algorithm, parts)]
 
 
 def _answer_within_memory(answers: Callable[[Batch], Answers], batch: Batch) -> list[Answers]:
