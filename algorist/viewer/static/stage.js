@@ -175,16 +175,23 @@ function badge(feature, text, wrong = false) {
   );
 }
 
-// Each picture as high as it likes, unless all together are higher than there is room for.
+// Each picture as high as it likes, unless all together are higher than there is room for. The first
+// has what the others leave, which cannot be smaller than they can be read.
 function resize({ pictures, room }, height) {
   const width = Math.floor(room.clientWidth);
   const [first, ...others] = pictures.map((picture) => picture.wanted(width));
   const most = (pictures[0] instanceof MatrixPicture ? 0.4 : 0.75) * first;
   const wanted = [first, ...others.map((each) => Math.min(each, most))];
-  const scale = Math.min(1, height / wanted.reduce((sum, each) => sum + each, 0));
-  pictures.forEach((picture, turn) =>
-    picture.resize(width, Math.max(picture.least, Math.floor(wanted[turn] * scale))),
-  );
+  const free = height - others.length * parseFloat(getComputedStyle(room).rowGap);
+  const scale = Math.min(1, free / sum(wanted));
+  const heights = pictures.map(({ least }, turn) => Math.max(least, Math.floor(wanted[turn] * scale)));
+  const over = Math.max(0, Math.ceil(sum(heights) - free));
+  heights[0] = Math.max(pictures[0].least, heights[0] - over);
+  pictures.forEach((picture, turn) => picture.resize(width, heights[turn]));
+}
+
+function sum(numbers) {
+  return numbers.reduce((total, each) => total + each, 0);
 }
 
 // What is drawn follows from the inputs; matrices come first where entries are predicted.
