@@ -240,6 +240,15 @@ def test_the_stage_uses_the_height_there_is(opened, address, height):
     assert sizes == pytest.approx([1] * len(sizes))  # text is not scaled with the drawing
 
 
+@pytest.mark.parametrize("name", ["dijkstra", "articulation_points", "floyd_warshall"])
+def test_a_window_that_stays_as_it_is_leaves_the_pictures_as_they_are(opened, address, name):
+    page = opened(f"{address}#{name}")
+    pictures = page.locator("#side-net svg.picture")
+    before = [picture.bounding_box() for picture in pictures.all()]
+    page.evaluate("dispatchEvent(new Event('resize'))")
+    assert [picture.bounding_box() for picture in pictures.all()] == before
+
+
 def test_the_heap_is_also_a_tree(opened, address):
     page = opened(f"{address}#heapsort")
     press(page, "ArrowRight")

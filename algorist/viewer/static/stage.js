@@ -18,6 +18,7 @@ import { Views } from "./views.js";
 const TITLES = { net: "Net", algorithm: "Algorithm" };
 const MODES = { overlay: "Net over algorithm", differences: "Differences" };
 const LEAST_HEIGHT = 250;
+const BELOW = 42; // edges, gaps, and some room for a sentence of three lines
 let current = null; // the stage that is shown: windows and themes change under it
 
 addEventListener("resize", () => current?.fit());
@@ -85,9 +86,8 @@ export class Stage {
 
   // What is left of the window below the beginning of the pictures, above the player.
   height(shown) {
-    const frame = Math.max(...shown.map(({ figure, room }) => figure.offsetHeight - room.offsetHeight));
-    const top = shown[0].figure.getBoundingClientRect().top + scrollY;
-    const left = innerHeight - top - frame - byId("player").offsetHeight - 34;
+    const top = Math.max(...shown.map(({ room }) => room.getBoundingClientRect().top)) + scrollY;
+    const left = innerHeight - top - byId("player").offsetHeight - BELOW;
     return Math.max(left, LEAST_HEIGHT, 0.4 * innerHeight);
   }
 
