@@ -151,6 +151,12 @@ def test_the_curve_goes_no_further_than_the_reader_until_the_verdict_is_told(ope
     assert hidden() == "none"
 
 
+def test_on_a_phone_the_button_for_the_verdict_covers_no_text(opened, address):
+    page = opened(f"{address}#floyd_warshall", viewport=PHONE)
+    button = page.locator(".reveal").bounding_box()
+    assert page.locator(".family").bounding_box()["y"] >= button["y"] + button["height"]
+
+
 def test_on_a_phone_the_problem_is_folded_at_first(opened, address):
     page = opened(f"{address}#bfs", viewport=PHONE)
     assert not page.is_visible("#problem")
