@@ -14,9 +14,12 @@ from algorist.algorithms.explanations import Explanation
 from algorist.algorithms.graph_layout import Edges, place_nodes
 from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.solution_text import compared
+from algorist.model.solving import solve
 from algorist.viewer import pages
 from algorist.viewer.app import App
 from algorist.viewer.draws import draw_interesting
+from algorist.viewer.explained import explained
 from algorist.viewer.first_problems import FIRST_PROBLEMS
 
 NAMES = algorist.algorithms()
@@ -51,6 +54,16 @@ def test_a_net_without_hints_says_nothing_on_the_way():
     app = App(learner.by_algorithm(), forms, "silent")
     found = app.solve({"algorithm": "bfs", "fields": FIRST_PROBLEMS["bfs"]})
     assert list(found["explanation"]["sentences"]) == ["algorithm"]
+
+
+def test_paths_are_told_with_their_lengths_and_others_with_a_reason():
+    bfs = algorist.get("bfs")
+    learner = Learner.new(["bfs"], small.model(), TaskEncoding())
+    solution = solve(learner, "bfs", forms.read(bfs, FIRST_PROBLEMS["bfs"]), compare=True)
+    circle = replace(solution, outputs={"pi": np.array([0, 3, 0, 1, 3, 4, 4, 5, 7])})
+    sentences = explained(bfs, circle, compared(solution))["sentences"]
+    assert "B: 1 by A > B" in sentences["algorithm"][-1][1]
+    assert "B: not reached: the pointers do not lead to the source" in sentences["net"][-1][1]
 
 
 def test_a_plugin_is_told_by_its_tags_and_masks(euclid):

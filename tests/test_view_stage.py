@@ -151,6 +151,12 @@ def test_the_curve_goes_no_further_than_the_reader_until_the_verdict_is_told(ope
     assert hidden() == "none"
 
 
+def test_on_a_phone_the_button_for_the_verdict_covers_no_text(opened, address):
+    page = opened(f"{address}#floyd_warshall", viewport=PHONE)
+    button = page.locator(".reveal").bounding_box()
+    assert page.locator(".family").bounding_box()["y"] >= button["y"] + button["height"]
+
+
 def test_on_a_phone_the_problem_is_folded_at_first(opened, address):
     page = opened(f"{address}#bfs", viewport=PHONE)
     assert not page.is_visible("#problem")
@@ -238,6 +244,15 @@ def test_the_stage_uses_the_height_there_is(opened, address, height):
         "svg.picture text", "all => all.map(each => each.getScreenCTM().a)"
     )
     assert sizes == pytest.approx([1] * len(sizes))  # text is not scaled with the drawing
+
+
+@pytest.mark.parametrize("name", ["dijkstra", "articulation_points", "floyd_warshall"])
+def test_a_window_that_stays_as_it_is_leaves_the_pictures_as_they_are(opened, address, name):
+    page = opened(f"{address}#{name}")
+    pictures = page.locator("#side-net svg.picture")
+    before = [picture.bounding_box() for picture in pictures.all()]
+    page.evaluate("dispatchEvent(new Event('resize'))")
+    assert [picture.bounding_box() for picture in pictures.all()] == before
 
 
 def test_the_heap_is_also_a_tree(opened, address):

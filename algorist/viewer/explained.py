@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import cycle, pairwise
 from typing import Any
@@ -103,7 +104,10 @@ def _answer(outputs: Mapping[str, np.ndarray], solution: Solution) -> str:
 
 
 def _piece(name: str, text: str) -> str:
-    return f"{name}: {text.replace(': ', ' by ', 1)}" if name else text
+    """Of a path, `3: A > B` becomes `3 by A > B`: there is a colon behind the name."""
+    if not name:
+        return text
+    return f"{name}: " + re.sub(r"^(\S+): ", r"\1 by ", text)
 
 
 def _fits(pieces: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ import { Views } from "./views.js";
 const TITLES = { net: "Net", algorithm: "Algorithm" };
 const MODES = { overlay: "Net over algorithm", differences: "Differences" };
 const LEAST_HEIGHT = 250;
+const BELOW = 42; // edges, gaps, and some room for a sentence of three lines
 let current = null; // the stage that is shown: windows and themes change under it
 
 addEventListener("resize", () => current?.fit());
@@ -85,9 +86,8 @@ export class Stage {
 
   // What is left of the window below the beginning of the pictures, above the player.
   height(shown) {
-    const frame = Math.max(...shown.map(({ figure, room }) => figure.offsetHeight - room.offsetHeight));
-    const top = shown[0].figure.getBoundingClientRect().top + scrollY;
-    const left = innerHeight - top - frame - byId("player").offsetHeight - 34;
+    const top = Math.max(...shown.map(({ room }) => room.getBoundingClientRect().top)) + scrollY;
+    const left = innerHeight - top - byId("player").offsetHeight - BELOW;
     return Math.max(left, LEAST_HEIGHT, 0.4 * innerHeight);
   }
 
@@ -175,16 +175,23 @@ function badge(feature, text, wrong = false) {
   );
 }
 
-// Each picture as high as it likes, unless all together are higher than there is room for.
+// Each picture as high as it likes, unless all together are higher than there is room for. The first
+// has what the others leave, which cannot be smaller than they can be read.
 function resize({ pictures, room }, height) {
   const width = Math.floor(room.clientWidth);
   const [first, ...others] = pictures.map((picture) => picture.wanted(width));
   const most = (pictures[0] instanceof MatrixPicture ? 0.4 : 0.75) * first;
   const wanted = [first, ...others.map((each) => Math.min(each, most))];
-  const scale = Math.min(1, height / wanted.reduce((sum, each) => sum + each, 0));
-  pictures.forEach((picture, turn) =>
-    picture.resize(width, Math.max(picture.least, Math.floor(wanted[turn] * scale))),
-  );
+  const free = height - others.length * parseFloat(getComputedStyle(room).rowGap);
+  const scale = Math.min(1, free / sum(wanted));
+  const heights = pictures.map(({ least }, turn) => Math.max(least, Math.floor(wanted[turn] * scale)));
+  const over = Math.max(0, Math.ceil(sum(heights) - free));
+  heights[0] = Math.max(pictures[0].least, heights[0] - over);
+  pictures.forEach((picture, turn) => picture.resize(width, heights[turn]));
+}
+
+function sum(numbers) {
+  return numbers.reduce((total, each) => total + each, 0);
 }
 
 // What is drawn follows from the inputs; matrices come first where entries are predicted.
