@@ -300,16 +300,18 @@ def assigned(folder):
 
 def test_runs_take_turns_on_the_gpus(monkeypatch, tmp_path):
     class Told:
-        def __init__(self, request):
-            self.request = request
+        def __init__(self, request, environment):
+            self.told = request.computing["device"], environment
 
         def reply(self):
-            return self.request.computing["device"]
+            return self.told
 
     monkeypatch.setattr(processes, "Process", Told)
     _, request = assigned(tmp_path)
-    backend = Processes(3, ["cuda:0", "cuda:1"])
-    assert [backend.do(place, request) for place in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    share = {"LIMIT": "1"}
+    backend = Processes(3, ["cuda:0", "cuda:1"], share)
+    expected = [(device, share) for device in ("cuda:0", "cuda:1", "cuda:0")]
+    assert [backend.do(place, request) for place in range(3)] == expected
 
 
 def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,7 +108,12 @@ def _add_places(parser: ArgumentParser) -> None:
         "(default: 1, or 4 with a GPU)",
     )
     group.add_argument(
-        "--per-gpu", type=int, default=1, metavar="N", help="runs that share a GPU (default: 1)"
+        "--per-gpu",
+        type=int,
+        default=1,
+        metavar="N",
+        help="runs that share a GPU, at the same time under NVIDIA's MPS where it is installed "
+        "(default: 1)",
     )
     group.add_argument(
         "--retries",
@@ -234,6 +240,7 @@ def _run(
     """Do all runs, and write down at once what becomes of each."""
     from algorist.commands.reproduce import scores_text
     from algorist.experiments.executors import RemoteExecutor, Task, run_all
+    from algorist.experiments.gpu_sharing import multi_process_service
     from algorist.experiments.jobs import prepare_data
     from algorist.experiments.run_requests import DONE, FAILED, Reply
     from algorist.report.sweep_progress import ProgressOfSweep
@@ -262,7 +269,9 @@ def _run(
     def watch(running: Sequence[str]) -> None:
         progress.watch([by_title[title] for title in running])
 
+    shares_gpu = arguments.per_gpu > 1 and resources.on_gpu and arguments.ray is None
     with (
+        multi_process_service() if shares_gpu else nullcontext(),
         RemoteExecutor(resources.backend, arguments.retries) as executor,
         ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
     ):

@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Protocol
 
 from algorist.experiments.run_requests import Reply, RunRequest
@@ -45,7 +46,8 @@ class Backend(Protocol):
 class Process:
     """One process, which executes one request."""
 
-    def __init__(self, request: RunRequest):
+    def __init__(self, request: RunRequest, environment: Mapping[str, str] = MappingProxyType({})):
+        """Start it, with further variables in its environment."""
         self._printed = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (kept open)
         self._process = subprocess.Popen(
             # The folder is there for people who look at a list of processes.
@@ -54,7 +56,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=self._printed,
             text=True,
-            env=_environment(request.cores),
+            env={**_environment(request.cores), **environment},
             start_new_session=True,  # Ctrl-C is for whoever started it
         )
         self._send(request.to_json())
@@ -94,8 +96,14 @@ class Process:
 class Processes:
     """A process for each place, each on one of several devices."""
 
-    def __init__(self, places: int, devices: Sequence[str]):
-        self.places, self._devices = places, devices
+    def __init__(
+        self,
+        places: int,
+        devices: Sequence[str],
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ):
+        """`environment` has further variables for each process."""
+        self.places, self._devices, self._environment = places, devices, environment
         self._at_work: set[Process] = set()
         self._lock, self._stopping = Lock(), False
 
@@ -103,7 +111,7 @@ class Processes:
         """Execute a request and wait for the reply."""
         device = self._devices[place % len(self._devices)]
         computing = {**request.computing, "device": device}
-        process = Process(replace(request, computing=computing))
+        process = Process(replace(request, computing=computing), self._environment)
         with self._lock:
             self._at_work.add(process)
             if self._stopping:

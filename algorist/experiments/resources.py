@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from algorist.experiments.cluster import Cluster
+from algorist.experiments.gpu_sharing import memory_limits
 from algorist.experiments.jobs import Job
 from algorist.experiments.processes import Backend, Processes
 from algorist.experiments.run_requests import RunRequest
@@ -31,6 +32,11 @@ class Resources:
     computing: Mapping[str, Any]
     cores: int
     """The cores of each run."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether runs are computed by GPUs."""
+        return str(self.computing["device"]).startswith("cuda")
 
     def request(self, job: Job, runs: Path, samples: int | None) -> RunRequest:
         """The request to train the run of a job."""
@@ -71,7 +77,8 @@ def find_resources(
         return Resources(cluster, how, each)
     devices = _devices(how["device"])
     room = len(devices) * per_gpu if on_gpu else max(1, cores_here() // each)
-    return Resources(Processes(min(at_once or room, count), devices), how, each)
+    shares = memory_limits(per_gpu) if on_gpu and per_gpu > 1 else {}
+    return Resources(Processes(min(at_once or room, count), devices, shares), how, each)
 
 
 def _cluster(ray: str | None, device: str) -> Cluster | None:
