@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +20,14 @@ from torch import Tensor
 from algorist.kernels.affine import Affine, FactoredEdges, product
 from algorist.kernels.rounding import exact_products
 from algorist.model.layers import Linear, is_plain
+
+
+class Composition(NamedTuple):
+    """What some layers side by side make of raw numbers, of what stands beside them, and a bias."""
+
+    of_raw: Tensor  # (S, F, out)
+    of_beside: Tensor  # (S, channels beside the encoding, out)
+    bias: Tensor  # (S, out)
 
 
 class Encoding:
@@ -32,8 +41,7 @@ class Encoding:
         self.affine = Affine(weight, bias)
         self._raw = weight.shape[1]
         self._rows = torch.cat((weight, bias.unsqueeze(1)), 1)
-        self._composed: dict[tuple[Linear, ...], Affine] = {}
-        self._split: dict[tuple[Linear, ...], tuple[Tensor, ...]] = {}
+        self._composed: dict[tuple[Linear, ...], Composition] = {}
         self._matrices: dict[tuple[Linear, ...], Tensor] = {}
 
     @property
@@ -41,34 +49,31 @@ class Encoding:
         """The number of channels, h."""
         return self._rows.shape[-1]
 
-    def composed(self, layers: tuple[Linear, ...]) -> Affine:
-        """The map of raw numbers that some layers side by side make of their encoding.
-
-        What the layers read beside the encoding follows it, and follows the raw numbers here.
-        """
+    def composed(self, layers: tuple[Linear, ...]) -> Composition:
+        """The map that some layers side by side make of their encoding, and of what follows it."""
         if layers not in self._composed:
-            weight = torch.cat([layer.weight for layer in layers], -1)
-            bias = torch.cat([layer.bias for layer in layers], -1)
-            of_encoding, rest = _split_rows(weight, self.channels)
+            weight, bias = _joined(layers)
+            of_encoding, of_beside = _split_rows(weight, self.channels)
             with exact_products():
                 encoded = torch.bmm(self._rows, of_encoding)
-            rows, constant = _split_rows(encoded, self._raw)
-            self._composed[layers] = Affine(torch.cat((rows, rest), 1), constant.squeeze(1) + bias)
+            of_raw, constant = _split_rows(encoded, self._raw)
+            self._composed[layers] = Composition(of_raw, of_beside, constant.squeeze(1) + bias)
         return self._composed[layers]
 
     def matrix(self, layers: tuple[Linear, ...]) -> Tensor:
         """The composed map as one matrix, whose last row is the bias."""
         if layers not in self._matrices:
-            weight, bias = self.composed(layers)
-            self._matrices[layers] = torch.cat((weight, bias.unsqueeze(1)), 1)
+            of_raw, of_beside, bias = self.composed(layers)
+            self._matrices[layers] = torch.cat((of_raw, of_beside, bias.unsqueeze(1)), 1)
         return self._matrices[layers]
 
-    def split(self, layers: tuple[Linear, ...]) -> tuple[Tensor, ...]:
-        """The composed map as weights of raw numbers, weights of other values, and a bias."""
-        if layers not in self._split:
-            weight, bias = self.composed(layers)
-            self._split[layers] = (*_split_rows(weight, self._raw), bias)
-        return self._split[layers]
+
+def _joined(layers: Sequence[Linear]) -> Affine:
+    """Some layers side by side, as one map."""
+    if len(layers) == 1:
+        return Affine(layers[0].weight, layers[0].bias)
+    weights, biases = zip(*((layer.weight, layer.bias) for layer in layers), strict=True)
+    return Affine(torch.cat(weights, -1), torch.cat(biases, -1))
 
 
 def _split_rows(matrix: Tensor, first: int) -> tuple[Tensor, ...]:
@@ -76,7 +81,10 @@ def _split_rows(matrix: Tensor, first: int) -> tuple[Tensor, ...]:
 
     Their gradients are joined by one copy. Those of slices are filled with zeros and added up.
     """
-    parts: tuple[Tensor, ...] = matrix.split((first, matrix.shape[1] - first), 1)
+    S, rows, outputs = matrix.shape
+    if rows == first:
+        return matrix, matrix.new_empty(S, 0, outputs)
+    parts: tuple[Tensor, ...] = matrix.split((first, rows - first), 1)
     return parts
 
 
@@ -121,7 +129,7 @@ class Factored:
 
     def _apply_to_pairs(self, layers: tuple[Linear, ...]) -> Tensor:
         """The same without joining the values, of which pairs of nodes have too many."""
-        of_raw, of_beside, bias = self.encoding.split(layers)
+        of_raw, of_beside, bias = self.encoding.composed(layers)
         with exact_products():
             result = Affine(of_raw, bias)(self.raw)
         widths = [values.shape[-1] for values in self.beside]
@@ -172,10 +180,10 @@ def side_by_side(first: Tensor | Factored, *others: Tensor) -> Tensor | Factored
 
 def project(values: Tensor | Factored, *layers: Linear) -> tuple[Tensor, ...]:
     """What each of some layers makes of the same values: one product, if all are ordinary."""
-    if isinstance(values, Factored) and all(map(is_plain, layers)):
-        widths = [layer.weight.shape[-1] for layer in layers]
-        return torch.split(values.apply(*layers), widths, -1)
-    return tuple(layer(values) for layer in layers)
+    if len(layers) == 1 or not all(map(is_plain, layers)):
+        return tuple(layer(values) for layer in layers)
+    joint = values.apply(*layers) if isinstance(values, Factored) else _joined(layers)(values)
+    return torch.split(joint, [layer.outputs for layer in layers], -1)
 
 
 def factored_edges(
@@ -187,7 +195,7 @@ def factored_edges(
     """
     values = values.values if isinstance(values, Joint) else values
     if isinstance(values, Factored) and len(values.beside) < 2 and all(map(is_plain, layers)):
-        of_raw, of_beside, bias = values.encoding.split(layers)
+        of_raw, of_beside, bias = values.encoding.composed(layers)
         beside = product(values.beside[0], of_beside) if values.beside else None
         return FactoredEdges(values.raw, of_raw, beside), bias
     result = torch.cat(project(values, *layers), -1)
