@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
+from algorist.model.grouped import map_features
 from algorist.model.kinds import row
 from algorist.model.scan import Rollout
 from algorist.model.sparse_window import AnyWindow
@@ -24,13 +25,10 @@ def feature_losses(spec: Spec, rollout: Rollout, window: AnyWindow) -> dict[str,
     of another, a feature's is the share of that one's loss.
     """
     parts = dict(rollout.losses(window)) if rollout.losses else {}
-    for feature in spec.outputs:
-        if feature.name not in parts:
-            truth = _of_output(feature, window)
-            parts[feature.name] = _mean(truth, rollout.outputs[feature.name])
-    for name, prediction in rollout.hints.items():
-        if name not in parts:
-            parts[name] = _mean(_of_hint(spec[name], window), prediction)
+    outputs = [f for f in spec.outputs if f.name not in parts]
+    hints = [spec[name] for name in rollout.hints if name not in parts]
+    parts |= _mean_losses(outputs, rollout.outputs, window.outputs, window.end_weights)
+    parts |= _mean_losses(hints, rollout.hints, _next_hints(window), window.follows)
     if window.shares is not None:
         parts = {name: loss * window.shares[name] for name, loss in parts.items()}
     for name, penalty in rollout.penalties.items():
@@ -43,40 +41,46 @@ def feature_losses(spec: Spec, rollout: Rollout, window: AnyWindow) -> dict[str,
 
 def amounts(spec: Spec, window: Window) -> dict[str, Tensor]:
     """The total weight of each feature's entries in a window, for each replica."""
-    truths = [_of_output(feature, window) for feature in spec.outputs]
-    truths += [_of_hint(feature, window) for feature in spec.hints]
-    return {truth.feature.name: truth.over_replicas(truth.counts()) for truth in truths}
+    found = {}
+    for features, truths, weights in (
+        (spec.outputs, window.outputs, window.end_weights),
+        (spec.hints, _next_hints(window), window.follows),
+    ):
+        for f in features:
+            truth = truths[f.name].unsqueeze(0)
+            found[f.name] = _over_replicas(_counts(f, truth, weights), weights).squeeze(0)
+    return found
 
 
-class _Truth(NamedTuple):
-    """The truth of a feature over a window."""
-
-    feature: Feature
-    values: Tensor
-    weights: Tensor
-    """The weights of lanes or ends."""
-    replica_axis: int
-
-    def counts(self) -> Tensor:
-        """The weight of each entry in the loss."""
-        counts = row(self.feature).ops.weights(self.values)
-        return counts * expanded(self.weights, counts)
-
-    def over_replicas(self, entries: Tensor) -> Tensor:
-        """The sum over all axes but that of the replicas."""
-        return entries.sum([axis for axis in range(entries.ndim) if axis != self.replica_axis])
+def _next_hints(window: AnyWindow) -> dict[str, Tensor]:
+    """The true hints of all moments but the first."""
+    return {name: x[1:] for name, x in window.hints.items()}
 
 
-def _of_output(feature: Feature, window: AnyWindow) -> _Truth:
-    return _Truth(feature, window.outputs[feature.name], window.end_weights, replica_axis=0)
+def _mean_losses(
+    features: Sequence[Feature],
+    predictions: Mapping[str, Tensor],
+    truths: Mapping[str, Tensor],
+    weights: Tensor,
+) -> dict[str, Tensor]:
+    """The mean loss of each feature, for each replica; the weights are those of lanes or ends."""
+
+    def means(feature: Feature, prediction: Tensor, truth: Tensor) -> Tensor:
+        loss, counts = row(feature).ops.loss(prediction, truth), _counts(feature, truth, weights)
+        lost, counted = _over_replicas(loss * counts, weights), _over_replicas(counts, weights)
+        return lost / counted.clamp(min=ALMOST_NOTHING)
+
+    return map_features(means, features, predictions, truths)
 
 
-def _of_hint(feature: Feature, window: AnyWindow) -> _Truth:
-    return _Truth(feature, window.hints[feature.name][1:], window.follows, replica_axis=1)
+def _counts(feature: Feature, truth: Tensor, weights: Tensor) -> Tensor:
+    """The weight of each entry in the loss, of truths with an axis before those of the weights."""
+    counts = row(feature).ops.weights(truth)
+    return counts * expanded(weights, counts[0])
 
 
-def _mean(truth: _Truth, prediction: Tensor) -> Tensor:
-    """The mean loss of a prediction."""
-    loss, counts = row(truth.feature).ops.loss(prediction, truth.values), truth.counts()
-    lost, counted = truth.over_replicas(loss * counts), truth.over_replicas(counts)
-    return lost / counted.clamp(min=ALMOST_NOTHING)
+def _over_replicas(entries: Tensor, weights: Tensor) -> Tensor:
+    """(F, S): the sum over all axes but the first and that of the replicas, (F, K, S, B, ...) or
+    (F, S, E, ...) as the weights (K, S, B) or (S, E) say."""
+    kept = (0, weights.ndim - 1)
+    return entries.sum([axis for axis in range(entries.ndim) if axis not in kept])
