@@ -14,9 +14,11 @@ from algorist.model.executing_decoders import (
     ConditionalDecoder,
     GatedDecoder,
     WholeEdgePointerDecoder,
+    decode_gated,
     is_conditional,
 )
 from algorist.model.factored import Factored, Joint, side_by_side
+from algorist.model.grouped import map_features
 from algorist.model.kinds import DecoderType, PostprocessInputs, row
 from algorist.model.model_config import ModelConfig
 from algorist.model.processors.base import EdgeStates
@@ -73,7 +75,7 @@ class Decoders:
         self._are_outputs = all(f.stage == Stage.OUTPUT for f in features)
         self._gated = [f for f in features if f.kind == Kind.GATED_SCALAR]
         self._others = [f for f in features if f.kind != Kind.GATED_SCALAR]
-        self._decoders = {f.name: decoders[f.name] for f in features}
+        self._decoders: dict[str, Any] = {f.name: decoders[f.name] for f in features}
         every = self._decoders.values()
         self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
         self._edge_layers = [layer for d in every for layer in getattr(d, "edge_layers", [])]
@@ -108,47 +110,58 @@ class Decoders:
         inputs = PostprocessInputs(allowed, noise)
         read = (nodes, edges, states.graph)
         found: dict[str, Tensor] = {}
-        masks = states.after.new_ones(*states.after.shape[:-1], 1) if self._are_outputs else None
+        chosen = {} if next_hints is None else next_hints
+        masks: Joint | None = None
+        if self._are_outputs:
+            masks = self._joint_masks(states.after.new_ones(*states.after.shape[:-1], 1))
         for f in sorted(self._others, key=lambda f: f.kind != Kind.MASK_ONE):
             decoder, more = self._decoders[f.name], list[Any]()
             if isinstance(decoder, ConditionalDecoder):
                 if masks is None:
-                    chosen = self._decide(found) if next_hints is None else next_hints
-                    masks = self._reads.mask_features(states.values, chosen)
+                    chosen = self._decide(found, chosen)
+                    masks = self._joint_masks(self._reads.mask_features(states.values, chosen))
                 more = [masks, states.values[previous_hint(f)]]
             elif isinstance(decoder, WholeEdgePointerDecoder):
                 more = [states.values.get(name) for name in (previous_hint(f), SPLITS)]
             found[f.name] = row(f).postprocess(decoder(*read, *more), inputs)
         if self._gated:
-            found |= self._new_scalars(read, states.values, found, next_hints)
+            chosen = self._decide(found, chosen)
+            found |= self._new_scalars(read, states.values, chosen, next_hints)
         return {f.name: found[f.name] for f in self.features}
+
+    def _joint_masks(self, masks: Tensor) -> Joint:
+        """Masks, and what all decoders that read them make of them."""
+        reading = [d for d in self._decoders.values() if isinstance(d, ConditionalDecoder)]
+        return Joint(masks, [layer for d in reading for layer in d.mask_layers])
 
     def _new_scalars(
         self,
         read: tuple[Any, ...],
         values: Mapping[str, Tensor],
-        found: Mapping[str, Tensor],
-        next_hints: Mapping[str, Tensor] | None,
+        chosen: Mapping[str, Tensor],
+        truths: Mapping[str, Tensor] | None,
     ) -> dict[str, Tensor]:
-        """The gated scalars, after all other features are `found`."""
-        chosen = self._decide(found) if next_hints is None else next_hints
+        """The gated scalars, after all other hints are `chosen`; in training, with their truths."""
         terms = self._reads.scalar_terms(values, chosen)
-        at = {
-            x: (terms.at(x), self._reads.next_hint_features(x, values, chosen))
-            for x in {f.location for f in self._gated}
-        }
-        truths = next_hints or {}
-        return {
-            f.name: self._decoders[f.name](
-                *read, *at[f.location], values[f.name], truths.get(f.name)
+        new: dict[str, Tensor] = {}
+        for location in dict.fromkeys(f.location for f in self._gated):
+            names = [f.name for f in self._gated if f.location == location]
+            made = decode_gated(
+                [self._decoders[name] for name in names],
+                read,
+                terms.at(location),
+                self._reads.next_hint_features(location, values, chosen),
+                [values[name] for name in names],
+                None if truths is None else [truths[name] for name in names],
             )
-            for f in self._gated
-        }
+            new |= zip(names, made, strict=True)
+        return new
 
-    def _decide(self, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Predictions as the next step would read them, hard."""
-        return {
-            f.name: row(f).ops.feedback(predictions[f.name], True)
-            for f in self.features
-            if f.name in predictions
-        }
+    def _decide(
+        self, predictions: Mapping[str, Tensor], chosen: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        """The next hints: those that are chosen, and predictions as the next step would read them,
+        hard."""
+        new = [f for f in self.features if f.name in predictions and f.name not in chosen]
+        decided = map_features(lambda f, x: row(f).ops.feedback(x, True), new, predictions)
+        return {**chosen, **decided}

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from algorist.model import kinds
 from algorist.model.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
 from algorist.model.factored import Encoding, Factored, dense
+from algorist.model.grouped import cat_columns, map_features
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
@@ -68,7 +69,7 @@ def dense_values(
     features: Sequence[Feature], truths: Mapping[str, Tensor], n: int
 ) -> dict[str, Tensor]:
     """Truths in the form of predictions."""
-    return {f.name: row(f).ops.dense(truths[f.name], n) for f in features}
+    return map_features(lambda f, truth: row(f).ops.dense(truth, n), features, truths)
 
 
 def raw_numbers(
@@ -186,4 +187,4 @@ class Encoders:
             parts = [r.encoder(x) for r, x in zip(readers, numbers, strict=True)]
             return torch.stack(parts).sum(0)
         nothing = self._nothing.new_empty(*self._shapes[location], 0)
-        return Factored(torch.cat((*numbers, nothing), -1), encoding)
+        return Factored(cat_columns((*numbers, nothing)), encoding)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from algorist.model.decoders import BuiltInDecoder, DecoderSizes
 from algorist.model.exact_sums import CONSTANTS, SumLogits, with_constants
 from algorist.model.factored import Factored, Joint, dense
+from algorist.model.grouped import stack_columns
 from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location
 
@@ -75,7 +76,7 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
 
 
 class GatedDecoder(BuiltInDecoder):
-    """Scalars that are kept unless a gate opens, at one location.
+    """A scalar that is kept unless a gate opens.
 
     A new value is an exact sum of two known scalars or constants (`exact_sums.py`), or where no sum
     will do a number like any other.
@@ -84,7 +85,7 @@ class GatedDecoder(BuiltInDecoder):
     def __init__(
         self, replicas: int, sizes: DecoderSizes, location: Location, scalars: int, next_hints: int
     ):
-        """`scalars` and `next_hints` are the widths of what `forward` reads under these names."""
+        """`scalars` and `next_hints` are the widths of these arguments of `decode_gated`."""
         super().__init__()
         linear = partial(Linear, replicas)
         self.location, self.reads_edges = location, location == Location.EDGE
@@ -100,14 +101,15 @@ class GatedDecoder(BuiltInDecoder):
         self.choices = linear(next_hints, 3 * terms + 2, std=0.5) if next_hints else None
 
     @property
-    def _value_layers(self) -> list[Linear]:
+    def value_layers(self) -> list[Linear]:
+        """The layers of the gate, the predicted number and the terms."""
         return [self.value, self.first, self.second]
 
     @property
     def node_layers(self) -> list[Linear]:
         """The layers that read nodes directly."""
         if self.location == Location.NODE:
-            return self._value_layers
+            return self.value_layers
         return [self.source, self.target] if self.reads_edges else []
 
     @property
@@ -115,42 +117,69 @@ class GatedDecoder(BuiltInDecoder):
         """The layer of the edge."""
         return [self.edge] if self.reads_edges else []
 
-    def forward(
-        self,
-        nodes: Joint,
-        edges: Joint,
-        graph: Tensor | Factored,
-        scalars: Tensor,
-        next_hints: Tensor,
-        old: Tensor,
-        truth: Tensor | None = None,
-    ) -> Tensor:
-        """(..., 4): the logit of a change, the new value, the old one, and the loss of its terms.
-
-        `scalars` (..., F) may be terms of the sum, `next_hints` (..., G) describe the hints of the
-        next step, `old` (...) is the value that the net has read. In training the `truth` is given
-        and is the new value wherever a sum can make it.
-        """
-        inner: Any = nodes
-        if self.reads_edges:
-            ends = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2)
-            inner = (ends + self.edge(edges)).relu()
-        elif self.location == Location.GRAPH:
-            inner = torch.cat((dense(nodes).amax(2), dense(graph)), -1)
-        value, first, second = (layer(inner) for layer in self._value_layers)
+    def forward(self, inner: Joint, next_hints: Joint) -> tuple[Tensor, ...]:
+        """The logit of a change (...), the predicted number (...), and the logits of both terms."""
+        value, first, second = (layer(inner) for layer in self.value_layers)
         gate, new = value.unbind(-1)
         if self.choices is not None:
             widths = (1, first.shape[-1], second.shape[-1])
             of_gate, of_first, of_second = self.choices(next_hints).split(widths, -1)
             gate = gate + of_gate.squeeze(-1)
             first, second = first + of_first, second + of_second
-        logits = SumLogits(gate, first, second, with_constants(scalars, nodes.shape[2]))
-        if truth is None:
-            loss, new = torch.zeros_like(new), logits.decide(new)
-        else:
-            loss, is_no_sum = logits.loss(old, truth)
-            new = torch.where(is_no_sum > 0, new, truth)
-        return torch.stack((gate, new, old, loss), -1)
+        return gate, new, first, second
+
+
+def decode_gated(
+    decoders: Sequence[GatedDecoder],
+    read: tuple[Joint, Joint, Tensor | Factored],
+    scalars: Tensor,
+    next_hints: Tensor,
+    old: Sequence[Tensor],
+    truths: Sequence[Tensor] | None = None,
+) -> Sequence[Tensor]:
+    """(..., 4) for each scalar of a location: the logit of a change, the new value, the old one,
+    and the loss of its terms.
+
+    `read` are nodes, edges and graph. `scalars` (..., F) may be terms of the sum, `next_hints`
+    (..., G) describe the hints of the next step, `old` (...) are the values that the net has read.
+    In training the `truths` are given and are the new values wherever a sum can make them.
+    """
+    choices = Joint(next_hints, [d.choices for d in decoders if d.choices is not None])
+    of_each = [d(x, choices) for d, x in zip(decoders, _inner(decoders, *read), strict=True)]
+
+    def stacked(values: Sequence[Tensor]) -> Tensor:  # each scalar of a replica by itself
+        return torch.stack(list(values), 1).flatten(0, 1)
+
+    gate, new, first, second = map(stacked, zip(*of_each, strict=True))
+    terms = stacked([with_constants(scalars, read[0].shape[2])] * len(decoders))
+    logits, before = SumLogits(gate, first, second, terms), stacked(old)
+    if truths is None:
+        loss, new = torch.zeros_like(new), logits.decide(new)
+    else:
+        true = stacked(truths)
+        loss, is_no_sum = logits.loss(before, true)
+        new = torch.where(is_no_sum > 0, new, true)
+    found = stack_columns((gate, new, before, loss))
+    return found.view(-1, len(decoders), *found.shape[1:]).unbind(1)
+
+
+def _inner(
+    decoders: Sequence[GatedDecoder], nodes: Joint, edges: Joint, graph: Tensor | Factored
+) -> list[Joint]:
+    """What the layers of values read, for each decoder of a location."""
+    location = decoders[0].location
+    if location == Location.NODE:
+        return [nodes] * len(decoders)
+    if location == Location.GRAPH:
+        pooled = torch.cat((dense(nodes).amax(2), dense(graph)), -1)
+        return [Joint(pooled, [layer for d in decoders for layer in d.value_layers])] * len(
+            decoders
+        )
+    found = []
+    for d in decoders:
+        ends = d.source(nodes).unsqueeze(3) + d.target(nodes).unsqueeze(2)
+        found.append(Joint((ends + d.edge(edges)).relu(), d.value_layers))
+    return found
 
 
 class ConditionalDecoder(BuiltInDecoder):
@@ -172,6 +201,11 @@ class ConditionalDecoder(BuiltInDecoder):
         self.keep = linear(masks if self._of_edges else 1, bias=0 if self._of_edges else HEAD_START)
 
     @property
+    def mask_layers(self) -> list[Linear]:
+        """The layers that read masks."""
+        return [self.change, self.keep]
+
+    @property
     def node_layers(self) -> list[Linear]:
         """The layers of the plain decoder."""
         return self.plain.node_layers
@@ -182,14 +216,19 @@ class ConditionalDecoder(BuiltInDecoder):
         return self.plain.edge_layers
 
     def forward(
-        self, nodes: Joint, edges: Joint, graph: Tensor | Factored, masks: Tensor, old: Tensor
+        self,
+        nodes: Joint,
+        edges: Joint,
+        graph: Tensor | Factored,
+        masks: Tensor | Joint,
+        old: Tensor,
     ) -> Tensor:
         """The logits, given masks (S, B, n, K) and the present value, dense."""
         logits: Tensor = self.plain(nodes, edges, graph)
-        change, keep = self.change(masks), self.keep(masks)
-        change = change @ masks.mT if self._of_pairs else change.view_as(logits)
+        change, keep, of_pairs = self.change(masks), self.keep(masks), dense(masks).mT
+        change = change @ of_pairs if self._of_pairs else change.reshape(logits.shape)
         if self._of_edges:
-            keep = keep @ masks.mT + HEAD_START
+            keep = keep @ of_pairs + HEAD_START
         elif self._is_mask:
             keep = keep.squeeze(-1)
         return logits + change + keep * (2 * old - 1 if self._is_mask else old)

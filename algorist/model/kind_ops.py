@@ -47,7 +47,7 @@ def _as_number(truth: Tensor, n: int) -> Tensor:
 
 
 def _as_one_hot(truth: Tensor, n: int) -> Tensor:
-    return F.one_hot(truth.long(), n).float()
+    return (truth.unsqueeze(-1) == torch.arange(n, device=truth.device)).float()
 
 
 def _feed_scalar(prediction: Tensor, hard: bool) -> Tensor:

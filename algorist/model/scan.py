@@ -14,6 +14,7 @@ from algorist.model.decoding import Decoders, States
 from algorist.model.derived_features import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
+from algorist.model.grouped import map_features
 from algorist.model.kinds import keep_masked, row
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.pytree import PyTree, tree_leaves, tree_map
@@ -160,7 +161,7 @@ class Scan:
         if carry is None:
             return truth
         hard = self.net.hard_feedback
-        own = {f.name: row(f).ops.feedback(carry.hints[f.name], hard) for f in self.read_hints}
+        own = map_features(lambda f, x: row(f).ops.feedback(x, hard), self.read_hints, carry.hints)
         if carry.read:  # masked entries stay masked, as in the true hints
             for f in self.read_hints:
                 own[f.name] = keep_masked(f, carry.read[f.name], own[f.name])
