@@ -14,13 +14,15 @@ from algorist.model.comparisons import (
 from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import dense_values
 from algorist.model.net import ModelConfig
-from algorist.model.pairwise import rank
 from algorist.model.task_features import TaskFeatures
 from algorist.spec import Location
 
 
 def test_ranks_count_smaller_values():
-    assert rank(torch.tensor([[0.3, 0.1, 0.2, 0.9]])).tolist() == [[0.5, 0.0, 0.25, 0.75]]
+    ranks = features_of("task_scheduling", "pos").ranks(
+        {"pos": torch.tensor([[0.3, 0.1, 0.2, 0.9]])}
+    )
+    assert ranks[..., 0].tolist() == [[0.5, 0.0, 0.25, 0.75]]
 
 
 def test_the_next_in_order_is_marked():

@@ -6,7 +6,7 @@ size, keys are four times denser. Values are dense, as in `task_features.py`.
 
 from __future__ import annotations
 
-from itertools import cycle, permutations
+from itertools import permutations
 
 import torch
 from torch import Tensor
@@ -15,12 +15,10 @@ from algorist.model.pairwise import (
     above_diagonal,
     has_weights,
     is_least,
-    pairwise_less,
-    rank,
     without_loops,
 )
 from algorist.model.selection import select_orientations
-from algorist.model.task_features import Columns, TaskFeatures, Values
+from algorist.model.task_features import Columns, TaskFeatures, Values, once
 from algorist.spec import Location, Stage
 
 LEAST = "least_"
@@ -28,22 +26,32 @@ LEAST = "least_"
 of the encoder of how they compare."""
 
 
-def compare_with_graph(features: TaskFeatures, values: Values, *, positions: bool) -> list[Tensor]:
-    """(..., n) each: whether scalars of nodes are below or above those of the graph, and whether
+def compare_with_graph(features: TaskFeatures, values: Values, *, positions: bool) -> Tensor | None:
+    """(..., n, F): whether scalars of nodes are below or above those of the graph, and whether
     they are above one of these when another one is added. With or without positions: a clock passes
     all of them in large problems alone."""
     nodes = features.scalars[Location.NODE]
     scalars = [values[f.name] for f in nodes if positions or f.name != "pos"]
-    limits = [values[f.name].unsqueeze(-1) for f in features.scalars[Location.GRAPH]]
-    found = [bits for x in scalars for limit in limits for bits in (x < limit, limit < x)]
-    return found + [x + more > limit for x in scalars for more, limit in permutations(limits, 2)]
+    limits = [values[f.name][..., None, None] for f in features.scalars[Location.GRAPH]]
+    if not scalars or not limits:
+        return None
+    x = torch.stack(scalars, -1).unsqueeze(-1)  # (..., n, q, 1)
+    limit = torch.stack(limits, -1)  # (..., 1, 1, g)
+    found = [torch.stack((x < limit, limit < x), -1).flatten(-3)]
+    if len(limits) > 1:
+        pairs = zip(*permutations(limits, 2), strict=True)
+        more, limit = (torch.stack(side, -1) for side in pairs)
+        found.append((x + more > limit).flatten(-2))
+    return torch.cat(found, -1).float()
 
 
-def compare_with_pointing_nodes(features: TaskFeatures, values: Values) -> list[Tensor]:
-    """(..., n) each: whether one of the nodes that point to a node has a smaller scalar hint."""
+def compare_with_pointing_nodes(features: TaskFeatures, values: Values) -> Tensor | None:
+    """(..., n, F): whether one of the nodes that point to a node has a smaller scalar hint."""
     if LEAST not in values:
-        return []
-    return [y < x for y, x in zip(values[LEAST].unbind(-1), cycle(features.hint_scalars(values)))]
+        return None
+    x = torch.stack(features.hint_scalars(values), -1)
+    least = values[LEAST].reshape(*x.shape[:-1], -1, x.shape[-1])
+    return (least < x.unsqueeze(-2)).flatten(-2).float()
 
 
 def compare_with_selected(features: TaskFeatures, values: Values) -> Tensor | None:
@@ -65,8 +73,7 @@ def compare_distances(features: TaskFeatures, values: Values) -> Tensor | None:
     matchers is marked, and what is compared with it begins so far before the last letter."""
     if not features.masks or not features.input_marks:
         return None
-    n = values["pos"].shape[-1]
-    index = features.stack_masks(values) @ (n * rank(values["pos"])).unsqueeze(-1)  # (..., m, 1)
+    index = features.selected_indices(values)  # (..., m, 1)
     distance = (index - index.mT).flatten(-2)
     counts = [values[name].sum(-1, keepdim=True) for name in features.input_marks]
     bits = [distance - count > limit for count in counts for limit in (-1.5, -0.5, 0.5)]
@@ -75,22 +82,27 @@ def compare_distances(features: TaskFeatures, values: Values) -> Tensor | None:
 
 def compare_selected_edges(features: TaskFeatures, found: Columns) -> Tensor | None:
     """(..., n, n, F): whether S[P(i), j] < S[i, P(j)], of what `select` found."""
-    of_pointers = found[Location.EDGE][: len(features.pointers)]
-    ends = [pairs.chunk(3, -1)[:2] for pairs in of_pointers]
-    return torch.cat([(first < second).float() for first, second in ends], -1) if ends else None
+    if not features.pointers or not found[Location.EDGE]:
+        return None
+    pairs = found[Location.EDGE][0]
+    first, second, _ = pairs.view(*pairs.shape[:-1], len(features.pointers), 3, -1).unbind(-2)
+    return (first < second).flatten(-2).float()
 
 
+@once
 def compare_tables(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, n, F): whether S[i, j] is below or above S[P(i), j], S[i, P(j)] and S[P(i), P(j)]:
     in a table that is a hint, with P the one before, the entries above, to the left and diagonally.
     """
-    bits = []
-    for pointer in (values[name] for name in features.pointers):
-        for table in features.tables(values):
-            above, left = pointer @ table, table @ pointer.mT
-            for x in (above, left, above @ pointer.mT):
-                bits += [table < x, x < table]
-    return torch.stack(bits, -1).float() if bits else None
+    if not features.pointers or not features.tables(values):
+        return None
+    pointer = features.stack_pointers(values).unsqueeze(-3)  # (..., p, 1, n, n)
+    table = torch.stack(features.tables(values), -3).unsqueeze(-4)  # (..., 1, q, n, n)
+    above, left = pointer @ table, table @ pointer.mT
+    others = torch.stack((above, left, above @ pointer.mT), -3)  # (..., p, q, 3, n, n)
+    table = table.unsqueeze(-3)
+    bits = torch.stack((table < others, others < table), -3).flatten(-6, -3)
+    return bits.movedim(-3, -1).float()
 
 
 def find_next_in_order(features: TaskFeatures, values: Values) -> Tensor | None:
@@ -107,7 +119,8 @@ def find_next_in_order(features: TaskFeatures, values: Values) -> Tensor | None:
         limit = above_diagonal(mask @ edges @ mask.mT).unsqueeze(-1)  # (..., q, pairs, 1)
         after = _is_next(edges.flatten(-2).unsqueeze(-2), limit).unflatten(-1, edges.shape[-2:])
         # Of an edge that goes both ways, that from the first of its ends to the other.
-        ordered = torch.maximum(pairwise_less(values["pos"])[..., None, None, :, :], 1 - after.mT)
+        before = features.pairwise_less(values)[..., features.column("pos")]
+        ordered = torch.maximum(before[..., None, None, :, :], 1 - after.mT)
         found += [(after * ordered).amax(axis).flatten(-3, -2) for axis in (-1, -2)]
     return torch.cat(found, -2).mT
 
@@ -118,7 +131,7 @@ def find_first_neighbours(features: TaskFeatures, values: Values) -> Columns:
     found: Columns = {location: [] for location in Location}
     if not features.masks or not features.hint_classes:
         return found
-    selected = features.follow(features.stack_masks(values), values)  # (..., m, n)
+    selected = features.follow(values, hints=True)  # (..., m, n)
     classes = torch.cat([values[name] for name in features.hint_classes], -1).mT  # (..., c, n)
     pos = values["pos"][..., None, None, :]
     for name in features.edge_masks:

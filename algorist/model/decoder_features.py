@@ -10,12 +10,13 @@ from torch import Tensor
 from algorist.kernels.rounding import exact_products
 from algorist.model.comparisons import LEAST, compare_tables
 from algorist.model.derived_features import DerivedFeatures
-from algorist.model.kinds import keep_masked
+from algorist.model.grouped import cat_columns, map_features
+from algorist.model.kinds import keep_masked, may_be_masked
 from algorist.model.orders import compare_with_next_selected
 from algorist.model.places import select_places
 from algorist.model.selection import select, select_by_edges
 from algorist.model.splits import SPLITS
-from algorist.model.task_features import Values
+from algorist.model.task_features import StepValues, Values
 from algorist.spec import SCALARS, Feature, Kind, Location, Stage
 
 
@@ -36,18 +37,18 @@ class ScalarTerms:
         if location == Location.GRAPH:
             return graph
         if location == Location.NODE:
-            return torch.cat((own, graph.unsqueeze(-2).expand(*own.shape[:-1], -1)), -1)
+            return cat_columns((own, graph.unsqueeze(-2).expand(*own.shape[:-1], -1)))
         node, pairs = self.at(Location.NODE), (*own.shape[:-1], -1)
         ends = (
             node.unsqueeze(-2).expand(pairs),
             self._own(Location.NODE).unsqueeze(-3).expand(pairs),
         )
-        return torch.cat((own, *ends), -1)
+        return cat_columns((own, *ends))
 
     def _own(self, location: Location) -> Tensor:
         shape = (*self._pos.shape[:-1], *location.shape(self._pos.shape[-1]), 0)
         columns = [x for part in self._parts for x in part.get(location, ())]
-        return torch.cat((self._pos.new_empty(shape), *columns), -1)
+        return cat_columns((self._pos.new_empty(shape), *columns))
 
 
 class DecoderFeatures:
@@ -70,7 +71,7 @@ class DecoderFeatures:
         features, comparisons = self._features, self._config.comparisons
         parts = [features.scalars_by_location(values)]
         if self._config.dereference:
-            following = {**values, **next_hints}
+            following = _with_next(values, next_hints)
             # Ranks often make a right sum by chance; where places are terms, none is needed.
             ranks = comparisons and not self._config.places
             parts += [select(features, x, values, ranks=ranks) for x in (values, following)]
@@ -92,31 +93,38 @@ class DecoderFeatures:
         """
         columns = list(self._next_hint_columns(location, values, next_hints))
         if location == Location.NODE and self._derived.orders:
-            compared = compare_with_next_selected(self._features, {**values, **next_hints}, values)
+            following = _with_next(values, next_hints)
+            compared = compare_with_next_selected(self._features, following, values)
             columns += [] if compared is None else [compared]
         leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
-        return torch.cat((values["pos"].new_empty(*leading, *location.shape(n), 0), *columns), -1)
+        return cat_columns((values["pos"].new_empty(*leading, *location.shape(n), 0), *columns))
 
     def _next_hint_columns(
         self, location: Location, values: Values, next_hints: Values
     ) -> Iterator[Tensor]:
         leading, n = values["pos"].shape[:-1], values["pos"].shape[-1]
         shape, tables = location.shape(n), self._table_comparisons(location, values)
-        for f in self._features.hints:
-            if f.kind in SCALARS:
-                continue
-            new = keep_masked(f, values[f.name], next_hints[f.name])
-            entries = (*leading, *f.location.shape(n), -1)
-            changed = (values[f.name] != new).float().reshape(entries).amax(-1, keepdim=True)
+        hints = [f for f in self._features.hints if f.kind not in SCALARS]
+        new = dict(next_hints) | map_features(
+            keep_masked, [f for f in hints if may_be_masked(f)], values, next_hints
+        )
+
+        def changed(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
+            """(F, ..., 1): whether entries change, or at another location, any of them."""
+            own = feature.location.shape(n) if feature.location == location else ()
+            bits = (old != new).reshape(*old.shape[: 1 + len(leading)], *own, -1).any(-1)
+            return bits.float().unsqueeze(-1)
+
+        bits = map_features(changed, hints, values, new)
+        for f in hints:
             if f.location != location:
-                anywhere = changed.reshape(*leading, *(1,) * len(shape), -1).amax(-1, keepdim=True)
-                yield anywhere.expand(*leading, *shape, 1)
+                yield bits[f.name].view(*leading, *(1,) * len(shape), 1).expand(*leading, *shape, 1)
                 continue
-            yield changed
+            yield bits[f.name]
             if f.kind != Kind.POINTER:
-                yield new.reshape(entries)
+                yield new[f.name].reshape(*leading, *shape, -1)
             if f.classes and tables is not None:
-                yield (new.clamp(min=0).unsqueeze(-1) * tables).flatten(-2)
+                yield (new[f.name].clamp(min=0).unsqueeze(-1) * tables).flatten(-2)
 
     def _table_comparisons(self, location: Location, values: Values) -> Tensor | None:
         """(..., n, n, 1, F): those of `compare_tables`, for edges where hints have classes."""
@@ -131,11 +139,13 @@ class DecoderFeatures:
         """(..., n, K): the nodes that masks select now and in the next step, those to which the
         present pointers of hints lead from there, and a 1 for each node."""
         one = torch.ones_like(values["pos"]).unsqueeze(-1)
-        masks = [values[name] for name in self._features.masks]
-        masks += [next_hints[name] for name in self._features.hint_masks]
+        features = self._features
+        masks = [values[name] for name in features.masks]
+        masks += [next_hints[name] for name in features.hint_masks]
         if not masks:
             return one
-        return torch.cat((self._features.follow(torch.stack(masks, -2), values).mT, one), -1)
+        followed = features.follow_from(torch.stack(masks, -2), values, hints=True)
+        return torch.cat((followed.mT, one), -1)
 
     def terms_width(self, location: Location) -> int:
         """The number of `scalar_terms` at a location."""
@@ -169,6 +179,12 @@ class DecoderFeatures:
             return False
         name, form = previous_hint(feature), _form(feature)
         return any(f.name == name and _form(f) == form for f in self._features.hints)
+
+
+def _with_next(values: Values, next_hints: Values) -> StepValues:
+    """The values with next hints in place of the present ones."""
+    now = values if isinstance(values, StepValues) else StepValues(values)
+    return now.with_next(next_hints)
 
 
 def _form(feature: Feature) -> tuple[Location, Kind, int]:

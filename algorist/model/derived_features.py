@@ -29,6 +29,7 @@ from algorist.model.comparisons import (
     find_first_neighbours,
     find_next_in_order,
 )
+from algorist.model.grouped import cat_columns, stack_columns
 from algorist.model.kinds import dense_shape, squash
 from algorist.model.model_config import ModelConfig
 from algorist.model.orders import (
@@ -38,11 +39,10 @@ from algorist.model.orders import (
     find_extremes,
     find_next_neighbours,
 )
-from algorist.model.pairwise import pairwise_less
 from algorist.model.places import compare_graph_scalars, find_middle_nodes
 from algorist.model.selection import min_of_pointing_nodes, select, select_bits
 from algorist.model.splits import SPLITS, suggest_pointers
-from algorist.model.task_features import Columns, TaskFeatures, Values
+from algorist.model.task_features import Columns, StepValues, TaskFeatures, Values
 from algorist.spec import Feature, Location
 
 _BIT_STD = 0.5
@@ -89,21 +89,23 @@ class DerivedFeatures:
         """Whether the net reads which hints the step before changed, and `VISITED`."""
 
     @exact_products()
-    def derive_values(self, values: Values, visited: Tensor | None) -> dict[str, Tensor]:
+    def derive_values(self, values: Values, visited: Tensor | None) -> StepValues:
         """The values with what both encoders and decoders derive from them.
 
         `visited` (..., n, m) are the nodes that one-hot hints have selected before.
         """
-        found = dict(values)
+        found = StepValues(values)
         if self.splits and self.config.edge_pointers:
-            suggested = suggest_pointers(self.features, values)
+            suggested = suggest_pointers(self.features, found)
             found |= {} if suggested is None else {SPLITS: suggested}
         if self.config.comparisons or self.config.dereference:
-            least = min_of_pointing_nodes(self.features, values)
+            least = min_of_pointing_nodes(self.features, found)
             found |= {} if least is None else {LEAST: least}
         if self.reads_history:
-            masks, pos = [values[name] for name in self.features.hint_masks], values["pos"]
-            now = torch.stack(masks, -1) if masks else pos.new_empty(*pos.shape, 0)
+            hint_masks, pos = len(self.features.hint_masks), values["pos"]
+            now = pos.new_empty(*pos.shape, 0)
+            if hint_masks:
+                now = self.features.stack_masks(found)[..., -hint_masks:, :].mT
             found[VISITED] = now if visited is None else torch.maximum(now, visited)
         return found
 
@@ -167,13 +169,12 @@ class DerivedFeatures:
 
     def _pairs_and_ranks(self, values: Values) -> dict[str, Group]:
         """For pairs of nodes, which has the smaller scalar, in both directions; and the ranks."""
-        scalars = self.features.scalars[_NODE]
-        less = torch.stack([pairwise_less(values[f.name]) for f in scalars], -1)
-        both = torch.cat((less, less.transpose(-3, -2)), -1)
+        less = self.features.pairwise_less(values)
+        both = cat_columns((less, less.transpose(-3, -2)))
         size = less.new_full((*less.shape[:-3], 1), 1 / less.shape[-2])
         return {
             COMPARISONS: Group(_EDGE, both, _BIT_STD),
-            "ranks_": Group(_NODE, less.mean(-3), 1.0),
+            "ranks_": Group(_NODE, self.features.ranks(values), 1.0),
             "size_": Group(_GRAPH, size, 1.0),
         }
 
@@ -183,18 +184,17 @@ class DerivedFeatures:
             limits = compare_with_limits(features, values)
             bits |= {f"limits_{location}_": (location, x) for location, x in limits.items()}
             bits["extremes_"] = (_NODE, find_extremes(features, values))
-        below = compare_with_graph(features, values, positions=not self.orders)
         signs = [values[f.name] > 0 for f in features.scalars[_GRAPH]]
         equal = [values[name] @ values[name].mT for name in features.input_classes]
         bits |= {
-            "below_": (_NODE, _stacked(below)),
+            "below_": (_NODE, compare_with_graph(features, values, positions=not self.orders)),
             "signs_": (_GRAPH, _stacked(signs)),
             EQUAL: (_EDGE, _stacked(equal)),
             "shorter_": (_EDGE, _stacked(compare_paths(features, values))),
-            LEAST: (_NODE, _stacked(compare_with_pointing_nodes(features, values))),
+            LEAST: (_NODE, compare_with_pointing_nodes(features, values)),
         }
         if self.places:
-            bits["graph_order_"] = (_GRAPH, _stacked(compare_graph_scalars(features, values)))
+            bits["graph_order_"] = (_GRAPH, compare_graph_scalars(features, values))
         if self.orders:
             bits["best_"] = (_EDGE, _stacked(find_best_edges(features, values)))
         return bits
@@ -228,12 +228,12 @@ def _by_location(prefix: str, columns: Columns) -> Iterator[tuple[str, tuple[Loc
     """The numbers of each location that has some, by the name of an encoder."""
     for location, parts in columns.items():
         if parts:
-            yield f"{prefix}_{location}_", (location, torch.cat(parts, -1))
+            yield f"{prefix}_{location}_", (location, cat_columns(parts))
 
 
 def _stacked(columns: Sequence[Tensor]) -> Tensor | None:
     """Bits side by side, channels last, if there are any."""
-    return torch.stack(list(columns), -1).float() if columns else None
+    return stack_columns(columns).float() if columns else None
 
 
 def changed_hints(now: Values, before: Values | None, leading: int) -> Tensor:

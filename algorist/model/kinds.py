@@ -108,9 +108,14 @@ def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
     return (*shape, n) if feature.kind == Kind.POINTER else shape
 
 
+def may_be_masked(feature: Feature) -> bool:
+    """Whether some entries of a feature may not count: they have the value `MASKED`."""
+    return feature.kind in (Kind.MASK, Kind.CATEGORICAL)
+
+
 def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
     """The new dense values, except where the old ones are masked: masked entries stay masked."""
-    if feature.kind not in (Kind.MASK, Kind.CATEGORICAL):
+    if not may_be_masked(feature):
         return new
     masked = old == MASKED
     return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
@@ -118,7 +123,8 @@ def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
 
 def squash(x: Tensor) -> Tensor:
     """x up to 1, sign(x) (1 + log |x|) beyond: counts grow with the size of the problem."""
-    return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))
+    beyond = x.abs().clamp(min=1).log()
+    return x.clamp(-1, 1) + beyond.copysign(x)
 
 
 # Postprocessing of raw predictions

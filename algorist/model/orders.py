@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from algorist.model.grouped import cat_columns
 from algorist.model.pairwise import has_weights, is_least, without_loops
 from algorist.model.task_features import Columns, TaskFeatures, Values
 from algorist.spec import SCALARS, Feature, Location, Stage
@@ -48,17 +49,15 @@ def compare_along_pointers(features: TaskFeatures, values: Values) -> Tensor | N
     to, and whether this holds for one of the nodes that point to it, as in
     `any(low[child] > d[u])`."""
     x = _hint_columns(features, values)
-    pointers = [values[name] for name in features.hint_pointers]
-    if x is None or not pointers:
+    if x is None or not features.hint_pointers:
         return None
-    found = []
-    for pointer in map(without_loops, pointers):
-        y, leads = (pointer @ x).unsqueeze(-2), pointer.sum(-1)[..., None, None] > 0.5
-        own = x.unsqueeze(-1)
-        bits = torch.stack((own < y, y < own, own == y), -1) & leads.unsqueeze(-1)
-        of_nodes = bits.flatten(-3).float()
-        found += [of_nodes, (pointer.mT @ of_nodes > 0.5).float()]
-    return torch.cat(found, -1)
+    pointers = without_loops(features.stack_pointers(values, hints=True))  # (..., p, n, n)
+    y, leads = (pointers @ x.unsqueeze(-3)).unsqueeze(-2), pointers.sum(-1) > 0.5
+    own = x[..., None, :, :, None]
+    bits = torch.stack((own < y, y < own, own == y), -1) & leads[..., None, None, None]
+    of_nodes = bits.flatten(-3).float()  # (..., p, n, F)
+    of_pointing = (pointers.mT @ of_nodes > 0.5).float()
+    return cat_columns((of_nodes, of_pointing)).movedim(-3, -2).flatten(-2)
 
 
 def compare_with_next_selected(
@@ -96,15 +95,17 @@ def find_next_neighbours(features: TaskFeatures, values: Values) -> Columns:
     if not features.masks:
         return found
     mask, pos = features.stack_masks(values), values["pos"]  # (..., m, n), (..., n)
-    selected = features.follow(mask, values)
-    hints = [values[name] for name in features.hint_pointers]
-    pointees = torch.stack([selected @ p for p in hints]).amax(0) if hints else 0 * selected
+    selected = features.follow(values, hints=True)
+    among = None
+    if features.hint_pointers:
+        pointers = features.stack_pointers(values, hints=True)
+        among = (selected.unsqueeze(-3) @ pointers).amax(-3) < 0.5  # no pointees
     limits = torch.cat((pos.amin(-1, keepdim=True) - 1, (mask @ pos.unsqueeze(-1)).squeeze(-1)), -1)
     after = (pos.unsqueeze(-2) > limits.unsqueeze(-1)).unsqueeze(-3)  # (..., 1, m + 1, n)
     for name in features.input_edge_masks:
-        rows = (selected @ without_loops(values[name]) > 0.5) & (pointees < 0.5)
-        among = rows.unsqueeze(-2) & after
-        least = is_least(pos[..., None, None, :], among, -1).flatten(-3, -2)
+        rows = selected @ without_loops(values[name]) > 0.5
+        rows = rows if among is None else rows & among
+        least = is_least(pos[..., None, None, :], rows.unsqueeze(-2) & after, -1).flatten(-3, -2)
         found[Location.NODE].append(least.mT.float())
         found[Location.GRAPH].append(least.any(-1).float())
     return found

@@ -6,16 +6,6 @@ import torch
 from torch import Tensor
 
 
-def pairwise_less(x: Tensor) -> Tensor:
-    """(..., n, n): 1 where node i has a smaller number than node j."""
-    return (x.unsqueeze(-1) < x.unsqueeze(-2)).float()
-
-
-def rank(x: Tensor) -> Tensor:
-    """(..., n): the share of nodes that have a smaller number."""
-    return pairwise_less(x).mean(-2)
-
-
 def is_least(x: Tensor, among: Tensor, axis: int = -1) -> Tensor:
     """Whether each number is the smallest along an axis of those that are `among` some."""
     counted = x.masked_fill(~among, torch.inf)
@@ -29,7 +19,9 @@ def above_diagonal(x: Tensor) -> Tensor:
 
 def without_loops(edges: Tensor) -> Tensor:
     """(..., n, n): the same with zeros from each node to itself."""
-    return edges * (1 - torch.eye(edges.shape[-1], device=edges.device))
+    found = edges.clone()
+    found.diagonal(dim1=-2, dim2=-1).zero_()
+    return found
 
 
 def successors(chain: Tensor) -> Tensor:

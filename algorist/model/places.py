@@ -12,7 +12,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from algorist.model.pairwise import above_diagonal, rank
+from algorist.model.pairwise import above_diagonal
 from algorist.model.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
@@ -34,16 +34,13 @@ def select_places(features: TaskFeatures, selectors: Values) -> list[Tensor]:
     first n // 2 over n, that of the node in the middle. Only where the graph has scalars that are
     hints, which may count so."""
     counts = any(f.stage == Stage.HINT for f in features.scalars[Location.GRAPH])
-    along = features.hint_pointers
-    if not (counts and along and features.masks):
+    if not (counts and features.hint_pointers and features.masks):
         return []
     mask = features.stack_masks(selectors)
     n = mask.shape[-1]
     middle = mask.new_full((*mask.shape[:-2], 1), n // 2 / n)
-    return [
-        middle,
-        *((mask @ compute_places(selectors[name]).unsqueeze(-1)).squeeze(-1) for name in along),
-    ]
+    places = compute_places(features.stack_pointers(selectors, hints=True))  # (..., p, n)
+    return [middle, (places @ mask.mT).flatten(-2)]
 
 
 def find_middle_nodes(features: TaskFeatures, values: Values) -> Tensor | None:
@@ -51,23 +48,24 @@ def find_middle_nodes(features: TaskFeatures, values: Values) -> Tensor | None:
     are, the first for the first half of the columns and the second for the others."""
     if len(features.masks) < 2:
         return None
-    index = values["pos"].shape[-1] * rank(values["pos"])  # (..., n)
-    own = features.stack_masks(values) @ index.unsqueeze(-1)  # (..., m, 1)
+    own = features.selected_indices(values)  # (..., m, 1)
     twice = above_diagonal(own + own.mT).unsqueeze(-2)  # (..., 1, pairs)
-    distance = 2 * index.unsqueeze(-1) - twice
+    distance = 2 * features.index_by_position(values) - twice
     bits = [(distance + x).abs() < 0.75 for x in (0.5, -0.5)]
     return torch.cat(bits, -1).float()
 
 
-def compare_graph_scalars(features: TaskFeatures, values: Values) -> list[Tensor]:
-    """(...) each: for two scalars of the graph, whether the first is smaller, and larger; and
+def compare_graph_scalars(features: TaskFeatures, values: Values) -> Tensor | None:
+    """(..., F): for two scalars of the graph, whether the first is smaller, and larger; and
     whether each is below and above the scalars of selected nodes."""
     scalars = [values[f.name] for f in features.scalars[Location.GRAPH]]
     others = list(combinations(scalars, 2))
     if features.masks and scalars:
-        mask = features.stack_masks(values)
         of_nodes = [values[f.name] for f in features.scalars[Location.NODE] if f.name != "pos"]
-        for x in of_nodes:
-            selected = (mask @ x.unsqueeze(-1)).squeeze(-1).unbind(-1)
-            others += [(scalar, y) for scalar in scalars for y in selected]
-    return [bits for x, y in others for bits in (x - y < -_SAME, x - y > _SAME)]
+        for of_masks in (features.stack_masks(values) @ torch.stack(of_nodes, -1)).unbind(-1):
+            others += [(scalar, y) for scalar in scalars for y in of_masks.unbind(-1)]
+    if not others:
+        return None
+    first, second = (torch.stack(side, -1) for side in zip(*others, strict=True))
+    difference = first - second
+    return torch.stack((difference < -_SAME, difference > _SAME), -1).flatten(-2).float()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import hardshrink
 
+from algorist.model.grouped import cat_columns
 from algorist.model.pairwise import above_diagonal, successors
 from algorist.model.task_features import Columns, TaskFeatures, Values
 from algorist.spec import Location
@@ -48,11 +49,8 @@ def select(
                 select_orientations(features, selectors, values),
                 _angles(features, selectors, values),
             ]
-    for pointer in (selectors[name] for name in features.pointers):
-        if nodes is not None:
-            found[Location.NODE].append(pointer @ nodes)
-        if edges is not None:
-            _add_edges(found, pointer.unsqueeze(-3), edges)
+    if features.pointers:
+        _add_pointees(found, features.stack_pointers(selectors), nodes, edges)
     if edges is not None:
         for onward in (successors(values[name]).unsqueeze(-3) for name in features.chains):
             after = torch.cat((onward @ edges, edges @ onward.mT), -3)
@@ -63,13 +61,13 @@ def select(
 def min_of_pointing_nodes(features: TaskFeatures, values: Values) -> Tensor | None:
     """(..., n, F): the smallest of each scalar hint among the nodes that point to a node, as
     `min(low[child])`, or its own where none does; for each pointer of a hint in turn."""
-    found = []
-    for pointer in (values[name] for name in features.hint_pointers):
-        points_here = successors(pointer) > 0.5
-        for x in features.hint_scalars(values):
-            least = x.unsqueeze(-2).masked_fill(~points_here, torch.inf).amin(-1)
-            found.append(torch.where(points_here.any(-1), least, x))
-    return torch.stack(found, -1) if found else None
+    scalars = features.hint_scalars(values)
+    if not scalars or not features.hint_pointers:
+        return None
+    points_here = successors(features.stack_pointers(values, hints=True)).unsqueeze(-3) > 0.5
+    x = torch.stack(scalars, -2).unsqueeze(-3)  # (..., 1, q, n), beside pointers (..., p, 1, n, n)
+    least = x.unsqueeze(-2).masked_fill(~points_here, torch.inf).amin(-1)
+    return torch.where(points_here.any(-1), least, x).flatten(-3, -2).mT
 
 
 def select_by_edges(
@@ -109,22 +107,25 @@ def select_bits(features: TaskFeatures, values: Values) -> Columns:
     if features.masks:
         mask = features.stack_masks(values)
         after = [mask @ successors(values[name]) for name in features.chains]
-        followed = torch.cat((features.follow(mask, values, features.pointers), *after), -2)
+        along, count = features.follow(values), len(features.masks)
+        followed = torch.cat((along, *after), -2)
         read = followed @ torch.cat((*bits, mask.mT), -1)
         of_classes = [followed @ values[f.name] for f in features.node_bits if f.classes]
         found[Location.GRAPH] += [read.flatten(-2), *map(_equal_pairs, of_classes)]
-        by_hints = features.follow(mask, values)
+        by_hints = features.follow(values, hints=True)
         for name in features.edge_masks:
             found[Location.NODE] += [(by_hints @ values[name]).mT, values[name] @ by_hints.mT]
-        for pointer in (values[name] for name in features.pointers):
-            found[Location.NODE] += [(mask @ pointer).mT, pointer @ mask.mT]
+        if features.pointers:
+            pointees = along[..., count:, :].unflatten(-2, (-1, count)).mT  # (..., p, n, m)
+            pointing = features.stack_pointers(values) @ mask.mT.unsqueeze(-3)
+            found[Location.NODE].append(_columns_of_each(pointees, pointing))
         for pointer in (values[name] for name in features.edge_pointers):
             for x in (pointer, pointer.transpose(-3, -2)):  # P[u, i] -> j and P[i, u] -> j
                 rows = (mask @ x.flatten(-2)).unflatten(-1, x.shape[-2:])
                 found[Location.EDGE].append(rows.movedim(-3, -1))
-    if bits:
-        of_nodes = torch.cat(bits, -1)
-        found[Location.NODE] += [values[name] @ of_nodes for name in features.pointers]
+    if bits and features.pointers:
+        of_pointees = features.stack_pointers(values) @ torch.cat(bits, -1).unsqueeze(-3)
+        found[Location.NODE].append(_columns_of_each(of_pointees))
     return found
 
 
@@ -132,7 +133,7 @@ def select_orientations(features: TaskFeatures, selectors: Values, values: Value
     """(..., n, F): for two of the points that masks select, or hints from there, and each node,
     above 0 if the way from the first over the second to the node turns left, 0 if it goes straight.
     """
-    mask = features.follow(features.stack_masks(selectors), selectors)
+    mask = features.follow(selectors, hints=True)
     x, y = values["x"].unsqueeze(-1), values["y"].unsqueeze(-1)  # (..., n, 1)
     (x1, x2), (y1, y2) = (_pairs((mask @ z).mT) for z in (x, y))  # (..., 1, F)
     turns = (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)
@@ -146,13 +147,25 @@ def _angles(features: TaskFeatures, selectors: Values, values: Values) -> Tensor
     return torch.atan2(y - (mask @ y).mT, x - (mask @ x).mT)
 
 
-def _add_edges(found: Columns, pointer: Tensor, edges: Tensor) -> None:
-    """Add S[P(i), j], S[i, P(j)], S[P(i), P(j)] and, for nodes, S[P(j), j] and S[j, P(j)]."""
-    from_pointee, to_pointee = pointer @ edges, edges @ pointer.mT
-    both = from_pointee @ pointer.mT
-    pairs = torch.cat((from_pointee, to_pointee, both), -3).movedim(-3, -1)
-    found[Location.EDGE].append(pairs)
-    found[Location.NODE] += [(edges * pointer.mT).sum(-2).mT, (edges * pointer).sum(-1).mT]
+def _add_pointees(
+    found: Columns, pointers: Tensor, nodes: Tensor | None, edges: Tensor | None
+) -> None:
+    """Add for each of some pointers (..., p, n, n) the numbers of the pointees x[P(j)] and, of
+    their edges, S[P(j), j], S[j, P(j)]; for pairs S[P(i), j], S[i, P(j)], S[P(i), P(j)]."""
+    columns = [] if nodes is None else [pointers @ nodes.unsqueeze(-3)]
+    if edges is not None:
+        pointer, edges = pointers.unsqueeze(-3), edges.unsqueeze(-4)  # (..., p, q, n, n)
+        from_pointee, to_pointee = pointer @ edges, edges @ pointer.mT
+        columns += [x.diagonal(dim1=-2, dim2=-1).mT for x in (from_pointee, to_pointee)]
+        pairs = torch.cat((from_pointee, to_pointee, from_pointee @ pointer.mT), -3)
+        found[Location.EDGE].append(pairs.flatten(-4, -3).movedim(-3, -1))
+    if columns:
+        found[Location.NODE].append(_columns_of_each(*columns))
+
+
+def _columns_of_each(*columns: Tensor) -> Tensor:
+    """(..., n, F): numbers (..., p, n, f) of p pointers, those of each side by side."""
+    return cat_columns(columns).movedim(-3, -2).flatten(-2)
 
 
 def _equal_pairs(classes: Tensor) -> Tensor:

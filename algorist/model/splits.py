@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from algorist.model.pairwise import successors
-from algorist.model.task_features import TaskFeatures, Values
+from algorist.model.task_features import TaskFeatures, Values, once
 from algorist.spec import Location, Stage
 
 SPLITS = "splits_"
@@ -33,9 +33,12 @@ def find_shorter_paths(features: TaskFeatures, values: Values) -> list[Tensor]:
     """(..., i, j, k, F) each: where the way by the node u that a mask selects costs less,
     S[i, u] + S[u, j] < S[i, j], the node k to which the edge (u, j) points, as in the matrix of
     predecessors of shortest paths. Both parts must be known, as for splits."""
-    found = []
-    tables, filled = features.tables(values), _filled(features, values)
-    for pointer in (values[name] for name in features.edge_pointers if tables):
+    found: list[Tensor] = []
+    tables = features.tables(values)
+    if not tables or not features.edge_pointers:
+        return found
+    filled = _filled(features, values)
+    for pointer in (values[name] for name in features.edge_pointers):
         for mask in (values[name] for name in features.masks):
             column, line = mask.unsqueeze(-1), mask.unsqueeze(-2)
             there = (filled.float() @ column + line @ filled.float()) > 1.5
@@ -54,9 +57,12 @@ def find_best_splits(features: TaskFeatures, values: Values) -> list[Tensor]:
     are hints, x those of nodes that are inputs, k + 1 and i - 1 neighbours in the chain. Both parts
     must be known, as masks of edges say. What is not known yet cost infinitely much before.
     """
-    found = []
-    tables, filled = features.tables(values), _filled(features, values)
-    for chain in (values[name] for name in features.chains if features.edge_pointers and tables):
+    found: list[Tensor] = []
+    tables = features.tables(values)
+    if not tables or not features.edge_pointers:
+        return found
+    filled = _filled(features, values)
+    for chain in (values[name] for name in features.chains):
         after = successors(chain)
         there = _split(filled.float(), after @ filled.float()) > 1.5
         splits = torch.stack([_split(x, after @ x) for x in tables], -1)
@@ -70,6 +76,7 @@ def find_best_splits(features: TaskFeatures, values: Values) -> list[Tensor]:
     return found
 
 
+@once
 def _filled(features: TaskFeatures, values: Values) -> Tensor:
     """(..., n, n): for which edges all masks that are hints say that something is known."""
     n = values["pos"].shape[-1]
