@@ -5,6 +5,7 @@ from torch.nn.functional import one_hot
 
 import algorist
 from algorist.data import official
+from algorist.model.derived_features import DerivedFeatures
 from algorist.model.exact_sums import SumLogits, with_constants
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.task_features import TaskFeatures
@@ -32,6 +33,12 @@ def seen(name, n=5, count=3, seed=5):
     """Problems as these nets see them."""
     n = 16 if algorist.get(name).stretch != 1 else n
     return ENCODING.batch(name, official.generate(name, n=n, count=count, seed=seed))
+
+
+def derived_features(name):
+    """What a net for an algorithm derives from inputs and hints."""
+    spec = ENCODING.spec(name)
+    return DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
 
 
 def columns_of(numbers):

@@ -10,7 +10,7 @@ from executing import (
     ENCODING,
     LOCATIONS,
     columns_of,
-    config,
+    derived_features,
     features_of,
     hot,
     learner,
@@ -21,7 +21,6 @@ from executing import (
 from algorist.model.comparisons import LEAST, compare_with_pointing_nodes
 from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.decoders import BuiltInDecoder
-from algorist.model.derived_features import DerivedFeatures
 from algorist.model.executing_decoders import ConditionalDecoder
 from algorist.model.kinds import row
 from algorist.model.net import Net
@@ -189,11 +188,6 @@ def test_in_a_free_run_hints_are_decoded_given_the_masks_that_the_net_predicts()
 
 
 # Gated scalars
-
-
-def derived_features(name):
-    spec = ENCODING.spec(name)
-    return DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
 
 
 @pytest.fixture

@@ -147,6 +147,17 @@ class DecoderFeatures:
         followed = features.follow_from(torch.stack(masks, -2), values, hints=True)
         return torch.cat((followed.mT, one), -1)
 
+    def unselected_nodes(self, values: Values, next_hints: Values, selected: Tensor) -> Tensor:
+        """(..., n): the nodes that no mask selects, in steps that change no discrete hint of the
+        graph; `selected` are their `mask_features`."""
+        unselected = (selected[..., :-1] < 0.5).all(-1)
+        for f in self._features.hints:
+            if f.location == Location.GRAPH and f.kind not in SCALARS:
+                changed = values[f.name] != next_hints[f.name]
+                any_changed = changed.reshape(*unselected.shape[:-1], -1).any(-1, keepdim=True)
+                unselected = unselected & ~any_changed
+        return unselected
+
     def terms_width(self, location: Location) -> int:
         """The number of `scalar_terms` at a location."""
         blank = self.blank(2)

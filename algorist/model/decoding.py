@@ -19,11 +19,12 @@ from algorist.model.executing_decoders import (
 )
 from algorist.model.factored import Factored, Joint, side_by_side
 from algorist.model.grouped import map_features
+from algorist.model.kept_hints import KeptHints
 from algorist.model.kinds import DecoderType, PostprocessInputs, row
 from algorist.model.model_config import ModelConfig
 from algorist.model.processors.base import EdgeStates
 from algorist.model.splits import SPLITS
-from algorist.spec import Feature, Kind, Stage
+from algorist.spec import Feature, Kind, Location, Stage
 
 
 class States(NamedTuple):
@@ -62,6 +63,11 @@ def make_decoder(
     return plain
 
 
+def _is_decoded_first(feature: Feature) -> bool:
+    """Whether decoders of other features read this one: one-hot masks, and what is of the graph."""
+    return feature.kind == Kind.MASK_ONE or feature.location == Location.GRAPH
+
+
 class Decoders:
     """The decoders of some features, ready for a scan."""
 
@@ -70,16 +76,21 @@ class Decoders:
         features: Sequence[Feature],
         decoders: Mapping[str, nn.Module],
         derived: DerivedFeatures,
+        kept: KeptHints | None = None,
     ):
         self.features, self._reads = features, DecoderFeatures(derived)
         self._are_outputs = all(f.stage == Stage.OUTPUT for f in features)
         self._gated = [f for f in features if f.kind == Kind.GATED_SCALAR]
-        self._others = [f for f in features if f.kind != Kind.GATED_SCALAR]
+        others = [f for f in features if f.kind != Kind.GATED_SCALAR]
+        self._first = [f for f in others if _is_decoded_first(f)]
+        self._others = [f for f in others if not _is_decoded_first(f)]
+        self._kept = kept
         self._decoders: dict[str, Any] = {f.name: decoders[f.name] for f in features}
         every = self._decoders.values()
         self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
         self._edge_layers = [layer for d in every for layer in getattr(d, "edge_layers", [])]
         self.reads_edges = any(getattr(d, "reads_edges", True) for d in every)
+        self._reads_masks = any(isinstance(d, ConditionalDecoder) for d in every)
 
     @property
     def previous_hints(self) -> list[str]:
@@ -96,11 +107,13 @@ class Decoders:
         allowed: Tensor | None,
         noise: Tensor | None = None,
         next_hints: Mapping[str, Tensor] | None = None,
+        follows: Tensor | None = None,
     ) -> dict[str, Tensor]:
         """Predictions by the names of their features; `allowed` (S, B, n, n) may rule out pairs.
 
         One-hot masks come first, other hints given these, and gated scalars last: each reads the
-        true `next_hints`, or those that were predicted before it.
+        true `next_hints`, or those that were predicted before it. The true ones are those of the
+        lanes where `follows` (S, B) is 1.
         """
         nodes = Joint(side_by_side(states.nodes, states.before, states.after), self._node_layers)
         edges = None
@@ -109,25 +122,68 @@ class Decoders:
             edges = Joint(side_by_side(states.edges, *beside), self._edge_layers)
         inputs = PostprocessInputs(allowed, noise)
         read = (nodes, edges, states.graph)
-        found: dict[str, Tensor] = {}
+        found = {
+            f.name: row(f).postprocess(self._decoders[f.name](*read), inputs) for f in self._first
+        }
         chosen = {} if next_hints is None else next_hints
-        masks: Joint | None = None
-        if self._are_outputs:
-            masks = self._joint_masks(states.after.new_ones(*states.after.shape[:-1], 1))
-        for f in sorted(self._others, key=lambda f: f.kind != Kind.MASK_ONE):
+        masks, unselected = Joint(states.after, []), None
+        if self._reads_masks:
+            chosen = self._decide(found, chosen)
+            selected = self._selected(states, chosen)
+            masks = self._joint_masks(selected)
+            unselected = self._unselected(states.values, chosen, selected, next_hints, follows)
+        for f in self._others:
             decoder, more = self._decoders[f.name], list[Any]()
             if isinstance(decoder, ConditionalDecoder):
-                if masks is None:
-                    chosen = self._decide(found, chosen)
-                    masks = self._joint_masks(self._reads.mask_features(states.values, chosen))
                 more = [masks, states.values[previous_hint(f)]]
             elif isinstance(decoder, WholeEdgePointerDecoder):
                 more = [states.values.get(name) for name in (previous_hint(f), SPLITS)]
             found[f.name] = row(f).postprocess(decoder(*read, *more), inputs)
+            found[f.name] = self._keep(f, found[f.name], states.values, unselected)
         if self._gated:
             chosen = self._decide(found, chosen)
-            found |= self._new_scalars(read, states.values, chosen, next_hints)
+            new = self._new_scalars(read, states.values, chosen, next_hints)
+            found |= {
+                f.name: self._keep(f, new[f.name], states.values, unselected) for f in self._gated
+            }
         return {f.name: found[f.name] for f in self.features}
+
+    def _selected(self, states: States, chosen: Mapping[str, Tensor]) -> Tensor:
+        """(S, B, n, K): `mask_features` of hints; for outputs, which nothing selects, a 1 each."""
+        if self._are_outputs:
+            return states.after.new_ones(*states.after.shape[:-1], 1)
+        return self._reads.mask_features(states.values, chosen)
+
+    def _unselected(
+        self,
+        values: Mapping[str, Tensor],
+        chosen: Mapping[str, Tensor],
+        selected: Tensor,
+        truths: Mapping[str, Tensor] | None,
+        follows: Tensor | None,
+    ) -> Tensor | None:
+        """(S, B, n): the nodes at which hints may be kept. In training there are none: it is noted
+        which hints change there."""
+        if self._kept is None or self._are_outputs:
+            return None
+        unselected = self._reads.unselected_nodes(values, chosen, selected)
+        if truths is None:
+            return unselected
+        assert follows is not None
+        self._kept.observe(values, truths, unselected & (follows > 0).unsqueeze(-1))
+        return None
+
+    def _keep(
+        self,
+        feature: Feature,
+        prediction: Tensor,
+        values: Mapping[str, Tensor],
+        unselected: Tensor | None,
+    ) -> Tensor:
+        """The prediction, with present values where the hint is kept."""
+        if self._kept is None or unselected is None or feature not in self._kept:
+            return prediction
+        return self._kept.keep(feature, prediction, values[feature.name], unselected)
 
     def _joint_masks(self, masks: Tensor) -> Joint:
         """Masks, and what all decoders that read them make of them."""

@@ -59,6 +59,9 @@ class ModelConfig:
     outputs_from_hints: bool = False
     """Beside conditional hints: decode outputs given the last hint of the same name, which has a
     head start."""
+    keep_unselected: bool = False
+    """Beside conditional hints: keep hints at nodes that no one-hot mask selects, if training has
+    never changed them there."""
     message_passing_steps: int = 1
     """How often the processor is applied in each step."""
     carry_state: bool = True

@@ -25,6 +25,7 @@ from algorist.model.decoding import make_decoder
 from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import make_encoders
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
+from algorist.model.kept_hints import KeptHints
 from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig
 from algorist.model.per_seed import PerSeed
@@ -110,6 +111,11 @@ class Net(nn.Module):
                     for f in self.decoded_features(spec)
                 }
             )
+        self.kept_hints = NamedLayers()
+        if c.conditional_hints and c.keep_unselected:
+            for name, derived in self.derived.items():
+                if derived.features.hint_masks:
+                    self.kept_hints[name] = KeptHints(replicas, derived.features)
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None
         self.fused_cache: dict[tuple[Any, ...], Any] = {}
         """The tables and composed weights of fused kernels, by algorithm, device and layout."""
@@ -163,6 +169,10 @@ class Net(nn.Module):
     def decoded_features(self, spec: Spec) -> tuple[Feature, ...]:
         """The features that the net predicts, outputs first."""
         return (*spec.outputs, *(() if self.config.hints == "none" else spec.hints))
+
+    def kept(self, algorithm: str) -> KeptHints | None:
+        """The hints of an algorithm that are kept where nothing is selected, if any are."""
+        return dict(self.kept_hints.items()).get(algorithm)
 
     def bound_processor(self) -> Bound:
         """The processor with its present weights, as a scan calls it."""

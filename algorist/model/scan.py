@@ -87,7 +87,7 @@ class Scan:
         self.encode = Encoders(encoders, encoded, shapes, h, derived=self.derived.groups)
         self.process = net.bound_processor()
         decoders, hints = net.decoders[algorithm], [f for f in decoded if f.stage == Stage.HINT]
-        self.decode_hints = Decoders(hints, decoders, self.derived)
+        self.decode_hints = Decoders(hints, decoders, self.derived, net.kept(algorithm))
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
         self.inputs = dense_values(spec.inputs, window.inputs, self.n)
         exact = net.config.comparisons  # comparisons keep what squashing large numbers loses
@@ -101,7 +101,10 @@ class Scan:
         for k in range(self.window.steps):
             states, output = self.step(k, carry)
             hints = self.decode_hints(
-                states, allowed=self._allowed(states), next_hints=self._true_next_hints(k)
+                states,
+                allowed=self._allowed(states),
+                next_hints=self._true_next_hints(k),
+                follows=self.window.follows[k],
             )
             carry = Carry(states.after, hints, output.state, self._read(states))
             ends.add(k, self._of_outputs(states))

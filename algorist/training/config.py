@@ -230,6 +230,7 @@ class Config:
                 "places",
                 "splits",
                 "outputs_from_hints",
+                "keep_unselected",
             ),
             self.convention: ("gated_scalars", "output_step"),
             self.optimizer: ("loss_terms",),

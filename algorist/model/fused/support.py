@@ -38,6 +38,7 @@ _DEFAULTS = {
     "places": False,
     "splits": False,
     "outputs_from_hints": False,
+    "keep_unselected": False,
     "message_passing_steps": 1,
     "dropout": 0.0,
     "use_lstm": False,
