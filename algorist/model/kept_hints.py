@@ -24,7 +24,7 @@ class KeptHints(nn.Module):
 
     def __init__(self, replicas: int, features: TaskFeatures):
         super().__init__()
-        self.hints = [f for f in features.hints if _may_be_kept(f)]
+        self.hints = [f for f in features.hints if _may_be_kept(f)] if features.hint_masks else []
         self.changes = nn.Parameter(torch.zeros(replicas, len(self.hints)), requires_grad=False)
         """(S, F): above 0 for hints that have changed at a node that no mask selected."""
 

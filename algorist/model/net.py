@@ -114,8 +114,9 @@ class Net(nn.Module):
         self.kept_hints = NamedLayers()
         if c.conditional_hints and c.keep_unselected:
             for name, derived in self.derived.items():
-                if derived.features.hint_masks:
-                    self.kept_hints[name] = KeptHints(replicas, derived.features)
+                kept = KeptHints(replicas, derived.features)
+                if kept.hints:
+                    self.kept_hints[name] = kept
         self.lstm = LSTMCell(replicas, c.hidden) if c.use_lstm else None
         self.fused_cache: dict[tuple[Any, ...], Any] = {}
         """The tables and composed weights of fused kernels, by algorithm, device and layout."""
