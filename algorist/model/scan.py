@@ -91,7 +91,11 @@ class Scan:
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
         self.inputs = dense_values(spec.inputs, window.inputs, self.n)
         exact = net.config.comparisons  # comparisons keep what squashing large numbers loses
-        self.raw_inputs = raw_numbers(spec.inputs, self.inputs, squash=exact)
+        inputs, self.encoded_hints = (
+            [f for f in features if f.name in self.encode.reads]
+            for features in (spec.inputs, self.read_hints)
+        )
+        self.raw_inputs = raw_numbers(inputs, self.inputs, squash=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
         self.true_hints = dense_values(self.read_hints, window.hints, self.n)
 
@@ -122,7 +126,7 @@ class Scan:
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
         values = self.derived.derive_values(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
-        raw |= raw_numbers(self.read_hints, hints)
+        raw |= raw_numbers(self.encoded_hints, hints)
         derived = self.derived(values, self._changed(k, carry, hints))
         raw |= {name: group.numbers for name, group in derived.items()}
         nodes, edges, graph = self.encode(raw, values)
