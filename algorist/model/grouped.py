@@ -37,7 +37,7 @@ def map_alike(function: Callable[..., Tensor], *values: Mapping[str, Tensor]) ->
         groups.setdefault(tuple(x[name].shape for x in values), []).append(name)
     found: dict[str, Tensor] = {}
     for names in groups.values():
-        results = function(*(_stacked([x[name] for name in names]) for x in values))
+        results = function(*(stack_values([x[name] for name in names]) for x in values))
         found |= zip(names, results.unbind(), strict=True)
     return {name: found[name] for name in values[0]}
 
@@ -67,6 +67,6 @@ def split_columns(x: Tensor, widths: Sequence[int]) -> Sequence[Tensor]:
     return [part.view(*x.shape[:-1], -1) for part in parts]
 
 
-def _stacked(values: Sequence[Tensor]) -> Tensor:
+def stack_values(values: Sequence[Tensor]) -> Tensor:
     """Along a new first axis; a single one without a copy."""
     return torch.stack(list(values)) if len(values) > 1 else values[0].unsqueeze(0)

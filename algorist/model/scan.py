@@ -14,7 +14,7 @@ from algorist.model.decoding import Decoders, States
 from algorist.model.derived_features import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
-from algorist.model.grouped import map_features
+from algorist.model.grouped import map_features, stack_values
 from algorist.model.kinds import keep_masked, row
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.pytree import PyTree, tree_leaves, tree_map
@@ -283,7 +283,7 @@ class EndStates:
         if not torch.is_grad_enabled():
             return self._steps[0]
         at = (self._at_step, self._replicas, self._lanes)
-        return self._mapped(self._steps, lambda values: torch.stack(list(values))[at])
+        return self._mapped(self._steps, lambda values: stack_values(values)[at])
 
     def _mapped(
         self, steps: Sequence[States], function: Callable[[Sequence[Tensor]], Tensor]
