@@ -118,10 +118,9 @@ class SumLogits(NamedTuple):
         sums = self.terms.unsqueeze(-1) + self._addends().unsqueeze(-2)
         matches = (sums - true).abs() < TOLERANCE * true.abs().clamp(min=1)  # (S, m, G, 2 G)
         first, predicted = self.first.tensor_split((-1,), -1)
-        of_pairs = first.unsqueeze(-1) + self.second.unsqueeze(-2)
-        likelihood = torch.where(matches, of_pairs, _IMPOSSIBLE).flatten(-2).logsumexp(-1)
+        second = torch.where(matches, self.second.unsqueeze(-2), _IMPOSSIBLE).logsumexp(-1)
         exists = matches.flatten(-2).any(-1)
-        return torch.where(exists, likelihood, predicted.squeeze(-1)), exists
+        return torch.where(exists, (first + second).logsumexp(-1), predicted.squeeze(-1)), exists
 
 
 def _sample_entries(changed: Tensor) -> tuple[Tensor, Tensor]:
