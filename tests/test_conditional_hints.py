@@ -256,7 +256,7 @@ def test_the_least_of_the_nodes_that_point_to_a_node():
     d, low = (x.tolist() for x in values[LEAST].unbind(-1))
     assert d == pytest.approx([0.2, 0.4, 0.3, 0.4])
     assert low == pytest.approx([0.2, 0.1, 0.2, 0.1])  # children 1 and 2, child 3, none, none
-    is_less = [x.tolist() for x in compare_with_pointing_nodes(read, values)]
+    is_less = columns_of(compare_with_pointing_nodes(read, values))
     assert is_less == [[False] * 4, [True, True, False, False]]
 
 

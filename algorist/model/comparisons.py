@@ -111,7 +111,7 @@ def find_next_in_order(features: TaskFeatures, values: Values) -> Tensor | None:
     if not features.masks:
         return None
     limit, x = _pairs(features, values)
-    found = [_is_next(x, limit), _is_next(-x, -limit)]
+    found = [_is_next(torch.cat((x, -x), -2), torch.cat((limit, -limit), -2))]
     edges = features.edge_scalars(values)
     if edges is not None and len(features.masks) > 1:
         edges = without_loops(edges)

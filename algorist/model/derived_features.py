@@ -29,7 +29,7 @@ from algorist.model.comparisons import (
     find_first_neighbours,
     find_next_in_order,
 )
-from algorist.model.grouped import cat_columns, stack_columns
+from algorist.model.grouped import cat_columns, map_alike, stack_columns
 from algorist.model.kinds import dense_shape, squash
 from algorist.model.model_config import ModelConfig
 from algorist.model.orders import (
@@ -244,5 +244,9 @@ def changed_hints(now: Values, before: Values | None, leading: int) -> Tensor:
     thirty algorithms.
     """
     old = now if before is None else before
-    bits = [(x != old[name]).reshape(*x.shape[:leading], -1).any(-1) for name, x in now.items()]
+
+    def changed(x: Tensor, old: Tensor) -> Tensor:
+        return (x != old).reshape(*x.shape[: 1 + leading], -1).any(-1)
+
+    bits = [*map_alike(changed, now, old).values()]
     return torch.stack((*bits, torch.full_like(bits[0], before is None)), -1).float()

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from algorist.model import kinds
 from algorist.model.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
-from algorist.model.factored import Encoding, Factored, dense
-from algorist.model.grouped import cat_columns, map_features
+from algorist.model.factored import Encoding, Factored, dense, project
+from algorist.model.grouped import cat_columns, map_features, split_columns
 from algorist.model.kinds import DecoderType, row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
@@ -103,9 +103,11 @@ class EdgePointerEncoder(nn.Module):
 
     def forward(self, nodes: Tensor | Factored, pointers: Tensor) -> Tensor:
         """(S, B, n, h), (S, B, n, n, n) -> (S, B, n, n, h)."""
-        first, second = self.pointers(pointers.unsqueeze(-1)).chunk(2, -1)
-        first = first + self.first_gate(nodes)[:, :, :, None, None]
-        second = second + self.second_gate(nodes)[:, :, None, :, None]
+        k = EDGE_POINTER_CHANNELS
+        first, second = split_columns(self.pointers(pointers.unsqueeze(-1)), (k, k))
+        first_gate, second_gate = project(nodes, self.first_gate, self.second_gate)
+        first = first + first_gate[:, :, :, None, None]
+        second = second + second_gate[:, :, None, :, None]
         return self.first(first.relu().amax(2)) + self.second(second.relu().amax(3))
 
 
@@ -155,6 +157,11 @@ class Encoders:
             location: self._encoding([reader.encoder for reader in readers])
             for location, readers in self._readers.items()
         }
+
+    @property
+    def reads(self) -> set[str]:
+        """The names of the raw numbers that are read."""
+        return {reader.feature for readers in self._readers.values() for reader in readers}
 
     def _encoding(self, encoders: Sequence[nn.Module]) -> Encoding | None:
         """The sum of all encoders of a location as one map; None if one is not linear."""

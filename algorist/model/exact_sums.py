@@ -69,13 +69,17 @@ class SumLogits(NamedTuple):
         change.
         """
         flat = SumLogits(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
+        logs = flat._replace(first=flat.first.log_softmax(-1), second=flat.second.log_softmax(-1))
         old, true = old.flatten(1), truth.flatten(1)
         changed = ((true - old).abs() > CHANGE).float()  # (S, entries)
         is_open, is_closed = logsigmoid(flat.gate), logsigmoid(-flat.gate)
-        kept = torch.logaddexp(is_closed, is_open + flat._log_probability_of(old))
+        chosen, is_sum = flat._best_sum()
+        is_chosen = is_sum & ((chosen - old).abs() < CHANGE)
+        same = torch.where(is_chosen, 0.0, logs._log_probability_of(old))
+        kept = torch.logaddexp(is_closed, is_open + same)
         loss = -torch.where(changed > 0, is_open, kept)
         at, weight = _sample_entries(changed)
-        likelihood, exists = flat._select_entries(at)._log_likelihood(true.gather(1, at))
+        likelihood, exists = logs._select_entries(at)._log_likelihood(true.gather(1, at))
         count = weight.sum(1, keepdim=True).clamp(min=1)
         of_terms = -(likelihood * weight).sum(1, keepdim=True) / count
         missed = weight * (~exists).float()
@@ -97,29 +101,26 @@ class SumLogits(NamedTuple):
         )
 
     def _log_probability_of(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability that the choice equals a value: 0 if the likeliest sum
-        does, else that of a single term."""
+        """The logarithm of the probability that a single term is chosen that equals a value, of
+        logits that are logarithms of probabilities."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
-        first = self.first.log_softmax(-1)[..., :-1]
         zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
-        single = torch.where(equal, first, _IMPOSSIBLE).logsumexp(-1)
-        single = single + self.second.log_softmax(-1)[..., zero]
-        chosen, is_sum = self._best_sum()
-        return torch.where(is_sum & ((chosen - value).abs() < CHANGE), 0.0, single)
+        single = torch.where(equal, self.first[..., :-1], _IMPOSSIBLE).logsumexp(-1)
+        return single + self.second[..., zero]
 
     def _log_likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
-        """The logarithm of the probability of the right terms, and whether there are any.
+        """The logarithm of the probability of the right terms, and whether there are any, of logits
+        that are logarithms of probabilities.
 
         Where no two terms make the true value, the right choice is the predicted number.
         """
         true = truth[..., None, None]
         sums = self.terms.unsqueeze(-1) + self._addends().unsqueeze(-2)
         matches = (sums - true).abs() < TOLERANCE * true.abs().clamp(min=1)  # (S, m, G, 2 G)
-        first, predicted = self.first.log_softmax(-1).tensor_split((-1,), -1)
-        second = self.second.log_softmax(-1).unsqueeze(-2)
-        of_pairs = first + torch.where(matches, second, _IMPOSSIBLE).logsumexp(-1)
+        first, predicted = self.first.tensor_split((-1,), -1)
+        second = torch.where(matches, self.second.unsqueeze(-2), _IMPOSSIBLE).logsumexp(-1)
         exists = matches.flatten(-2).any(-1)
-        return torch.where(exists, of_pairs.logsumexp(-1), predicted.squeeze(-1)), exists
+        return torch.where(exists, (first + second).logsumexp(-1), predicted.squeeze(-1)), exists
 
 
 def _sample_entries(changed: Tensor) -> tuple[Tensor, Tensor]:

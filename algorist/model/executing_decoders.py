@@ -8,15 +8,18 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from algorist.kernels.affine import add_product
 from algorist.model.decoders import BuiltInDecoder, DecoderSizes
 from algorist.model.exact_sums import CONSTANTS, SumLogits, with_constants
 from algorist.model.factored import Factored, Joint, dense
-from algorist.model.grouped import stack_columns
+from algorist.model.grouped import cat_columns, stack_columns
 from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location
 
 EDGE_CHANNELS = 32
 """Hidden channels of decoders of edges: of gated scalars, and of pointers to nodes."""
+_MOST_AT_ONCE = 2**24
+"""Hidden numbers of pointers of edges that are computed at once without gradients."""
 HEAD_START = 5.0
 """The initial bonus on the logits of present values."""
 
@@ -61,18 +64,26 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
         of_source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
         of_target = self.from_target(edges)
 
+        read: list[tuple[Linear, Tensor]] = []
+        if previous is not None:
+            read.append((self.previous, previous.unsqueeze(-1)))
+        if self.suggested is not None and suggested is not None:
+            read.append((self.suggested, suggested))
+        for layer, _ in read:
+            pair = pair + layer.bias[:, None, None, None]
+        weight = torch.cat([layer.weight for layer, _ in read], 1) if read else None
+
         def logits(p: slice) -> Tensor:
             inner = pair.unsqueeze(4) + of_source[:, :, :, None, p] + of_target[:, :, None, :, p]
-            if previous is not None:
-                inner = inner + self.previous(previous[..., p].unsqueeze(-1))
-            if self.suggested is not None and suggested is not None:
-                inner = inner + self.suggested(suggested[..., p, :])
+            if weight is not None:
+                inner = add_product(inner, cat_columns([x[..., p, :] for _, x in read]), weight)
             return self.score(inner.relu()).squeeze(-1)
 
         if torch.is_grad_enabled():
             return logits(slice(None))
-        n = pair.shape[2]  # one pointee at a time, since n * n * n * k numbers may not fit
-        return torch.cat([logits(slice(p, p + 1)) for p in range(n)], -1)
+        # Few pointees at a time, since n * n * n * k numbers may not fit.
+        n, few = pair.shape[2], max(1, _MOST_AT_ONCE // pair.numel())
+        return torch.cat([logits(slice(p, p + few)) for p in range(0, n, few)], -1)
 
 
 class GatedDecoder(BuiltInDecoder):

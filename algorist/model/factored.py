@@ -19,6 +19,7 @@ from torch import Tensor
 
 from algorist.kernels.affine import Affine, FactoredEdges, product
 from algorist.kernels.rounding import exact_products
+from algorist.model.grouped import cat_columns, split_columns
 from algorist.model.layers import Linear, is_plain
 
 
@@ -183,7 +184,7 @@ def project(values: Tensor | Factored, *layers: Linear) -> tuple[Tensor, ...]:
     if len(layers) == 1 or not all(map(is_plain, layers)):
         return tuple(layer(values) for layer in layers)
     joint = values.apply(*layers) if isinstance(values, Factored) else _joined(layers)(values)
-    return torch.split(joint, [layer.outputs for layer in layers], -1)
+    return tuple(split_columns(joint, [layer.outputs for layer in layers]))
 
 
 def factored_edges(
@@ -198,5 +199,5 @@ def factored_edges(
         of_raw, of_beside, bias = values.encoding.composed(layers)
         beside = product(values.beside[0], of_beside) if values.beside else None
         return FactoredEdges(values.raw, of_raw, beside), bias
-    result = torch.cat(project(values, *layers), -1)
+    result = cat_columns(project(values, *layers))
     return FactoredEdges.of_dense(result), result.new_zeros(len(result), result.shape[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -20,13 +21,25 @@ def map_features(
     """
     groups: dict[object, list[Feature]] = {}
     for f in features:
-        key = (f.stage, f.location, f.kind, f.classes, *(x[f.name].shape for x in values))
-        groups.setdefault(key, []).append(f)
+        groups.setdefault((f.stage, f.location, f.kind, f.classes), []).append(f)
     found: dict[str, Tensor] = {}
     for group in groups.values():
-        results = function(group[0], *(_stacked([x[f.name] for f in group]) for x in values))
-        found |= {f.name: result for f, result in zip(group, results.unbind(), strict=True)}
+        own = ({f.name: x[f.name] for f in group} for x in values)
+        found |= map_alike(partial(function, group[0]), *own)
     return {f.name: found[f.name] for f in features}
+
+
+def map_alike(function: Callable[..., Tensor], *values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A function of the values of each name; it is called once for all of the same shapes, with
+    values along a new first axis, which its result must have, too."""
+    groups: dict[object, list[str]] = {}
+    for name in values[0]:
+        groups.setdefault(tuple(x[name].shape for x in values), []).append(name)
+    found: dict[str, Tensor] = {}
+    for names in groups.values():
+        results = function(*(stack_values([x[name] for name in names]) for x in values))
+        found |= zip(names, results.unbind(), strict=True)
+    return {name: found[name] for name in values[0]}
 
 
 def cat_columns(columns: Sequence[Tensor]) -> Tensor:
@@ -48,6 +61,12 @@ def stack_columns(columns: Sequence[Tensor]) -> Tensor:
     return cat_columns([x.unsqueeze(-1) for x in columns])
 
 
-def _stacked(values: Sequence[Tensor]) -> Tensor:
+def split_columns(x: Tensor, widths: Sequence[int]) -> Sequence[Tensor]:
+    """Numbers (..., F) as parts (..., f) of these widths, the opposite of `cat_columns`."""
+    parts = torch.split(x.flatten(0, -4) if x.ndim > 4 else x, list(widths), -1)
+    return [part.view(*x.shape[:-1], -1) for part in parts]
+
+
+def stack_values(values: Sequence[Tensor]) -> Tensor:
     """Along a new first axis; a single one without a copy."""
     return torch.stack(list(values)) if len(values) > 1 else values[0].unsqueeze(0)

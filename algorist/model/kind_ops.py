@@ -143,8 +143,7 @@ def _cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
 
 
 def _pointer_cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
-    chosen = prediction.gather(-1, truth.long().unsqueeze(-1)).squeeze(-1)
-    return prediction.logsumexp(-1) - chosen
+    return -prediction.log_softmax(-1).gather(-1, truth.long().unsqueeze(-1)).squeeze(-1)
 
 
 def _permutation_cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:

@@ -83,8 +83,8 @@ def find_extremes(features: TaskFeatures, values: Values) -> Tensor:
     sets += [values[name].mT for name in features.hint_classes]
     among = (torch.cat(sets, -2) > 0.5).unsqueeze(-3)  # (..., 1, c, n)
     x = torch.stack([values[f.name] for f in features.scalars[Location.NODE]], -2).unsqueeze(-2)
-    ends = [is_least(x, among, -1), is_least(-x, among, -1)]
-    return torch.cat(ends, -3).flatten(-3, -2).mT.float()
+    ends = is_least(torch.cat((x, -x), -3), among, -1)
+    return ends.flatten(-3, -2).mT.float()
 
 
 def find_next_neighbours(features: TaskFeatures, values: Values) -> Columns:

@@ -14,7 +14,7 @@ from algorist.model.decoding import Decoders, States
 from algorist.model.derived_features import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
 from algorist.model.factored import Factored
-from algorist.model.grouped import map_features
+from algorist.model.grouped import map_features, stack_values
 from algorist.model.kinds import keep_masked, row
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.pytree import PyTree, tree_leaves, tree_map
@@ -91,7 +91,11 @@ class Scan:
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
         self.inputs = dense_values(spec.inputs, window.inputs, self.n)
         exact = net.config.comparisons  # comparisons keep what squashing large numbers loses
-        self.raw_inputs = raw_numbers(spec.inputs, self.inputs, squash=exact)
+        inputs, self.encoded_hints = (
+            [f for f in features if f.name in self.encode.reads]
+            for features in (spec.inputs, self.read_hints)
+        )
+        self.raw_inputs = raw_numbers(inputs, self.inputs, squash=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
         self.true_hints = dense_values(self.read_hints, window.hints, self.n)
 
@@ -125,7 +129,7 @@ class Scan:
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
         values = self.derived.derive_values(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
-        raw |= raw_numbers(self.read_hints, hints)
+        raw |= raw_numbers(self.encoded_hints, hints)
         derived = self.derived(values, self._changed(k, carry, hints))
         raw |= {name: group.numbers for name, group in derived.items()}
         nodes, edges, graph = self.encode(raw, values)
@@ -282,7 +286,7 @@ class EndStates:
         if not torch.is_grad_enabled():
             return self._steps[0]
         at = (self._at_step, self._replicas, self._lanes)
-        return self._mapped(self._steps, lambda values: torch.stack(list(values))[at])
+        return self._mapped(self._steps, lambda values: stack_values(values)[at])
 
     def _mapped(
         self, steps: Sequence[States], function: Callable[[Sequence[Tensor]], Tensor]
