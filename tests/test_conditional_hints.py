@@ -18,14 +18,14 @@ from executing import (
     sum_logits,
 )
 
-from algorist.model.comparisons import LEAST, compare_with_pointing_nodes
-from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.decoders import BuiltInDecoder
-from algorist.model.derived_features import DerivedFeatures
-from algorist.model.executing_decoders import ConditionalDecoder
+from algorist.model.executing.comparisons import LEAST, compare_with_pointing_nodes
+from algorist.model.executing.decoder_features import DecoderFeatures
+from algorist.model.executing.decoders import ConditionalDecoder
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.selection import min_of_pointing_nodes
 from algorist.model.kinds import row
 from algorist.model.net import Net
-from algorist.model.selection import min_of_pointing_nodes
 from algorist.model.window import pieces
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 from algorist.training.config import changed

@@ -22,8 +22,8 @@ from algorist.kernels.fused.streams import on
 from algorist.kernels.ops import using
 from algorist.model.decoders import DecoderSizes
 from algorist.model.decoding import make_decoder
-from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import make_encoders
+from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
 from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig

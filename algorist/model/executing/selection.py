@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import hardshrink
 
-from algorist.model.pairwise import above_diagonal, successors
-from algorist.model.task_features import Columns, TaskFeatures, Values
+from algorist.model.executing.pairwise import above_diagonal, successors
+from algorist.model.executing.task_features import Columns, TaskFeatures, Values
 from algorist.spec import Location
 
 _STRAIGHT = 1e-6

@@ -12,8 +12,8 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from algorist.model.pairwise import above_diagonal, rank
-from algorist.model.task_features import TaskFeatures, Values
+from algorist.model.executing.pairwise import above_diagonal, rank
+from algorist.model.executing.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 _SAME = 1e-5

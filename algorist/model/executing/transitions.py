@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from algorist.batch import Batch
-from algorist.model.task_features import selects_nodes
+from algorist.model.executing.task_features import selects_nodes
 from algorist.model.values import Values
 from algorist.model.window import Window
 

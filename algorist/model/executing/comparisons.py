@@ -11,7 +11,7 @@ from itertools import cycle, permutations
 import torch
 from torch import Tensor
 
-from algorist.model.pairwise import (
+from algorist.model.executing.pairwise import (
     above_diagonal,
     has_weights,
     is_least,
@@ -19,8 +19,8 @@ from algorist.model.pairwise import (
     rank,
     without_loops,
 )
-from algorist.model.selection import select_orientations
-from algorist.model.task_features import Columns, TaskFeatures, Values
+from algorist.model.executing.selection import select_orientations
+from algorist.model.executing.task_features import Columns, TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 LEAST = "least_"

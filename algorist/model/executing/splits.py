@@ -11,8 +11,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.model.pairwise import successors
-from algorist.model.task_features import TaskFeatures, Values
+from algorist.model.executing.pairwise import successors
+from algorist.model.executing.task_features import TaskFeatures, Values
 from algorist.spec import Location, Stage
 
 SPLITS = "splits_"

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.rounding import exact_products
-from algorist.model.comparisons import LEAST, compare_tables
-from algorist.model.derived_features import DerivedFeatures
+from algorist.model.executing.comparisons import LEAST, compare_tables
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.orders import compare_with_next_selected
+from algorist.model.executing.places import select_places
+from algorist.model.executing.selection import select, select_by_edges
+from algorist.model.executing.splits import SPLITS
+from algorist.model.executing.task_features import Values
 from algorist.model.kinds import keep_masked
-from algorist.model.orders import compare_with_next_selected
-from algorist.model.places import select_places
-from algorist.model.selection import select, select_by_edges
-from algorist.model.splits import SPLITS
-from algorist.model.task_features import Values
 from algorist.spec import SCALARS, Feature, Kind, Location, Stage
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.model.pairwise import has_weights, is_least, without_loops
-from algorist.model.task_features import Columns, TaskFeatures, Values
+from algorist.model.executing.pairwise import has_weights, is_least, without_loops
+from algorist.model.executing.task_features import Columns, TaskFeatures, Values
 from algorist.spec import SCALARS, Feature, Location, Stage
 
 _LIMITS = (0.0, 0.01)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from algorist.kernels.rounding import exact_products
-from algorist.model.comparisons import (
+from algorist.model.executing.comparisons import (
     LEAST,
     compare_distances,
     compare_paths,
@@ -29,20 +29,20 @@ from algorist.model.comparisons import (
     find_first_neighbours,
     find_next_in_order,
 )
-from algorist.model.kinds import dense_shape, squash
-from algorist.model.model_config import ModelConfig
-from algorist.model.orders import (
+from algorist.model.executing.orders import (
     compare_along_pointers,
     compare_with_limits,
     find_best_edges,
     find_extremes,
     find_next_neighbours,
 )
-from algorist.model.pairwise import pairwise_less
-from algorist.model.places import compare_graph_scalars, find_middle_nodes
-from algorist.model.selection import min_of_pointing_nodes, select, select_bits
-from algorist.model.splits import SPLITS, suggest_pointers
-from algorist.model.task_features import Columns, TaskFeatures, Values
+from algorist.model.executing.pairwise import pairwise_less
+from algorist.model.executing.places import compare_graph_scalars, find_middle_nodes
+from algorist.model.executing.selection import min_of_pointing_nodes, select, select_bits
+from algorist.model.executing.splits import SPLITS, suggest_pointers
+from algorist.model.executing.task_features import Columns, TaskFeatures, Values
+from algorist.model.kinds import dense_shape, squash
+from algorist.model.model_config import ModelConfig
 from algorist.spec import Feature, Location
 
 _BIT_STD = 0.5

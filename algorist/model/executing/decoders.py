@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from algorist.model.decoders import BuiltInDecoder, DecoderSizes
-from algorist.model.exact_sums import CONSTANTS, SumLogits, with_constants
+from algorist.model.executing.exact_sums import CONSTANTS, SumLogits, with_constants
 from algorist.model.factored import Factored, Joint, dense
 from algorist.model.layers import Linear
 from algorist.spec import Feature, Kind, Location

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from algorist.model.pairwise import rank
+from algorist.model.executing.pairwise import rank
 from algorist.spec import SCALARS, Feature, Kind, Location, Stage
 
 Values = Mapping[str, Tensor]
