@@ -15,11 +15,11 @@ from algorist.cli import main
 from algorist.data.sparse import sparse_set
 from algorist.evaluation.sparse import evaluate_sparse
 from algorist.model.learner import Learner, TaskEncoding, read
-from algorist.model.links import Segments
 from algorist.model.losses import feature_losses
 from algorist.model.net import Net
-from algorist.model.sparse_inference import predict_sparse
-from algorist.model.sparse_window import sparse_window
+from algorist.model.processors.links import Segments
+from algorist.model.sparse.inference import predict_sparse
+from algorist.model.sparse.window import sparse_window
 from algorist.model.window import whole
 from algorist.sparse_scores import score_sparse
 from algorist.spec import Kind, Location
@@ -121,8 +121,8 @@ def test_long_runs_are_predicted_in_pieces(monkeypatch):
     net = Net(["mst_prim"], processor="pgn", hidden=8, seed=0)
     learner = Learner(net, net.encoding, {})
     (whole_run,) = predict_sparse(learner, "mst_prim", batch)
-    monkeypatch.setattr("algorist.model.sparse_inference._PIECE", 3)
-    monkeypatch.setattr("algorist.model.sparse_inference._MOST_PAIRS", 150)
+    monkeypatch.setattr("algorist.model.sparse.inference._PIECE", 3)
+    monkeypatch.setattr("algorist.model.sparse.inference._MOST_PAIRS", 150)
     (pieces,) = predict_sparse(learner, "mst_prim", batch)
     np.testing.assert_array_equal(whole_run["pi"], pieces["pi"])
 

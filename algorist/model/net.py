@@ -32,8 +32,8 @@ from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
 from algorist.model.pytree import PyTree, tree_unflatten
 from algorist.model.scan import Carry, Rollout, Scan
-from algorist.model.sparse_scan import SparseScan, sparse_processor
-from algorist.model.sparse_window import AnyWindow, SparseWindow
+from algorist.model.sparse.scan import SparseScan, sparse_processor
+from algorist.model.sparse.window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.user_decoders import USER_DECODERS, DecoderPerSeed, find_user_decoder
 from algorist.model.window import Window

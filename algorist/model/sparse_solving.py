@@ -11,7 +11,7 @@ import numpy as np
 from algorist.algorithms import get
 from algorist.algorithms.sparse_inputs import read_sparse_problem
 from algorist.algorithms.sparse_tracing import trace_graphs
-from algorist.model.sparse_inference import predict_sparse
+from algorist.model.sparse.inference import predict_sparse
 from algorist.model.time_estimate import Watch
 from algorist.sparse_batch import Arrays
 from algorist.sparse_scores import SparseEvaluation, score_sparse

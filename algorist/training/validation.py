@@ -18,7 +18,7 @@ from algorist.kernels.cuda_graphs import CudaGraphs
 from algorist.model.inference import evaluating, split
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
-from algorist.model.sparse_window import sparse_window
+from algorist.model.sparse.window import sparse_window
 from algorist.sparse_batch import SparseBatch
 
 OUTPUTS, HINTS, LOSS = "outputs", "hints", "loss"

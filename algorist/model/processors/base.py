@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from algorist.model.factored import Factored
-from algorist.model.links import Links
+from algorist.model.processors.links import Links
 from algorist.model.pytree import PyTree
 
 

@@ -11,8 +11,8 @@ from torch.nn.functional import relu
 from algorist.kernels import ops
 from algorist.model.factored import Factored, factored_edges, project, side_by_side
 from algorist.model.layers import LayerNorm, Linear
-from algorist.model.links import Links
 from algorist.model.processors.base import EdgeStates, ReplicatedProcessor, Sizes, StepOutput
+from algorist.model.processors.links import Links
 
 
 class MessagePassing(ReplicatedProcessor):

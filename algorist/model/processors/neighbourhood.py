@@ -13,8 +13,8 @@ from torch.nn.functional import relu
 
 from algorist.model.factored import Factored, project, side_by_side
 from algorist.model.layers import LayerNorm, Linear
-from algorist.model.links import DenseLinks, Links
 from algorist.model.processors.base import ReplicatedProcessor, Sizes, StepOutput
+from algorist.model.processors.links import DenseLinks, Links
 
 Encoded: TypeAlias = Tensor | Factored
 

@@ -22,7 +22,7 @@ from algorist.model.decoders import (
 )
 from algorist.model.factored import Factored, Joint, side_by_side
 from algorist.model.kinds import row
-from algorist.model.links import Segments, SparseLinks
+from algorist.model.processors.links import Segments, SparseLinks
 from algorist.spec import Feature, Kind
 
 

@@ -12,11 +12,11 @@ from torch.nn.functional import dropout
 from algorist.model import kinds
 from algorist.model.encoders import Encoders
 from algorist.model.factored import Factored
-from algorist.model.links import SparseLinks
 from algorist.model.losses import ALMOST_NOTHING
 from algorist.model.processors.base import ReplicatedProcessor
+from algorist.model.processors.links import SparseLinks
 from algorist.model.scan import Carry, Rollout
-from algorist.model.sparse_decoders import (
+from algorist.model.sparse.decoders import (
     SparseDecoders,
     SparseStates,
     sparse_counts,
@@ -24,7 +24,7 @@ from algorist.model.sparse_decoders import (
     sparse_feedback,
     sparse_loss,
 )
-from algorist.model.sparse_window import SparseWindow
+from algorist.model.sparse.window import SparseWindow
 from algorist.spec import Feature, Kind, Location, Stage
 
 if TYPE_CHECKING:
