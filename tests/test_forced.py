@@ -7,7 +7,7 @@ import small
 import algorist
 from algorist.model.inference import WATCHED_PIECE
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.solving import solve
+from algorist.model.solving.solver import solve
 
 KEYS = {"key": [5, 2, 9, 1, 7]}
 

@@ -14,7 +14,7 @@ from algorist.algorithms import Algorithm, get
 from algorist.algorithms.user_inputs import count_nodes, read_problem
 from algorist.errors import counted, shortened, unknown
 from algorist.model.learner import Learner
-from algorist.model.solving import solve
+from algorist.model.solving.solver import solve
 from algorist.report.curves import read as read_curves
 from algorist.viewer.draws import draw_interesting
 from algorist.viewer.first_problems import first_problem

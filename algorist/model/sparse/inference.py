@@ -9,10 +9,10 @@ from torch import Tensor
 from algorist.model.inference import evaluating
 from algorist.model.learner import Learner
 from algorist.model.scan import Carry
+from algorist.model.solving.time_estimate import Watch
 from algorist.model.sparse.decoders import sparse_answer
 from algorist.model.sparse.scan import SparseScan
 from algorist.model.sparse.window import sparse_window
-from algorist.model.time_estimate import Watch
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Kind, Location
 

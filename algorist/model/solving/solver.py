@@ -21,7 +21,7 @@ from algorist.machine import memory
 from algorist.model.inference import PIECE, WATCHED_PIECE, Pace, Predictions, predict
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
-from algorist.model.solution import (
+from algorist.model.solving.solution import (
     Arrays,
     Comparison,
     Solution,
@@ -29,7 +29,7 @@ from algorist.model.solution import (
     right_shares,
     wrong_values,
 )
-from algorist.model.time_estimate import Announce, Watch, estimate_seconds
+from algorist.model.solving.time_estimate import Announce, Watch, estimate_seconds
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ class Solution:
         What was read, the answer (for shortest paths the distance and the path to each node),
         whether it is right and, with `compare`, what the algorithm says where it differs.
         """
-        from algorist.model.solution_text import explanation_text
+        from algorist.model.solving.solution_text import explanation_text
 
         return explanation_text(self)
 
@@ -64,7 +64,7 @@ class Solution:
         return f"Solution({self.algorithm}: {shortened(self.answer)}, {found}; {self.read})"
 
     def _repr_html_(self) -> str:
-        from algorist.model.solution_pictures import solution_html
+        from algorist.model.solving.solution_pictures import solution_html
 
         return solution_html(self)
 

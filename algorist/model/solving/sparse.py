@@ -11,8 +11,8 @@ import numpy as np
 from algorist.algorithms import get
 from algorist.algorithms.sparse_inputs import read_sparse_problem
 from algorist.algorithms.sparse_tracing import trace_graphs
+from algorist.model.solving.time_estimate import Watch
 from algorist.model.sparse.inference import predict_sparse
-from algorist.model.time_estimate import Watch
 from algorist.sparse_batch import Arrays
 from algorist.sparse_scores import SparseEvaluation, score_sparse
 from algorist.spec import Feature, Kind, Location

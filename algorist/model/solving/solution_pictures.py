@@ -12,12 +12,12 @@ import numpy as np
 from algorist.algorithms import get
 from algorist.algorithms.format_answers import list_edges
 from algorist.algorithms.graph_layout import place_nodes
-from algorist.model.solution_text import agreement, explain, explain_truth, verdict
+from algorist.model.solving.solution_text import agreement, explain, explain_truth, verdict
 from algorist.notebooks import table
 from algorist.spec import Kind, Location
 
 if TYPE_CHECKING:
-    from algorist.model.solution import Arrays, Solution
+    from algorist.model.solving.solution import Arrays, Solution
 
 _WIDTH, _HEIGHT, _MARGIN = 420, 250, 24
 _MOST_NODES = 40

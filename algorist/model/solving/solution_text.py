@@ -15,7 +15,7 @@ from algorist.algorithms.explain_answers import explain_outputs
 from algorist.spec import Kind
 
 if TYPE_CHECKING:
-    from algorist.model.solution import Comparison, Mistake, Solution
+    from algorist.model.solving.solution import Comparison, Mistake, Solution
 
 
 def compared(solution: Solution) -> Comparison:
