@@ -345,7 +345,7 @@ def test_long_work_is_announced_and_in_progress(learner, monkeypatch, size):
         told.append((done, steps))
 
     problem = inputs.drawn(algorist.get("dijkstra"), size, 0)
-    solver.solve(learner, "dijkstra", problem, compare=False, announce=announce, watch=watch)
+    solver.solve(learner, "dijkstra", problem, compare=False, announce=announce, on_progress=watch)
     nodes, steps, is_timed = told[0]
     assert nodes == size
     assert is_timed == (nodes**2 * steps >= 320_000)

@@ -62,7 +62,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
             problem,
             compare=True,
             announce=progress.begin,
-            watch=progress,
+            on_progress=progress,
         )
     finally:
         progress.end()

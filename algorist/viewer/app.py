@@ -218,7 +218,7 @@ class App:
                 problem,
                 compare=True,
                 forced=truth,
-                watch=None if progress is None else partial(_tell, progress),
+                on_progress=None if progress is None else partial(_tell, progress),
             )
         made = {
             "net": name,

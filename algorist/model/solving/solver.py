@@ -18,7 +18,7 @@ from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
 from algorist.errors import shortened
 from algorist.machine import memory
-from algorist.model.inference import PIECE, WATCHED_PIECE, Pace, Predictions, predict
+from algorist.model.inference import REPORTED_STEPS, WINDOW_STEPS, OnProgress, Predictions, predict
 from algorist.model.kinds import raw_width, row
 from algorist.model.net import Net
 from algorist.model.solving.solution import (
@@ -29,7 +29,7 @@ from algorist.model.solving.solution import (
     right_shares,
     wrong_values,
 )
-from algorist.model.solving.time_estimate import Announce, Watch, estimate_seconds
+from algorist.model.solving.time_estimate import Announce, estimate_seconds
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _COPIES = 8
 """An upper bound of the numbers that a step allocates for each channel of a pair of nodes."""
 _LARGE_NODES = 64
-"""From how many nodes on fewer than `PIECE` steps are computed at once."""
+"""From how many nodes on fewer than `WINDOW_STEPS` steps are computed at once."""
 _UNSCALED = Scaled(Scale(()))
 
 
@@ -50,13 +50,13 @@ def solve(
     compare: bool,
     forced: Collection[int] = (),
     announce: Announce | None = None,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Solution:
     """The solution of one problem, by the best of the replicas.
 
-    At the steps `forced` the net is given the true hints, as it is at the first. `announce` is
-    called beforehand with nodes, steps and an estimate of the seconds that they take, `watch` now
-    and then with the steps that are done and all steps; what they raise ends the computation.
+    At the steps `forced` the net reads the true hints, as it does at the first. `announce` is
+    called first, with nodes, steps and an estimate of their seconds; `on_progress` after each
+    window. What they raise ends the computation.
     """
     learner = learner.best_replica()
     task = _trace(learner.net, algorithm, inputs)
@@ -67,7 +67,7 @@ def solve(
     if announce is not None:
         n = task.truth.n
         announce(n, steps, estimate_seconds(learner, algorithm, n, steps))
-    return _solve_batch(learner, algorithm, [task], compare, forced, watch)[0]
+    return _solve_batch(learner, algorithm, [task], compare, forced, on_progress)[0]
 
 
 def solve_many(
@@ -193,7 +193,7 @@ def _bytes(net: Net, algorithm: str, n: int) -> int:
 
 def _steps_at_once(n: int) -> int:
     """The number of steps in one window: fewer for many nodes, to bound the memory."""
-    return max(1, min(PIECE, PIECE * _LARGE_NODES**2 // n**2))
+    return max(1, min(WINDOW_STEPS, WINDOW_STEPS * _LARGE_NODES**2 // n**2))
 
 
 def _room(net: Net) -> float:
@@ -231,15 +231,21 @@ def _solve_batch(
     tasks: Sequence[_Task],
     compare: bool,
     forced: Collection[int] = (),
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[Solution]:
     """The solutions of problems of one size."""
     batch = Batch.joined([task.seen for task in tasks])
     hints = learner.net.config.hints != "none"
     steps = _steps_at_once(batch.n)
-    pace = Pace(steps if watch is None else min(steps, WATCHED_PIECE), watch)
     (predictions,) = predict(
-        learner, name, batch, hints=hints, confidence=True, forced=forced, pace=pace
+        learner,
+        name,
+        batch,
+        hints=hints,
+        confidence=True,
+        forced=forced,
+        window_steps=steps if on_progress is None else min(steps, REPORTED_STEPS),
+        on_progress=on_progress,
     )
     return [
         _make_solution(learner.net, name, task, _select(predictions, i, task, forced), compare)

@@ -11,7 +11,7 @@ import numpy as np
 from algorist.algorithms import get
 from algorist.algorithms.sparse_inputs import read_sparse_problem
 from algorist.algorithms.sparse_tracing import trace_graphs
-from algorist.model.solving.time_estimate import Watch
+from algorist.model.inference import OnProgress
 from algorist.model.sparse.inference import predict_sparse
 from algorist.sparse_batch import Arrays
 from algorist.sparse_scores import SparseEvaluation, score_sparse
@@ -44,7 +44,7 @@ class SparseSolution:
 
 
 def solve_sparse(
-    learner: Learner, name: str, inputs: Mapping[str, Any], watch: Watch | None = None
+    learner: Learner, name: str, inputs: Mapping[str, Any], on_progress: OnProgress | None = None
 ) -> SparseSolution:
     """The solution of one problem, by the best of the replicas. Memory grows with the edges."""
     learner = learner.best_replica()
@@ -56,7 +56,7 @@ def solve_sparse(
         scaled = algorithm.scale.of({"A": graph.weights})
         graph = replace(graph, weights=scaled.input("A", graph.weights))
     batch = trace_graphs(algorithm, graph, problem.inputs, only_first=True)
-    (outputs,) = predict_sparse(learner, name, batch, watch)
+    (outputs,) = predict_sparse(learner, name, batch, on_progress)
     features, names = batch.spec.outputs, problem.names
     return SparseSolution(
         name,

@@ -1,4 +1,4 @@
-"""An estimate of how long inference takes, and the callbacks that report its progress."""
+"""An estimate of how long inference takes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ _INSTANT = 320_000
 
 Announce = Callable[[int, int, float], None]
 """(nodes, steps, estimated seconds) -> None, called before inference that may take long."""
-Watch = Callable[[int, int], None]
-"""(steps done, all steps) -> None, called as inference proceeds."""
 
 
 def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> float:

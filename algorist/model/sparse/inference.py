@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algorist.model.inference import evaluating
+from algorist.model.inference import OnProgress, evaluating
 from algorist.model.learner import Learner
 from algorist.model.scan import Carry
-from algorist.model.solving.time_estimate import Watch
 from algorist.model.sparse.decoders import sparse_answer
 from algorist.model.sparse.scan import SparseScan
 from algorist.model.sparse.window import sparse_window
@@ -24,13 +23,13 @@ _MOST_PAIRS = 1 << 18
 
 @torch.no_grad()
 def predict_sparse(
-    learner: Learner, algorithm: str, batch: SparseBatch, watch: Watch | None = None
+    learner: Learner, algorithm: str, batch: SparseBatch, on_progress: OnProgress | None = None
 ) -> list[dict[str, np.ndarray]]:
     """The outputs of each replica, as the batch has them; the net reads its own hints."""
     parts: list[list[dict[str, np.ndarray]]] = []
     with evaluating(learner.net):
         for few in batch.split(_MOST_PAIRS // learner.net.replicas):
-            parts.append(_predict(learner, algorithm, few, watch))
+            parts.append(_predict(learner, algorithm, few, on_progress))
     first, n = 0, batch.graphs.n
     for own in parts:  # pointers are numbers of nodes of the whole
         for outputs in own:
@@ -56,7 +55,7 @@ def _per_graph(batch: SparseBatch) -> int:
 
 
 def _predict(
-    learner: Learner, algorithm: str, batch: SparseBatch, watch: Watch | None
+    learner: Learner, algorithm: str, batch: SparseBatch, on_progress: OnProgress | None
 ) -> list[dict[str, np.ndarray]]:
     net = learner.net
     window = sparse_window([batch] * net.replicas).to(net.device)
@@ -72,8 +71,8 @@ def _predict(
             here = scan.of_entries(f, piece.end_weights) > 0
             here = here.view(*here.shape, *(1,) * (answer.ndim - here.ndim))
             found[f.name] = torch.where(here, answer, found.get(f.name, answer))
-        if watch is not None:
-            watch(min(start + _PIECE, window.steps), window.steps)
+        if on_progress is not None:
+            on_progress(min(start + _PIECE, window.steps), window.steps)
     sizes = {Location.NODE: batch.graphs.nodes, Location.GRAPH: len(batch)}
     outputs = net.spec(algorithm).outputs
     return [

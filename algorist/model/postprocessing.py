@@ -15,7 +15,7 @@ from algorist.spec import Feature, Kind, Spec
 Arrays = Mapping[str, np.ndarray]
 
 
-def decided(feature: Feature, prediction: Tensor) -> Tensor:
+def decide(feature: Feature, prediction: Tensor) -> Tensor:
     """The final answer of a raw prediction, in the form of batches."""
     return row(feature).ops.final(prediction)
 
@@ -26,11 +26,11 @@ def confidences(spec: Spec, predictions: Mapping[str, Tensor]) -> dict[str, Tens
     return {name: sure(predictions[name]) for name, sure in measures.items() if sure}
 
 
-def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np.ndarray]]:
-    """Permutation matrices and their masks turned back into plain pointers, and their spec into one
-    of the benchmark's kinds.
+def permutations_to_pointers(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np.ndarray]]:
+    """Turn permutation matrices and their masks back into pointers; also return such a spec.
 
     A node that the mask marks as the first points to itself, all others to where their row does.
+    Gated scalars become scalars in the spec.
     """
     result = dict(values)
     for feature in spec:
@@ -46,10 +46,10 @@ def without_permutations(spec: Spec, values: Arrays) -> tuple[Spec, dict[str, np
     return spec, result
 
 
-def confidence_without_permutations(
+def permutation_confidence_to_pointers(
     spec: Spec, confidence: Arrays, answers: Arrays
 ) -> dict[str, np.ndarray]:
-    """The same for confidences; that of the first node of an order is that of the mask."""
+    """`permutations_to_pointers` for confidences: that of the first node is that of the mask."""
     result = dict(confidence)
     for feature in spec:
         if feature.kind == Kind.PERMUTATION_POINTER and feature.name in result:
