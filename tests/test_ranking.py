@@ -5,7 +5,7 @@ import pytest
 
 import algorist
 from algorist.algorithms.user_inputs import read_problem
-from algorist.model.solving.solver import rank_inputs
+from algorist.model.solving.traced_problem import rank_inputs
 
 RANKED = [name for name in algorist.algorithms() if algorist.get(name).rank]
 

@@ -13,7 +13,7 @@ import algorist
 from algorist.cli import main
 from algorist.commands import files, forms, inputs
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.solving import solver
+from algorist.model.solving import memory, solver
 from algorist.report.solutions import plain, show_solution
 from algorist.report.solving_progress import SolvingProgress
 from algorist.report.terminal import Terminal
@@ -354,12 +354,12 @@ def test_long_work_is_announced_and_in_progress(learner, monkeypatch, size):
 
 
 def test_large_problems_are_cut_into_small_pieces(learner):
-    steps = {n: solver._steps_at_once(n) for n in (4, 64, 128, 500, 2000)}
+    steps = {n: memory.window_steps(n) for n in (4, 64, 128, 500, 2000)}
     assert steps == {4: 64, 64: 64, 128: 16, 500: 1, 2000: 1}
     problem = inputs.drawn(algorist.get("bfs"), 12, 3)
     whole = solver.solve(learner, "bfs", problem, compare=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(solver, "_steps_at_once", lambda n: 1)
+        patch.setattr(memory, "window_steps", lambda n: 1)
         cut = solver.solve(learner, "bfs", problem, compare=True)
     assert np.array_equal(whole.outputs["pi"], cut.outputs["pi"])
     assert np.array_equal(whole.hints["reach_h"], cut.hints["reach_h"])

@@ -13,7 +13,7 @@ import algorist
 from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.sinkhorn import FINAL_SINKHORN_STEPS, log_sinkhorn
-from algorist.model.solving import solver
+from algorist.model.solving import memory, solver
 from algorist.model.window import whole
 from algorist.spec import Kind
 
@@ -237,7 +237,9 @@ def test_problems_of_many_sizes_are_solved_in_one_call(learner, name):
 def test_many_problems_are_solved_in_parts_where_memory_is_short(learner, monkeypatch):
     problems = [drawn("bfs", 5, seed)[1] for seed in range(5)]
     whole = learner.run_many("bfs", problems)
-    monkeypatch.setattr(solver, "_room", lambda net: 2.5 * solver._bytes(net, "bfs", 5))
+    monkeypatch.setattr(
+        memory, "available_bytes", lambda net: 2.5 * memory.needed_bytes(net, "bfs", 5)
+    )
     parts = []
     monkeypatch.setattr(
         solver, "predict", lambda *a, **k: parts.append(len(a[2])) or predict(*a, **k)
@@ -319,7 +321,9 @@ def test_a_bad_problem_among_many_is_named(learner):
 
 
 def test_a_problem_too_large_for_the_memory_is_refused_before_it_is_run(learner, monkeypatch):
-    monkeypatch.setattr(solver, "_room", lambda net: float(solver._bytes(net, "bfs", 8)))
+    monkeypatch.setattr(
+        memory, "available_bytes", lambda net: float(memory.needed_bytes(net, "bfs", 8))
+    )
     learner.run("bfs", A=np.eye(8), s=0)
     with pytest.raises(ValueError, match="bfs: got 9 nodes, expected at most 8"):
         learner.run("bfs", A=np.eye(9), s=0)
