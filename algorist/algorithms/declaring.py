@@ -31,14 +31,14 @@ import numpy as np
 from algorist.algorithms.compiling import is_kept, specialise
 from algorist.algorithms.format_answers import Answer
 from algorist.algorithms.frames import MAX_NODES, Buffers, FrameLayout
-from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.random import generator
-from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, derive, truncated
-from algorist.algorithms.scaling import Scale
-from algorist.algorithms.separating import Separation
 from algorist.algorithms.tracing import run_batch
-from algorist.algorithms.user_inputs import Arrays, read_problem
+from algorist.algorithms.user_inputs.graph_checks import Check
+from algorist.algorithms.user_inputs.problems import Arrays, read_problem
+from algorist.algorithms.user_inputs.ranking import Ranking
+from algorist.algorithms.user_inputs.scaling import Scale
+from algorist.algorithms.user_inputs.separating import Separation
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.user_inputs import count_nodes, read_problem
+from algorist.algorithms.user_inputs.problems import count_nodes, read_problem
 from algorist.errors import counted, shortened, unknown
 from algorist.model.learner import Learner
 from algorist.model.solving.solver import solve

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from algorist.algorithms import get
-from algorist.algorithms.sparse_inputs import read_sparse_problem
 from algorist.algorithms.sparse_tracing import trace_graphs
+from algorist.algorithms.user_inputs.sparse_inputs import read_sparse_problem
 from algorist.model.inference import OnProgress
 from algorist.model.sparse.inference import predict_sparse
 from algorist.sparse_batch import Arrays

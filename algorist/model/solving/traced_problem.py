@@ -10,8 +10,8 @@ import numpy as np
 
 from algorist.algorithms import Algorithm, get
 from algorist.algorithms.answer_checks import check_answers
-from algorist.algorithms.scaling import Scale, Scaled
-from algorist.algorithms.user_inputs import Problem, read_problem
+from algorist.algorithms.user_inputs.problems import Problem, read_problem
+from algorist.algorithms.user_inputs.scaling import Scale, Scaled
 from algorist.batch import Batch
 from algorist.model.net import Net
 from algorist.model.solving.memory import expect_enough_memory

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.edge_lists import (
+from algorist.algorithms.user_inputs.edge_lists import (
     UNSET,
     WEIGHT_LIKE,
     EdgeList,
@@ -19,14 +19,14 @@ from algorist.algorithms.edge_lists import (
     GraphOptions,
     index_nodes,
 )
-from algorist.algorithms.edge_tables import (
+from algorist.algorithms.user_inputs.edge_tables import (
     EdgeTable,
     read_attributes,
     read_dataframe,
     read_rows,
     read_table,
 )
-from algorist.algorithms.graph_arrays import (
+from algorist.algorithms.user_inputs.graph_arrays import (
     read_array,
     read_edge_index,
     read_list,

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.random import below, fill_coins, fill_uniform, permutation, uniform
+from algorist.algorithms.samplers.arrays import checked_range
 from algorist.algorithms.sampling import Options, checked_shares, sampler
 from algorist.errors import counted
 from algorist.spec import edge, node

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from algorist.algorithms.edge_lists import (
+from algorist.algorithms.user_inputs.edge_lists import (
     UNSET,
     EdgeList,
     GraphOptions,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from algorist.algorithms.user_graphs import EdgeError
+from algorist.algorithms.user_inputs.user_graphs import EdgeError
 from algorist.sparse_batch import SparseGraphs
 
 Check = Callable[[Mapping[str, np.ndarray]], None]

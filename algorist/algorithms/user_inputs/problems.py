@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorist.algorithms.describe_inputs import describe_inputs
-from algorist.algorithms.edge_lists import GraphOptions
 from algorist.algorithms.frames import MAX_NODES, FrameLayout
-from algorist.algorithms.graph_arrays import to_numpy
-from algorist.algorithms.graph_checks import unweighted
 from algorist.algorithms.sampling import DERIVED, adjacency, positions
-from algorist.algorithms.user_graphs import EdgeError, UserGraph, read_graph
+from algorist.algorithms.user_inputs.describe_inputs import describe_inputs
+from algorist.algorithms.user_inputs.edge_lists import GraphOptions
+from algorist.algorithms.user_inputs.graph_arrays import to_numpy
+from algorist.algorithms.user_inputs.graph_checks import unweighted
+from algorist.algorithms.user_inputs.user_graphs import EdgeError, UserGraph, read_graph
 from algorist.errors import (
     LARGEST_WHOLE,
     counted,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.declaring import Algorithm
-from algorist.algorithms.graph_checks import check_sparse
-from algorist.algorithms.user_graphs import EdgeError
-from algorist.algorithms.user_inputs import check_names, find_nodes, take_graph
+from algorist.algorithms.user_inputs.graph_checks import check_sparse
+from algorist.algorithms.user_inputs.problems import check_names, find_nodes, take_graph
+from algorist.algorithms.user_inputs.user_graphs import EdgeError
 from algorist.errors import shortened
 from algorist.sparse_batch import SparseGraphs
 from algorist.spec import Kind, Location

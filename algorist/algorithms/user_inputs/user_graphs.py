@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorist.algorithms.edge_lists import EdgeList, GraphOptions
-from algorist.algorithms.graph_forms import list_edges
+from algorist.algorithms.user_inputs.edge_lists import EdgeList, GraphOptions
+from algorist.algorithms.user_inputs.graph_forms import list_edges
 from algorist.errors import counted, shortened
 
 

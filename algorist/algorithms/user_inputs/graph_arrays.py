@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from algorist.algorithms.edge_lists import EdgeList, GraphOptions, parse_weight
-from algorist.algorithms.edge_tables import read_rows
+from algorist.algorithms.user_inputs.edge_lists import EdgeList, GraphOptions, parse_weight
+from algorist.algorithms.user_inputs.edge_tables import read_rows
 from algorist.errors import shortened
 
 
