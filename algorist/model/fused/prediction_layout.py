@@ -13,7 +13,7 @@ from algorist.spec import Feature
 
 
 class Decoded(NamedTuple):
-    """Raw predictions by form, those of several features side by side; any leading axes."""
+    """Raw predictions by decoder_type, those of several features side by side; any leading axes."""
 
     nodes: Tensor | None  # (..., n, C)
     points: Sequence[Tensor]  # (..., n, n) each: from source to target
@@ -27,24 +27,25 @@ def width(feature: Feature) -> int:
     return feature.classes or 1
 
 
-class Layout:
-    """Where each of some features stands among the predictions of its form."""
+class PredictionLayout:
+    """Where each of some features stands among the predictions of its decoder_type."""
 
     def __init__(self, features: Iterable[Feature]):
         self.features = tuple(features)
         self.of = {
-            form: [f for f in self.features if row(f).decoder_type == form] for form in BUILT_IN
+            decoder_type: [f for f in self.features if row(f).decoder_type == decoder_type]
+            for decoder_type in BUILT_IN
         }
 
-    def widths(self, form: DecoderType) -> list[int]:
-        """The widths of the features of a form."""
-        return [width(feature) for feature in self.of[form]]
+    def widths(self, decoder_type: DecoderType) -> list[int]:
+        """The widths of the features of a decoder_type."""
+        return [width(feature) for feature in self.of[decoder_type]]
 
     def place(self, feature: Feature) -> int:
-        """Its first column among those of its form; of pointers, which one it is."""
-        form = row(feature).decoder_type
-        before = self.of[form].index(feature)
-        return before if form.is_pointer else sum(self.widths(form)[:before])
+        """Its first column among those of its decoder_type; of pointers, which one it is."""
+        decoder_type = row(feature).decoder_type
+        before = self.of[decoder_type].index(feature)
+        return before if decoder_type.is_pointer else sum(self.widths(decoder_type)[:before])
 
     def predictions(
         self,
@@ -65,10 +66,12 @@ class Layout:
             DecoderType.EDGE: decoded.edges,
             DecoderType.GRAPH: decoded.graph,
         }
-        for form, values in wide.items():
-            parts[form] = () if values is None else values.split(self.widths(form), -1)
+        for decoder_type, values in wide.items():
+            parts[decoder_type] = (
+                () if values is None else values.split(self.widths(decoder_type), -1)
+            )
         return {
-            f.name: part if form.is_pointer or f.classes else part.squeeze(-1)
-            for form, features in self.of.items()
-            for f, part in zip(features, parts[form], strict=True)
+            f.name: part if decoder_type.is_pointer or f.classes else part.squeeze(-1)
+            for decoder_type, features in self.of.items()
+            for f, part in zip(features, parts[decoder_type], strict=True)
         }
