@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
+from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes, DecoderType
 from algorist.model.executing.decoder_features import DecoderFeatures, previous_hint
 from algorist.model.executing.decoders import (
     ConditionalDecoder,
@@ -18,7 +18,7 @@ from algorist.model.executing.decoders import (
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.splits import SPLITS
 from algorist.model.factored import Factored, Joint, side_by_side
-from algorist.model.kinds import DecoderType, PostprocessInputs, row
+from algorist.model.kinds import PostprocessInputs, row
 from algorist.model.model_config import ModelConfig
 from algorist.model.processors.base import EdgeStates
 from algorist.spec import Feature, Kind, Stage

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from algorist.model import kinds
+from algorist.model.decoders import DecoderType
 from algorist.model.executing.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
 from algorist.model.executing.orders import is_read_by_order
 from algorist.model.factored import Encoding, Factored, dense
-from algorist.model.kinds import DecoderType, row
+from algorist.model.kinds import row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
 from algorist.spec import Feature, Kind, Location, Stage

@@ -9,119 +9,17 @@ the axis that the kind adds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from enum import Enum, StrEnum
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from algorist.model import kind_ops
+from algorist.model.decoders import DecoderType
 from algorist.model.kind_ops import KindOps
 from algorist.model.sinkhorn import SINKHORN_STEPS, log_sinkhorn
 from algorist.spec import MASKED, Feature, Kind, Location
-
-# Decoder types: how values enter and leave the net
-
-
-class LayerInput(StrEnum):
-    """The input of a decoder's layer."""
-
-    NODE = "node"  # a node's encoding, its old and its new state
-    EDGE = "edge"  # an edge's encoding and its triplets
-    POOLED = "pooled"  # the maximum of NODE over all nodes
-    GRAPH = "graph"  # the graph's encoding
-    HIDDEN = "hidden"  # the decoder's hidden values, which the layer turns into a logit
-
-
-class DecoderType(Enum):
-    """The architecture of a decoder: numbers or classes of a location, or choices among nodes."""
-
-    NODE = "node"
-    POINTER = "pointer"
-    EDGE = "edge"
-    EDGE_POINTER = "edge_pointer"
-    GRAPH = "graph"
-    GATED_NODE = "gated_node"
-    GATED_EDGE = "gated_edge"
-    GATED_GRAPH = "gated_graph"
-
-    @property
-    def encode_location(self) -> Location:
-        """The location to which the encoding of such a feature is added: pointers to edges."""
-        return {
-            DecoderType.NODE: Location.NODE,
-            DecoderType.GATED_NODE: Location.NODE,
-            DecoderType.GRAPH: Location.GRAPH,
-            DecoderType.GATED_GRAPH: Location.GRAPH,
-        }.get(self, Location.EDGE)
-
-    @property
-    def is_pointer(self) -> bool:
-        """Whether the prediction is a choice among nodes, for each node or edge."""
-        return self in (DecoderType.POINTER, DecoderType.EDGE_POINTER)
-
-    @property
-    def layer_inputs(self) -> Mapping[str, LayerInput]:
-        """The layers of such a decoder by name, and what each reads; for built-in decoders."""
-        ends = {"source": LayerInput.NODE, "target": LayerInput.NODE, "edge": LayerInput.EDGE}
-        score = {"score": LayerInput.HIDDEN}
-        return {
-            DecoderType.NODE: {"value": LayerInput.NODE},
-            DecoderType.POINTER: ends | score,
-            DecoderType.EDGE: ends,
-            DecoderType.EDGE_POINTER: ends | {"pointee": LayerInput.NODE} | score,
-            DecoderType.GRAPH: {"pooled": LayerInput.POOLED, "graph": LayerInput.GRAPH},
-        }[self]
-
-
-def raw_width(feature: Feature) -> int:
-    """The number of raw numbers that a feature adds to each node, edge or graph."""
-    if row(feature).decoder_type == DecoderType.EDGE_POINTER:
-        return 2  # seen from both ends
-    return feature.classes or 1
-
-
-def adjacency_threshold(feature: Feature) -> float | None:
-    """The threshold above which the sum of a feature over both directions makes two nodes adjacent.
-
-    None for features that connect no nodes.
-    """
-    decoder_type = row(feature).decoder_type
-    if decoder_type == DecoderType.EDGE and feature.kind == Kind.MASK:
-        return 0.0
-    return 0.5 if decoder_type == DecoderType.POINTER else None
-
-
-def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
-    """The raw numbers of a dense value, channels last."""
-    if row(feature).decoder_type == DecoderType.EDGE_POINTER:  # (i, j, k): means over i and over j
-        return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
-    if feature.kind == Kind.GATED_SCALAR:
-        dense = squash(dense)
-    return dense if feature.classes else dense.unsqueeze(-1)
-
-
-def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
-    """The shape of one dense value on `n` nodes: pointers have a number for each node."""
-    shape = feature.shape(n)
-    return (*shape, n) if feature.kind == Kind.POINTER else shape
-
-
-def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
-    """The new dense values, except where the old ones are masked: masked entries stay masked."""
-    if feature.kind not in (Kind.MASK, Kind.CATEGORICAL):
-        return new
-    masked = old == MASKED
-    return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
-
-
-def squash(x: Tensor) -> Tensor:
-    """x up to 1, sign(x) (1 + log |x|) beyond: counts grow with the size of the problem."""
-    return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))
-
-
-# Postprocessing of raw predictions
 
 
 class PostprocessInputs(NamedTuple):
@@ -192,3 +90,49 @@ def row(feature: Feature) -> Row:
             f"feature {feature.name!r}: no model reads {feature.location} {feature.kind}, "
             "expected one of " + ", ".join(f"{location} {kind}" for location, kind in TABLE)
         ) from None
+
+
+def raw_width(feature: Feature) -> int:
+    """The number of raw numbers that a feature adds to each node, edge or graph."""
+    if row(feature).decoder_type == DecoderType.EDGE_POINTER:
+        return 2  # seen from both ends
+    return feature.classes or 1
+
+
+def adjacency_threshold(feature: Feature) -> float | None:
+    """The threshold above which the sum of a feature over both directions makes two nodes adjacent.
+
+    None for features that connect no nodes.
+    """
+    decoder_type = row(feature).decoder_type
+    if decoder_type == DecoderType.EDGE and feature.kind == Kind.MASK:
+        return 0.0
+    return 0.5 if decoder_type == DecoderType.POINTER else None
+
+
+def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
+    """The raw numbers of a dense value, channels last."""
+    if row(feature).decoder_type == DecoderType.EDGE_POINTER:  # (i, j, k): means over i and over j
+        return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
+    if feature.kind == Kind.GATED_SCALAR:
+        dense = squash(dense)
+    return dense if feature.classes else dense.unsqueeze(-1)
+
+
+def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
+    """The shape of one dense value on `n` nodes: pointers have a number for each node."""
+    shape = feature.shape(n)
+    return (*shape, n) if feature.kind == Kind.POINTER else shape
+
+
+def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
+    """The new dense values, except where the old ones are masked: masked entries stay masked."""
+    if feature.kind not in (Kind.MASK, Kind.CATEGORICAL):
+        return new
+    masked = old == MASKED
+    return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
+
+
+def squash(x: Tensor) -> Tensor:
+    """x up to 1, sign(x) (1 + log |x|) beyond: counts grow with the size of the problem."""
+    return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))

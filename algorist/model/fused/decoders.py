@@ -13,9 +13,9 @@ from algorist.kernels.scan_weights import (
     PointerWeights,
     PoolingWeights,
 )
+from algorist.model.decoders import DecoderType
 from algorist.model.fused.composer import Composer, FusedOutput, OutputGroup
 from algorist.model.fused.prediction_layout import PredictionLayout
-from algorist.model.kinds import DecoderType
 from algorist.model.layers import Linear
 
 

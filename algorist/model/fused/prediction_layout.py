@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from algorist.model.decoders import BUILT_IN
-from algorist.model.kinds import DecoderType, PostprocessInputs, row
+from algorist.model.decoders import BUILT_IN, DecoderType
+from algorist.model.kinds import PostprocessInputs, row
 from algorist.spec import Feature
 
 

@@ -19,9 +19,10 @@ from algorist.kernels.fused.scan import Previous, Reading, scan
 from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.targets import Targets, code, write
 from algorist.kernels.ops import PRECISIONS
+from algorist.model.decoders import DecoderType
 from algorist.model.fused.composed_weights import ComposedWeights
 from algorist.model.fused.prediction_layout import Decoded, PredictionLayout, width
-from algorist.model.kinds import DecoderType, adjacency_threshold, raw_width, row
+from algorist.model.kinds import adjacency_threshold, raw_width, row
 from algorist.model.scan import Carry, Rollout
 from algorist.model.values import Values
 from algorist.model.window import Window
