@@ -27,31 +27,20 @@ def predict_sparse(
 ) -> list[dict[str, np.ndarray]]:
     """The outputs of each replica, as the batch has them; the net reads its own hints."""
     parts: list[list[dict[str, np.ndarray]]] = []
+    first_graph = 0
     with evaluating(learner.net):
-        for few in batch.split(_MOST_PAIRS // learner.net.replicas):
-            parts.append(_predict(learner, algorithm, few, on_progress))
-    first, n = 0, batch.graphs.n
-    for own in parts:  # pointers are numbers of nodes of the whole
-        for outputs in own:
-            for f in batch.spec.outputs:
-                if f.kind == Kind.POINTER:
-                    outputs[f.name] = outputs[f.name] + first * n
-        first += len(own[0][_graph_or_node(batch)]) // _per_graph(batch)
+        for part in batch.split(_MOST_PAIRS // learner.net.replicas):
+            by_replica = _predict(learner, algorithm, part, on_progress)
+            for outputs in by_replica:
+                for f in batch.spec.outputs:
+                    if f.kind == Kind.POINTER:  # to nodes of the whole batch
+                        outputs[f.name] = outputs[f.name] + first_graph * batch.graphs.n
+            first_graph += len(part)
+            parts.append(by_replica)
     return [
-        {
-            f.name: np.concatenate([own[replica][f.name] for own in parts])
-            for f in batch.spec.outputs
-        }
+        {f.name: np.concatenate([p[replica][f.name] for p in parts]) for f in batch.spec.outputs}
         for replica in range(learner.net.replicas)
     ]
-
-
-def _graph_or_node(batch: SparseBatch) -> str:
-    return batch.spec.outputs[0].name
-
-
-def _per_graph(batch: SparseBatch) -> int:
-    return 1 if batch.spec.outputs[0].location == Location.GRAPH else batch.graphs.n
 
 
 def _predict(
@@ -60,7 +49,7 @@ def _predict(
     net = learner.net
     window = sparse_window([batch] * net.replicas).to(net.device)
     carry: Carry | None = None
-    found: dict[str, Tensor] = {}
+    answers: dict[str, Tensor] = {}
     for start in range(0, window.steps, _PIECE):
         piece = window.piece(start, min(start + _PIECE, window.steps))
         scan = SparseScan(net, algorithm, piece)
@@ -70,12 +59,12 @@ def _predict(
             answer = sparse_answer(f, rollout.outputs[f.name], scan.links, piece.senders)
             here = scan.of_entries(f, piece.end_weights) > 0
             here = here.view(*here.shape, *(1,) * (answer.ndim - here.ndim))
-            found[f.name] = torch.where(here, answer, found.get(f.name, answer))
+            answers[f.name] = torch.where(here, answer, answers.get(f.name, answer))
         if on_progress is not None:
             on_progress(min(start + _PIECE, window.steps), window.steps)
     sizes = {Location.NODE: batch.graphs.nodes, Location.GRAPH: len(batch)}
     outputs = net.spec(algorithm).outputs
     return [
-        {f.name: found[f.name][replica, : sizes[f.location]].cpu().numpy() for f in outputs}
+        {f.name: answers[f.name][replica, : sizes[f.location]].cpu().numpy() for f in outputs}
         for replica in range(net.replicas)
     ]
