@@ -26,7 +26,7 @@ from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.selection import min_of_pointing_nodes
 from algorist.model.kinds import row
 from algorist.model.net import Net
-from algorist.model.window import pieces
+from algorist.model.window import split_window
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 from algorist.training.config import changed
 from algorist.training.recipes import recipe
@@ -296,7 +296,7 @@ def test_what_does_not_count_stays_so_in_a_free_run(name, hint):
     does_not_count = (first == MASKED).reshape(*first.shape[:3], -1).any(-1)
     assert does_not_count.any()
     carry, values = None, []
-    for piece in pieces(ENCODING.window([batch]), 1):
+    for piece in split_window(ENCODING.window([batch]), 1):
         carry = net.rollout(name, piece, carry).carry
         values.append(carry.read[hint][0])
     for value in values:

@@ -14,7 +14,7 @@ from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.sinkhorn import FINAL_SINKHORN_STEPS, log_sinkhorn
 from algorist.model.solving import memory, solver
-from algorist.model.window import whole
+from algorist.model.window import make_window
 from algorist.spec import Kind
 
 TOWN = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}, "sea": {}}
@@ -145,7 +145,7 @@ def raw_predictions(learner, name, batch):
     """What the net says before anything is decided: outputs (...), hints (T - 1, ...)."""
     seen = learner.convention.batch(name, batch)
     with torch.no_grad():
-        rollout = learner.net.rollout(name, whole([seen]))
+        rollout = learner.net.rollout(name, make_window([seen]))
     outputs = {key: x[0, 0].numpy() for key, x in rollout.outputs.items()}
     hints = {key: x[: seen.steps - 1, 0, 0].numpy() for key, x in rollout.hints.items()}
     return outputs, hints

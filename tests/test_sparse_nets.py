@@ -20,7 +20,7 @@ from algorist.model.net import Net
 from algorist.model.processors.links import Segments
 from algorist.model.sparse.inference import predict_sparse
 from algorist.model.sparse.window import sparse_window
-from algorist.model.window import whole
+from algorist.model.window import make_window
 from algorist.sparse_scores import score_sparse
 from algorist.spec import Kind, Location
 from algorist.training.config import changed
@@ -62,7 +62,7 @@ def test_sparse_nets_compute_what_dense_ones_do(name, processor, forced):
     net = Net([name], processor=processor, hidden=8, seed=0, feedback="hard", pointer_reversal=True)
     net.kernels = "plain"
     net.double()
-    dense, sparse = whole([dense_batch(batch)]), sparse_window([batch])
+    dense, sparse = make_window([dense_batch(batch)]), sparse_window([batch])
     if forced:
         dense, sparse = (w.with_forced(np.ones(w.follows.shape, bool)) for w in (dense, sparse))
     expected, got = losses(net, name, dense), losses(net, name, sparse)

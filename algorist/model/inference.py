@@ -20,7 +20,7 @@ from algorist.model.postprocessing import (
     permutation_confidence_to_pointers,
     permutations_to_pointers,
 )
-from algorist.model.window import expanded, pieces
+from algorist.model.window import expanded, split_window
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -168,7 +168,7 @@ class DeviceBatch:
         if forced:
             window = window.with_forced(_forced_steps(forced, window.follows.shape))
         window = window.to(self._net.device)
-        self._pieces = list(pieces(window, min(window_steps or WINDOW_STEPS, window.steps)))
+        self._pieces = list(split_window(window, min(window_steps or WINDOW_STEPS, window.steps)))
         self._on_progress = on_progress
         self._graphs = graphs
         self._graph: torch.cuda.CUDAGraph | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from algorist.algorithms import get
-from algorist.model.window import pieces
+from algorist.model.window import split_window
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -40,7 +40,7 @@ def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> fl
 def _time_step(learner: Learner, algorithm: str, n: int) -> float:
     """The seconds of a step on `n` nodes, the least of three measurements."""
     batch = learner.convention.batch(algorithm, get(algorithm).sample(n, 1, seed=0))
-    step = next(pieces(learner.convention.window([batch]).to(learner.net.device), 1))
+    step = next(split_window(learner.convention.window([batch]).to(learner.net.device), 1))
     times = []
     with torch.no_grad():
         for _ in range(3):
