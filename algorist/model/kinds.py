@@ -22,6 +22,55 @@ from algorist.model.sinkhorn import SINKHORN_STEPS, log_sinkhorn
 from algorist.spec import MASKED, Feature, Kind, Location
 
 
+def raw_width(feature: Feature) -> int:
+    """The number of raw numbers that a feature adds to each node, edge or graph."""
+    if row(feature).decoder_type == DecoderType.EDGE_POINTER:
+        return 2  # seen from both ends
+    return feature.classes or 1
+
+
+def adjacency_threshold(feature: Feature) -> float | None:
+    """The threshold above which the sum of a feature over both directions makes two nodes adjacent.
+
+    None for features that connect no nodes.
+    """
+    decoder_type = row(feature).decoder_type
+    if decoder_type == DecoderType.EDGE and feature.kind == Kind.MASK:
+        return 0.0
+    return 0.5 if decoder_type == DecoderType.POINTER else None
+
+
+def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
+    """The raw numbers of a dense value, channels last."""
+    if row(feature).decoder_type == DecoderType.EDGE_POINTER:  # (i, j, k): means over i and over j
+        return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
+    if feature.kind == Kind.GATED_SCALAR:
+        dense = squash(dense)
+    return dense if feature.classes else dense.unsqueeze(-1)
+
+
+def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
+    """The shape of one dense value on `n` nodes: pointers have a number for each node."""
+    shape = feature.shape(n)
+    return (*shape, n) if feature.kind == Kind.POINTER else shape
+
+
+def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
+    """The new dense values, except where the old ones are masked: masked entries stay masked."""
+    if feature.kind not in (Kind.MASK, Kind.CATEGORICAL):
+        return new
+    masked = old == MASKED
+    return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
+
+
+def squash(x: Tensor) -> Tensor:
+    """x up to 1, sign(x) (1 + log |x|) beyond: counts grow with the size of the problem."""
+    return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))
+
+
+# Postprocessing of raw predictions
+
+
 class PostprocessInputs(NamedTuple):
     """What postprocessing reads beside a raw prediction."""
 
@@ -90,49 +139,3 @@ def row(feature: Feature) -> Row:
             f"feature {feature.name!r}: no model reads {feature.location} {feature.kind}, "
             "expected one of " + ", ".join(f"{location} {kind}" for location, kind in TABLE)
         ) from None
-
-
-def raw_width(feature: Feature) -> int:
-    """The number of raw numbers that a feature adds to each node, edge or graph."""
-    if row(feature).decoder_type == DecoderType.EDGE_POINTER:
-        return 2  # seen from both ends
-    return feature.classes or 1
-
-
-def adjacency_threshold(feature: Feature) -> float | None:
-    """The threshold above which the sum of a feature over both directions makes two nodes adjacent.
-
-    None for features that connect no nodes.
-    """
-    decoder_type = row(feature).decoder_type
-    if decoder_type == DecoderType.EDGE and feature.kind == Kind.MASK:
-        return 0.0
-    return 0.5 if decoder_type == DecoderType.POINTER else None
-
-
-def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
-    """The raw numbers of a dense value, channels last."""
-    if row(feature).decoder_type == DecoderType.EDGE_POINTER:  # (i, j, k): means over i and over j
-        return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
-    if feature.kind == Kind.GATED_SCALAR:
-        dense = squash(dense)
-    return dense if feature.classes else dense.unsqueeze(-1)
-
-
-def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
-    """The shape of one dense value on `n` nodes: pointers have a number for each node."""
-    shape = feature.shape(n)
-    return (*shape, n) if feature.kind == Kind.POINTER else shape
-
-
-def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
-    """The new dense values, except where the old ones are masked: masked entries stay masked."""
-    if feature.kind not in (Kind.MASK, Kind.CATEGORICAL):
-        return new
-    masked = old == MASKED
-    return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
-
-
-def squash(x: Tensor) -> Tensor:
-    """x up to 1, sign(x) (1 + log |x|) beyond: counts grow with the size of the problem."""
-    return torch.where(x.abs() <= 1, x, x.sign() * (1 + x.abs().clamp(min=1).log()))
