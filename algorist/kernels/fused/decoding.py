@@ -42,7 +42,7 @@ class Decoding:
 
     @property
     def adds(self) -> list[str]:
-        """The step_buffers whose grads it contributes to, each as often as it does."""
+        """The names of the step buffers to whose grads it adds, one for each time that it does."""
         names = ["x", "before", "after"] if self.nodes else []
         return names + [name for part in self.parts.values() for name in part.adds]
 

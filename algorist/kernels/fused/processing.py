@@ -54,7 +54,7 @@ class Processing:
 
     @property
     def adds(self) -> list[str]:
-        """The step_buffers whose grads it contributes to, each as often as it does."""
+        """The names of the step buffers to whose grads it adds, one for each time that it does."""
         gate = ["before"] if self.weights.update.gate else []
         triplets = ["raw"] if self.weights.triplet is not None else []
         return ["x", "before", "raw", *gate, *triplets]

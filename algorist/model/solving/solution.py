@@ -143,18 +143,18 @@ def first_mistake(
     return Mistake(
         int(step),
         feature.name,
-        tuple(_called(int(i), names) for i in where),
-        _told(feature, got[feature.name][place], names),
-        _told(feature, truth[feature.name][place], names),
+        tuple(_node_name(int(i), names) for i in where),
+        _plain_value(feature, got[feature.name][place], names),
+        _plain_value(feature, truth[feature.name][place], names),
     )
 
 
-def _called(node: int, names: Sequence[Hashable] | None) -> Hashable:
+def _node_name(node: int, names: Sequence[Hashable] | None) -> Hashable:
     return names[node] if names is not None and 0 <= node < len(names) else node
 
 
-def _told(feature: Feature, value: Any, names: Sequence[Hashable] | None) -> Any:
+def _plain_value(feature: Feature, value: Any, names: Sequence[Hashable] | None) -> Any:
     """A single value as people call it: nodes by their names, masks as truths."""
     if feature.kind in _NODES:
-        return _called(int(value), names)
+        return _node_name(int(value), names)
     return bool(value > 0) if feature.kind == Kind.MASK else value.item()
