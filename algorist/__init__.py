@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from algorist.model.net import Net
     from algorist.model.prediction import loss, loss_terms
     from algorist.model.processors import Processor, StepOutput
-    from algorist.model.solution import Solution
+    from algorist.model.solving.solution import Solution
     from algorist.model.user_decoders import Decoder
     from algorist.training.saved_learners import load
     from algorist.training.train import train
@@ -86,7 +86,7 @@ _WITH_TORCH = {
     "Learner": "algorist.model.learner",
     "Net": "algorist.model.net",
     "Processor": "algorist.model.processors",
-    "Solution": "algorist.model.solution",
+    "Solution": "algorist.model.solving.solution",
     "StepOutput": "algorist.model.processors",
     "evaluate": "algorist.evaluation.scoring",
     "load": "algorist.training.saved_learners",

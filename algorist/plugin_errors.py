@@ -1,4 +1,4 @@
-"""Faults in what users have written, told in one line: whose, what and where."""
+"""Errors in users' plug-ins as one line: the name of the class or function, the error, its line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLACES = (r"^During: .* at (.+) \((\d+)\)$", r'^File "(.+)", line (\d+):')
 def user_error(
     name: str, function: Callable[..., Any], mistakes: tuple[type[Exception], ...] = (Exception,)
 ) -> Iterator[None]:
-    """What fails in a user's function, or only some mistakes, is a `ValueError` that says where."""
+    """Turn errors of a user's function, or some types of them, into a `ValueError` with a line."""
     try:
         yield
     except NumbaError as error:

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import algorist
 from algorist.kernels import affine
 from algorist.model.compute_config import ComputeConfig
-from algorist.model.window import pieces
+from algorist.model.window import split_window
 from algorist.training.recipes import recipe
 from algorist.training.trainer import Trainer
 
@@ -90,7 +90,7 @@ def _count(name: str, replicas: int, arguments: argparse.Namespace) -> tuple[Pla
 
     def run(steps: int) -> None:
         with torch.no_grad():
-            net.rollout(name, next(pieces(window, steps)), keep_hints=False)
+            net.rollout(name, next(split_window(window, steps)), keep_hints=False)
 
     run(_STEPS)
     twice = _operations(lambda: run(2 * _STEPS))

@@ -145,7 +145,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     import algorist
     from algorist.model.learner import Learner
     from algorist.model.losses import feature_losses
-    from algorist.model.window import whole
+    from algorist.model.window import make_window
     from algorist.training.config import OptimizerConfig
     from algorist.training.optimizer import Optimizer
     from algorist.training.packing import pack_lanes
@@ -169,7 +169,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
                 .gumbel(size=(1, count, batch.n, batch.n))
                 .astype(np.float32)
             )
-            window = pack_lanes(whole([batch]).with_noise(noise))
+            window = pack_lanes(make_window([batch]).with_noise(noise))
             parts = feature_losses(net.specs[name], net.rollout(name, window), window)
             torch.stack(list(parts.values())).sum().backward()
             optimizer.step()

@@ -5,10 +5,10 @@ from torch.nn.functional import one_hot
 
 import algorist
 from algorist.data import official
-from algorist.model.derived_features import DerivedFeatures
-from algorist.model.exact_sums import SumLogits, with_constants
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.exact_sums import SumLogits, with_constants
+from algorist.model.executing.task_features import TaskFeatures
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.task_features import TaskFeatures
 from algorist.spec import Kind, Location
 from algorist.training.config import changed
 from algorist.training.recipes import recipe

@@ -12,7 +12,7 @@ from algorist.batch import Batch
 from algorist.model import dm_clrs_parameters
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig, Net
-from algorist.model.window import whole
+from algorist.model.window import make_window
 from algorist.spec import Feature, Kind, Spec
 
 
@@ -68,7 +68,7 @@ def replay(path: str | Path, device: str = "cpu") -> dict[str, np.ndarray]:
     batch = batch_of(meta, arrays)
     net = net_of(meta, arrays, batch.spec).to(device)
     forced = np.full((batch.steps - 1, 1, len(batch)), meta["teacher_forcing"] == 1.0)
-    window = whole([batch]).with_forced(forced).to(device)
+    window = make_window([batch]).with_forced(forced).to(device)
     rollout = net.rollout(meta["algorithm"], window)
     parts = feature_losses(batch.spec, rollout, window)
     total = sum(parts.values())

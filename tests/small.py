@@ -9,7 +9,7 @@ import torch
 from algorist.data import official
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig, Net
-from algorist.model.window import whole
+from algorist.model.window import make_window
 from algorist.spec import Kind
 from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
 
@@ -67,7 +67,7 @@ def comparable(feature, prediction):
 def rolled(net, algorithm, *batches, **options):
     """Predictions for whole trajectories: hints (K, S, B, ...), outputs (S, B, ...)."""
     spec = net.specs[algorithm]
-    rollout = net.rollout(algorithm, whole(batches, **options))
+    rollout = net.rollout(algorithm, make_window(batches, **options))
     return {
         name: comparable(spec[name], value)
         for name, value in {**rollout.hints, **rollout.outputs}.items()

@@ -8,14 +8,14 @@ import torch
 
 import algorist
 from algorist.data import official
-from algorist.model.comparisons import compare_tables
-from algorist.model.decoder_features import DecoderFeatures
-from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import dense_values
+from algorist.model.executing.comparisons import compare_tables
+from algorist.model.executing.decoder_features import DecoderFeatures
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.splits import SPLITS, suggest_pointers
+from algorist.model.executing.task_features import TaskFeatures
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
-from algorist.model.splits import SPLITS, suggest_pointers
-from algorist.model.task_features import TaskFeatures
 from algorist.spec import Location
 from algorist.training.recipes import recipe
 

@@ -5,16 +5,16 @@ import pytest
 import torch
 from executing import ENCODING, LOCATIONS, columns_of, config, features_of, hot, seen
 
-from algorist.model.comparisons import (
+from algorist.model.encoders import dense_values
+from algorist.model.executing.comparisons import (
     compare_distances,
     compare_paths,
     find_first_neighbours,
     find_next_in_order,
 )
-from algorist.model.derived_features import DerivedFeatures
-from algorist.model.encoders import dense_values
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.task_features import TaskFeatures
 from algorist.model.net import ModelConfig
-from algorist.model.task_features import TaskFeatures
 from algorist.spec import Location
 
 

@@ -18,14 +18,14 @@ from executing import (
     sum_logits,
 )
 
-from algorist.model.comparisons import LEAST, compare_with_pointing_nodes
-from algorist.model.decoder_features import DecoderFeatures
 from algorist.model.decoders import BuiltInDecoder
-from algorist.model.executing_decoders import ConditionalDecoder
+from algorist.model.executing.comparisons import LEAST, compare_with_pointing_nodes
+from algorist.model.executing.decoder_features import DecoderFeatures
+from algorist.model.executing.decoders import ConditionalDecoder
+from algorist.model.executing.selection import min_of_pointing_nodes
 from algorist.model.kinds import row
 from algorist.model.net import Net
-from algorist.model.selection import min_of_pointing_nodes
-from algorist.model.window import pieces
+from algorist.model.window import split_window
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 from algorist.training.config import changed
 from algorist.training.recipes import recipe
@@ -290,7 +290,7 @@ def test_what_does_not_count_stays_so_in_a_free_run(name, hint):
     does_not_count = (first == MASKED).reshape(*first.shape[:3], -1).any(-1)
     assert does_not_count.any()
     carry, values = None, []
-    for piece in pieces(ENCODING.window([batch]), 1):
+    for piece in split_window(ENCODING.window([batch]), 1):
         carry = net.rollout(name, piece, carry).carry
         values.append(carry.read[hint][0])
     for value in values:

@@ -370,7 +370,7 @@ def scores(evaluations):
 def examined(learner, algorithm, batch, **options):
     """What an examination finds, whenever it is called."""
     examination = Evaluator(learner, algorithm, batch, **options)
-    return lambda: scores(examination.scored(examination.answers()))
+    return lambda: scores(examination.score(examination.predict()))
 
 
 @pytest.mark.parametrize("graphs", [None, RecordedGraphs()], ids=["direct", "captured"])

@@ -14,9 +14,9 @@ from algorist.evaluation import evaluator as evaluation
 from algorist.evaluation.evaluator import Evaluation, evaluate
 from algorist.evaluation.metrics import score
 from algorist.model import inference
-from algorist.model.answers import decided, without_permutations
 from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner
+from algorist.model.postprocessing import decide, permutations_to_pointers
 from algorist.spec import Feature, Kind, Location, Spec, Stage
 
 
@@ -108,7 +108,7 @@ def test_choices_that_all_do_not_count_have_no_score():
     ids=str,
 )
 def test_predictions_are_decided_in_the_form_of_batches(of, prediction, expected):
-    got = decided(of, torch.tensor(prediction)).numpy()
+    got = decide(of, torch.tensor(prediction)).numpy()
     np.testing.assert_array_equal(got, expected)
     assert (got.dtype == np.float32) == (of.kind == Kind.SCALAR)
 
@@ -125,7 +125,7 @@ def test_permutations_become_the_pointers_they_came_from():
         "x": np.array([[[0, 0, 1], [1, 0, 0], [0, 1, 0]]]),
         "x_mask": np.array([[0, 0, 1]]),
     }
-    plain, pointers = without_permutations(spec, values)
+    plain, pointers = permutations_to_pointers(spec, values)
     assert plain == Spec((feature(Kind.POINTER),))
     np.testing.assert_array_equal(pointers["x"], [[2, 0, 2]])
     assert pointers.keys() == {"x"}
@@ -135,7 +135,7 @@ def test_permutations_become_the_pointers_they_came_from():
 def test_true_orders_survive_the_way_to_permutations_and_back(name):
     batch = official.generate(name, n=6, count=4, seed=3)
     seen = small.CONVENTION.batch(name, batch)
-    for output, truth in without_permutations(seen.spec, seen.outputs)[1].items():
+    for output, truth in permutations_to_pointers(seen.spec, seen.outputs)[1].items():
         np.testing.assert_array_equal(truth, batch.outputs[output])
 
 
@@ -148,7 +148,7 @@ def test_the_truth_has_full_marks(name, monkeypatch):
 
     def truth(learner, algorithm, batch, *, hints):
         seen = learner.convention.batch(algorithm, batch)
-        outputs = without_permutations(seen.spec, seen.outputs)[1]
+        outputs = permutations_to_pointers(seen.spec, seen.outputs)[1]
         return [Predictions(outputs, {name: array[1:] for name, array in seen.hints.items()})]
 
     monkeypatch.setattr(evaluation, "predict", truth)
@@ -195,7 +195,7 @@ def test_an_evaluation_in_pieces_equals_the_whole(name, piece, monkeypatch):
     made, batch = learner(name, seeds=(0, 1)), official.generate(name, n=5, count=4, seed=2)
     whole = predict(made, name, batch, hints=True)
     expected = evaluate(made, name, batch, hints=True)
-    monkeypatch.setattr(inference, "PIECE", piece)
+    monkeypatch.setattr(inference, "WINDOW_STEPS", piece)
     for got, other in zip(predict(made, name, batch, hints=True), whole, strict=True):
         assert_same_predictions(got, other)
         assert {len(hints) for hints in got.hints.values()} == {batch.steps - 1}

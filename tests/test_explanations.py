@@ -10,7 +10,7 @@ import small
 import algorist
 from algorist.algorithms.explain_answers import EXPLAINERS, explain_outputs
 from algorist.algorithms.format_answers import compact
-from algorist.algorithms.user_inputs import read_problem
+from algorist.algorithms.user_inputs.problems import read_problem
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.report.solutions import plain
 from algorist.spec import Spec, edge, graph, node

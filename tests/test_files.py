@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorist.algorithms.edge_lists import UNSET, GraphOptions
-from algorist.algorithms.user_graphs import read_graph
+from algorist.algorithms.user_inputs.edge_lists import UNSET, GraphOptions
+from algorist.algorithms.user_inputs.user_graphs import read_graph
 from algorist.commands import files
 
 

@@ -5,9 +5,9 @@ import pytest
 import small
 
 import algorist
-from algorist.model.inference import WATCHED_PIECE
+from algorist.model.inference import REPORTED_STEPS
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.solving import solve
+from algorist.model.solving.solver import solve
 
 KEYS = {"key": [5, 2, 9, 1, 7]}
 
@@ -50,9 +50,9 @@ def test_steps_that_there_are_not_are_refused(learner):
 
 def test_progress_counts_up_to_the_last_step_and_changes_nothing(learner):
     seen = []
-    watched = solved(learner, watch=lambda done, _: seen.append(done))
+    watched = solved(learner, on_progress=lambda done, _: seen.append(done))
     free = solved(learner)
-    assert seen == [*range(WATCHED_PIECE, watched.steps - 1, WATCHED_PIECE), watched.steps - 1]
+    assert seen == [*range(REPORTED_STEPS, watched.steps - 1, REPORTED_STEPS), watched.steps - 1]
     for name, array in watched.hints.items():
         np.testing.assert_allclose(array, free.hints[name], rtol=1e-4, atol=1e-6)
 
@@ -67,5 +67,5 @@ def test_what_progress_raises_ends_the_computation(learner):
 
     seen = []
     with pytest.raises(EnoughError):
-        solved(learner, watch=stop)
+        solved(learner, on_progress=stop)
     assert len(seen) == 1

@@ -10,8 +10,8 @@ import scipy.sparse
 import algorist
 from algorist.algorithms.format_answers import format_outputs
 from algorist.algorithms.sampling import adjacency
-from algorist.algorithms.scaling import Scale
-from algorist.algorithms.user_inputs import read_problem
+from algorist.algorithms.user_inputs.problems import read_problem
+from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.spec import Kind, Spec, edge, graph, node
 
 SCALED = [name for name in algorist.algorithms() if algorist.get(name).scale]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import algorist
-from algorist.algorithms.user_inputs import read_problem
+from algorist.algorithms.user_inputs.problems import read_problem
 from algorist.commands import forms
 
 

@@ -121,10 +121,12 @@ class Pointers(Problem):
 
     def __init__(self, S, n, Q, F, triplets):
         super().__init__(S, n, 3 * H * Q, F, triplets)
-        self.maps = Scoring(draw(S, Q, F, H), draw(S, Q, H), draw(S, Q))
+        self.weights = Scoring(draw(S, Q, F, H), draw(S, Q, H), draw(S, Q))
         if triplets:
             triplet = draw(S, Q, H, H) / 4
-            self.maps = self.maps._replace(triplet=triplet, transposed=triplet.mT.contiguous())
+            self.weights = self.weights._replace(
+                triplet=triplet, transposed=triplet.mT.contiguous()
+            )
         B, blocks = self.shape[1], tiles(n).blocks(n)
         self.scores, self.grads = blank(Q, S, B, n, n, n), draw(Q, S, B, n, n, n)
         self.kept_pairs, self.d_pair = blank(Q, S, B, n, n, H), blank(Q, S, B, n, n, H)
@@ -132,7 +134,7 @@ class Pointers(Problem):
         self.d_score = blank(Q, S, B, blocks, H)
 
     def expected(self):
-        edge, score, bias, triplet, _ = self.maps
+        edge, score, bias, triplet, _ = self.weights
         scores = []
         for q in range(len(self.scores)):
             source, target, pointee = self.columns(self.decoded, q)
@@ -148,13 +150,13 @@ class Pointers(Problem):
 
     def run(self, *kept):
         edge_pointer_logits(
-            self.decoded, COLUMN, self.raw, self.maxima, self.maps, self.projection, self.scores,
+            self.decoded, COLUMN, self.raw, self.maxima, self.weights, self.projection, self.scores,
             *kept, precision="ieee",
         )  # fmt: skip
 
     def run_backward(self):
         edge_pointer_logits_backward(
-            self.grads, self.decoded, COLUMN, self.maps, self.projection, self.maxima,
+            self.grads, self.decoded, COLUMN, self.weights, self.projection, self.maxima,
             self.edge_states,
             self.kept_pairs, self.d_decoded, self.d_target, self.d_pointee, self.d_pair,
             self.d_score, self.d_projection, self.d_raw, self.d_maxima, precision="ieee",
@@ -184,12 +186,12 @@ def test_grads_of_edge_pointers_are_those_of_the_plain_twin(S, n, count, F, trip
     pointers = Pointers(S, n, count, F, triplets)
     pointers.run(pointers.edge_states, pointers.kept_pairs)
     pointers.run_backward()
-    pointers.watch(*pointers.maps[:4])
+    pointers.watch(*pointers.weights[:4])
     (pointers.expected() * pointers.grads).sum().backward()
     with torch.no_grad():
         pointers.complete()
         pointers.check_grads()
-        edge, score, bias, triplet, _ = pointers.maps
+        edge, score, bias, triplet, _ = pointers.weights
         close(torch.einsum("sbijf,qsbijh->sqfh", pointers.raw, pointers.d_pair), edge.grad)
         close(pointers.d_score.sum((2, 3)).transpose(0, 1), score.grad)
         close(pointers.grads.sum((2, 3, 4, 5)).T, bias.grad)

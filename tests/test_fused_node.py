@@ -9,6 +9,7 @@ pytest.importorskip("triton", reason="fused kernels need Triton")
 from algorist.kernels import plain
 from algorist.kernels.affine import Affine, product
 from algorist.kernels.fused import graph_pooling, node_projection, state_update
+from algorist.kernels.scan_weights import UpdateWeights
 
 H, B = 16, 2
 SIZES = [(3, 1), (3, 7), (1, 17)]  # replicas and nodes
@@ -82,10 +83,10 @@ def test_grads_of_a_projection_go_back_to_its_parts_and_partial_ones_are_summed(
     assert_close(torch.cat(d_parts, -1), product(full, weight.mT))
 
 
-def update_maps(S, normed, gated):
+def update_weights(S, normed, gated):
     of_message = learnt(S, H, H * (1 + gated))
     norm = (learnt(S, H), learnt(S, H)) if normed else None
-    return plain.Update(of_message, norm, Affine(learnt(S, H, H), learnt(S, H)) if gated else None)
+    return UpdateWeights(of_message, norm, Affine(learnt(S, H, H), learnt(S, H)) if gated else None)
 
 
 @sizes
@@ -95,7 +96,7 @@ def test_states_are_renewed_as_in_plain_pytorch(S, n, normed, gated):
     keep, gate = 7, 7 + H if gated else None
     C = 9 + H * (1 + gated)
     state, messages, before = learnt(S, B, n, C), learnt(S, B, n, H), learnt(S, B, n, H)
-    maps = update_maps(S, normed, gated)
+    maps = update_weights(S, normed, gated)
     gate_state = state[..., gate : gate + H] if gated else None
     expected = plain.update(state[..., keep : keep + H], gate_state, messages, before, maps)
     kept = [blank(S, B, n, H), *(blank(S, B, n, H) if gated else None for _ in range(2))]

@@ -51,22 +51,24 @@ class Problem:
         width = COLUMN + 2 * H * P + SPARE
         self.decoded, self.raw = draw(S, B, n, width), draw(S, B, n, n, F)
         self.maxima = draw(S, B, n, n, T) if triplets else None
-        self.maps = Scoring(draw(S, P, F, H), draw(S, P, H), draw(S, P))
+        self.weights = Scoring(draw(S, P, F, H), draw(S, P, H), draw(S, P))
         self.projection = None
         if triplets:
             triplet = draw(S, P, H, H) / 4
-            self.maps = self.maps._replace(triplet=triplet, transposed=triplet.mT.contiguous())
+            self.weights = self.weights._replace(
+                triplet=triplet, transposed=triplet.mT.contiguous()
+            )
             self.projection = TripletProjection(draw(S, T, H), draw(S, H))
         self.scores = blank(P, S, B, n, n)
         self.edge_states, self.larger = blank(S, B, n, n, H), blank(P, S, B, n, n, H)
         self.grads = draw(P, S, B, n, n)
 
     def leaves(self):
-        parts = (self.decoded, self.raw, self.maxima, *self.maps[:4], *(self.projection or ()))
+        parts = (self.decoded, self.raw, self.maxima, *self.weights[:4], *(self.projection or ()))
         return [x.requires_grad_() for x in parts if x is not None]
 
     def expected(self):
-        edge, score, bias, triplet, _ = self.maps
+        edge, score, bias, triplet, _ = self.weights
         edge_states = relu(Affine(*self.projection)(self.maxima)) if self.projection else None
         scores = []
         for p in range(len(self.scores)):
@@ -79,15 +81,17 @@ class Problem:
 
     def run(self, keep=True):
         pair_values(
-            self.raw, self.maxima, self.maps, self.projection, self.larger,
+            self.raw, self.maxima, self.weights, self.projection, self.larger,
             self.edge_states if keep else None, precision="ieee",
         )  # fmt: skip
-        pointer_logits(self.decoded, COLUMN, self.maps, self.larger, self.scores, keep=keep)
+        pointer_logits(self.decoded, COLUMN, self.weights, self.larger, self.scores, keep=keep)
 
     def run_backward(self):
         P, S, B, n, _ = self.scores.shape
         d_decoded = blank(*self.decoded.shape)
-        pointer_logits_backward(self.grads, self.decoded, COLUMN, self.maps, self.larger, d_decoded)
+        pointer_logits_backward(
+            self.grads, self.decoded, COLUMN, self.weights, self.larger, d_decoded
+        )
         blocks = blocks_of_pairs(n)
         projection = (
             None if self.maxima is None else blank(S, B, blocks, self.maxima.shape[-1] + 1, H)
@@ -100,7 +104,7 @@ class Problem:
             "d_maxima": None if self.maxima is None else blank(*self.maxima.shape),
         }
         pair_values_backward(
-            self.grads, self.decoded, COLUMN, self.maps, self.projection, self.maxima,
+            self.grads, self.decoded, COLUMN, self.weights, self.projection, self.maxima,
             self.edge_states,
             self.larger, **results, precision="ieee",
         )  # fmt: skip
@@ -154,7 +158,7 @@ def _check_columns(problem, got):
 
 def _check_weights(problem, got):
     """What is kept makes up the grads of the weights."""
-    edge, score, bias, triplet, _ = problem.maps
+    edge, score, bias, triplet, _ = problem.weights
     sums = torch.einsum
     close(sums("sbijf,psbijh->spfh", problem.raw, got["d_excess"]), edge.grad)
     close(got["d_score"].sum((2, 3)).transpose(0, 1), score.grad)

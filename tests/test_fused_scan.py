@@ -18,7 +18,7 @@ from algorist.data.chunks import Chunker
 from algorist.model.kinds import TABLE
 from algorist.model.losses import feature_losses
 from algorist.model.processors import PROCESSORS
-from algorist.model.window import continuing, pack_trajectories, pieces, whole
+from algorist.model.window import make_chunk_window, make_window, pack_trajectories, split_window
 from algorist.spec import Kind, Spec, Stage, edge, graph, node
 
 SEEDS = (0, 1)
@@ -87,7 +87,7 @@ def problems(algorithm, *, n=4, count=2, seed=0, moments=3):
 
 
 def whole_window(algorithm, *, seeds=SEEDS, **options):
-    return whole([problems(algorithm, seed=seed, **options) for seed in seeds]).to(DEVICE)
+    return make_window([problems(algorithm, seed=seed, **options) for seed in seeds]).to(DEVICE)
 
 
 def made(algorithm, *, seeds=SEEDS, lively=0.2, **model):
@@ -213,7 +213,7 @@ def chunk_windows(algorithm, *, length, count):
     ]
     rows = [[None, *(stream.chunk(step) for step in range(count))] for stream in streams]
     pairs = zip(*(pairwise(row) for row in rows), strict=True)
-    return [continuing(pair).to(DEVICE) for pair in pairs]
+    return [make_chunk_window(pair).to(DEVICE) for pair in pairs]
 
 
 def test_chunks_go_on_where_the_ones_before_stopped():
@@ -225,7 +225,7 @@ def test_chunks_go_on_where_the_ones_before_stopped():
 
 
 def test_trajectories_follow_each_other_in_fewer_lanes():
-    window = whole([problems(MANY, seed=seed, count=4) for seed in SEEDS])
+    window = make_window([problems(MANY, seed=seed, count=4) for seed in SEEDS])
     fewer = pack_trajectories(window.padded(2 * window.steps + 1, 4), lambda needed: needed)
     assert fewer.follows.shape[-1] == 2
     assert_fused_is_plain(made(MANY), [fewer.to(DEVICE)])
@@ -234,7 +234,7 @@ def test_trajectories_follow_each_other_in_fewer_lanes():
 @pytest.mark.parametrize(("algorithm", "keep_hints"), [(EVERYTHING, True), ("bfs", False)])
 def test_evaluation_in_pieces_keeps_nothing_for_gradients(algorithm, keep_hints):
     net = made(algorithm, feedback="hard_on_eval").eval()
-    parts = list(pieces(whole_window(algorithm, count=1), 1))
+    parts = list(split_window(whole_window(algorithm, count=1), 1))
     assert len(parts) == 2
     assert_fused_is_plain(net, parts, learn=False, keep_hints=keep_hints)
 

@@ -10,8 +10,8 @@ import torch
 from small import DEVICE, ON_GPU
 
 from algorist.evaluation.metrics import score
-from algorist.model.answers import decided, without_permutations
 from algorist.model.net import Net
+from algorist.model.postprocessing import decide, permutations_to_pointers
 
 FOLDER = golden_records.FOLDER / "model"
 RECORDED = sorted(FOLDER.glob("*.npz"))
@@ -71,9 +71,9 @@ def test_scores_are_the_benchmarks(name):
     meta, arrays = golden.read(path)
     batch, got = golden.batch_of(meta, arrays), golden.replay(path)
     raw = {f: torch.from_numpy(got[f"pred/output/{f.name}"]) for f in batch.spec.outputs}
-    answers = {feature.name: decided(feature, x).numpy() for feature, x in raw.items()}
-    spec, truths = without_permutations(batch.spec, batch.outputs)
-    answers = without_permutations(batch.spec, answers)[1]
+    answers = {feature.name: decide(feature, x).numpy() for feature, x in raw.items()}
+    spec, truths = permutations_to_pointers(batch.spec, batch.outputs)
+    answers = permutations_to_pointers(batch.spec, answers)[1]
     scores = {f.name: score(f.kind, answers[f.name], truths[f.name]) for f in spec.outputs}
     scores["score"] = np.mean(list(scores.values()))
     assert scores == pytest.approx(SCORES[path.stem])

@@ -28,11 +28,11 @@ def test_what_finds_no_memory_is_computed_in_halves(monkeypatch):
     sizes = []
 
     class Narrow(DeviceBatch):
-        def answers(self, **options):
+        def predict(self, **options):
             sizes.append(self._pieces[0].follows.shape[2])
             if sizes[-1] > 2:
                 raise torch.OutOfMemoryError("CUDA out of memory")
-            return super().answers(**options)
+            return super().predict(**options)
 
     monkeypatch.setattr(inference, "DeviceBatch", Narrow)
     (got,) = predict(made, "bfs", batch, hints=True)
@@ -42,10 +42,10 @@ def test_what_finds_no_memory_is_computed_in_halves(monkeypatch):
 
 
 def test_one_sample_without_memory_is_an_error(monkeypatch):
-    def answers(*_, **__):
+    def fail(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(DeviceBatch, "answers", answers)
+    monkeypatch.setattr(DeviceBatch, "predict", fail)
     with pytest.raises(torch.OutOfMemoryError):
         predict(learner(), "bfs", official.generate("bfs", n=4, count=1, seed=0))
 

@@ -7,8 +7,8 @@ import torch
 from executing import ENCODING, config, derived_features, features_of, hot, learner, seen
 
 import algorist
-from algorist.model.decoder_features import DecoderFeatures
-from algorist.model.kept_hints import KeptHints
+from algorist.model.executing.decoder_features import DecoderFeatures
+from algorist.model.executing.kept_hints import KeptHints
 from algorist.model.learner import read
 from algorist.training.trainer import Trainer
 

@@ -15,7 +15,7 @@ from algorist import kernels
 from algorist.kernels import FactoredEdges, compiled, plain
 from algorist.kernels.affine import Affine
 from algorist.model.fused.support import obstacle_to_fusing
-from algorist.model.window import whole
+from algorist.model.window import make_window
 
 H, T = 16, 8
 
@@ -400,7 +400,7 @@ def test_the_operations_are_there_without_triton():
 def rolled_by_fused_kernels(precision="tf32", device=DEVICE, **model):
     net = small.net("bfs", **model).to(device)
     net.kernels, net.precision = "fused", precision
-    return net.rollout("bfs", whole([small.problems("bfs", n=4, count=1)]).to(device))
+    return net.rollout("bfs", make_window([small.problems("bfs", n=4, count=1)]).to(device))
 
 
 @pytest.mark.parametrize(

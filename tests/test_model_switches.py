@@ -9,7 +9,7 @@ import torch
 
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
-from algorist.model.window import pack_trajectories, pieces, whole
+from algorist.model.window import make_window, pack_trajectories, split_window
 
 
 def losses_and_gradients(net, algorithm, window):
@@ -45,7 +45,7 @@ def test_reversed_encoders_read_edges_the_other_way_round():
 
     def states(problems):
         """After the first step, in which no hint points to another node yet."""
-        return net.rollout(name, next(pieces(whole([problems]), 1))).carry.hidden
+        return net.rollout(name, next(split_window(make_window([problems]), 1))).carry.hidden
 
     expected = states(batch)
     torch.testing.assert_close(states(other), expected)
@@ -69,7 +69,7 @@ def test_rounds_of_messages_go_on_from_each_other():
     twice, once = (
         small.lively(small.net("bfs", message_passing_steps=rounds)) for rounds in (2, 1)
     )
-    window = whole([small.problems("bfs", n=5, count=2)])
+    window = make_window([small.problems("bfs", n=5, count=2)])
     calls = []
     stock = once.processor.forward
     twice.processor.forward = lambda *x: calls.append(x[4]) or stock(*x)
@@ -98,14 +98,14 @@ def test_states_that_are_not_carried_start_at_zero():
     given = []
     stock = net.processor.forward
     net.processor.forward = lambda *x: given.append(x[4]) or stock(*x)
-    net.rollout("bfs", whole([batch]))
+    net.rollout("bfs", make_window([batch]))
     assert len(given) == batch.steps - 1 > 1
     assert not torch.stack(given).any()
 
 
 def test_fused_kernels_start_states_at_zero():
     pytest.importorskip("triton")
-    window = whole([small.problems("bfs", n=4, count=2)]).to(small.DEVICE)
+    window = make_window([small.problems("bfs", n=4, count=2)]).to(small.DEVICE)
     net = small.lively(small.net("bfs", carry_state=False)).to(small.DEVICE)
     outcomes = []
     for kernels in ("plain", "fused"):
@@ -118,7 +118,7 @@ def test_fused_kernels_start_states_at_zero():
 def test_dropout_is_for_training_alone():
     net = small.lively(small.net("bfs", dropout=0.5, processor="mpnn"))
     plain = small.lively(small.net("bfs", processor="mpnn"))
-    window = whole([small.problems("bfs", n=8, count=8)])
+    window = make_window([small.problems("bfs", n=8, count=8)])
     states = net.rollout("bfs", window).carry.hidden
     assert (states == 0).float().mean().item() == pytest.approx(0.5, abs=0.1)
     other = net.rollout("bfs", window).carry.hidden
@@ -129,9 +129,9 @@ def test_dropout_is_for_training_alone():
 
 def test_an_lstm_goes_on_through_windows_and_starts_anew_with_trajectories():
     net = small.lively(small.net("bfs", use_lstm=True))
-    window = whole([small.problems("bfs", n=6, count=4)])
+    window = make_window([small.problems("bfs", n=6, count=4)])
     carry = None
-    for piece in pieces(window, 1):
+    for piece in split_window(window, 1):
         carry = net.load_carry(net.rollout("bfs", piece, carry).carry.detach().tensors())
     small.assert_same(carry.tensors(), net.rollout("bfs", window).carry.detach().tensors())
     packed_window = pack_trajectories(window.padded(12, 4), lambda needed: needed)

@@ -12,7 +12,7 @@ from algorist.model.kinds import row
 from algorist.model.losses import feature_losses
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
-from algorist.model.window import Window, whole
+from algorist.model.window import Window, make_window
 from algorist.spec import Feature, Kind, Location, Stage
 
 every_processor = pytest.mark.parametrize("processor", PROCESSORS)
@@ -44,7 +44,7 @@ def test_the_same_weights_serve_any_size(processor, algorithm):
     net = small.lively(small.net(algorithm, processor=processor))
     for n in (4, 7, 20):
         batch = small.problems(algorithm, n=n, count=2)
-        rollout = net.rollout(algorithm, whole([batch]))
+        rollout = net.rollout(algorithm, make_window([batch]))
         for feature in net.specs[algorithm].hints:
             shape = (batch.steps - 1, 1, 2, *small.prediction_shape(feature, n))
             assert rollout.hints[feature.name].shape == shape
@@ -58,7 +58,7 @@ def test_the_same_weights_serve_any_size(processor, algorithm):
 @pytest.mark.parametrize("algorithm", ["dijkstra", "insertion_sort"])
 def test_gradients_reach_every_parameter(processor, algorithm):
     net = small.lively(small.net(algorithm, processor=processor))
-    losses_and_gradients(net, algorithm, whole([small.problems(algorithm)]))
+    losses_and_gradients(net, algorithm, make_window([small.problems(algorithm)]))
     gradients = {name: parameter.grad for name, parameter in net.named_parameters()}
     assert_all_finite(gradients)
     # There are no features of the graph, and what is added to all scores changes no choice.
@@ -104,8 +104,8 @@ def test_a_sample_does_not_depend_on_its_batch_mates(processor):
 @every_processor
 def test_padded_steps_change_nothing(processor):
     net = small.lively(small.net("insertion_sort", processor=processor))
-    window = whole([small.problems("insertion_sort")])
-    longer = whole([small.problems("insertion_sort")], steps=window.steps + 3)
+    window = make_window([small.problems("insertion_sort")])
+    longer = make_window([small.problems("insertion_sort")], steps=window.steps + 3)
     assert longer.steps == window.steps + 3
     expected = losses_and_gradients(net, "insertion_sort", window)
     gradients = {name: p.grad.clone() for name, p in net.named_parameters()}
@@ -143,7 +143,9 @@ def test_reordered_nodes_are_answered_in_the_new_order(processor, algorithm):
 def test_every_algorithm_learns_with_every_use_of_hints(algorithm, use):
     net = small.net(algorithm, **use)
     spec = net.specs[algorithm]
-    parts = losses_and_gradients(net, algorithm, whole([small.problems(algorithm, n=5, count=2)]))
+    parts = losses_and_gradients(
+        net, algorithm, make_window([small.problems(algorithm, n=5, count=2)])
+    )
     watched = () if use["hints"] == "none" else spec.hints
     assert set(parts) == {feature.name for feature in (*spec.outputs, *watched)}
     assert_all_finite(parts)
@@ -197,7 +199,7 @@ def test_forced_samples_read_the_true_hints():
     forced[:, :, 0] = True  # the first sample alone
 
     def outputs(batch):
-        return net.rollout("dijkstra", whole([batch]).with_forced(forced)).outputs["pi"]
+        return net.rollout("dijkstra", make_window([batch]).with_forced(forced)).outputs["pi"]
 
     with_truth, with_nonsense = outputs(batch), outputs(other)
     assert not torch.allclose(with_truth[:, 0], with_nonsense[:, 0], atol=1e-3)
@@ -295,11 +297,11 @@ def test_heads_must_divide_the_hidden_size():
 def test_a_memory_network_says_how_many_nodes_it_holds():
     net = small.net("minimum", processor="memnet_full")
     with pytest.raises(ValueError, match="at most 127 nodes"):
-        net.rollout("minimum", whole([small.problems("minimum", n=128, count=1)]))
+        net.rollout("minimum", make_window([small.problems("minimum", n=128, count=1)]))
 
 
 def test_an_algorithm_that_the_net_does_not_know_is_refused_by_name():
-    window = whole([small.problems("dfs")])
+    window = make_window([small.problems("dfs")])
     with pytest.raises(
         ValueError, match="unknown algorithm for this net 'dfs': did you mean 'bfs'"
     ):
@@ -307,7 +309,7 @@ def test_an_algorithm_that_the_net_does_not_know_is_refused_by_name():
 
 
 def test_a_window_moves_to_another_device_with_all_it_holds():
-    window = whole([small.problems("insertion_sort")])
+    window = make_window([small.problems("insertion_sort")])
     noise = np.zeros((1, 3, 6, 6), np.float32)
     moved = window.with_noise(noise).with_forced(np.ones((window.steps, 1, 3), bool)).to("meta")
     assert isinstance(moved, Window)

@@ -20,7 +20,7 @@ from algorist.model.layers import Linear
 from algorist.model.losses import feature_losses
 from algorist.model.processors import PROCESSORS, MessagePassing, StepOutput
 from algorist.model.user_decoders import USER_DECODERS
-from algorist.model.window import whole
+from algorist.model.window import make_window
 from algorist.spec import Kind, Location
 
 POINTER = (Location.NODE, Kind.POINTER)
@@ -199,7 +199,7 @@ def outcome(net, kernels):
     """The losses, by name, and the gradient of one weight."""
     net.kernels = kernels
     net.zero_grad(set_to_none=True)
-    window = whole([small.problems("bfs", n=4, count=2)]).to(DEVICE)
+    window = make_window([small.problems("bfs", n=4, count=2)]).to(DEVICE)
     parts = feature_losses(net.specs["bfs"], net.rollout("bfs", window), window)
     sum(parts.values()).sum().backward()
     gradient = net.encoders["bfs"]["s"].weight.grad

@@ -3,10 +3,9 @@
 import torch
 
 from algorist.data import official
-from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import dense_values
-from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.orders import (
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.orders import (
     compare_along_pointers,
     compare_with_limits,
     compare_with_next_selected,
@@ -14,7 +13,8 @@ from algorist.model.orders import (
     find_extremes,
     find_next_neighbours,
 )
-from algorist.model.task_features import TaskFeatures
+from algorist.model.executing.task_features import TaskFeatures
+from algorist.model.learner import Learner, TaskEncoding
 from algorist.spec import Location
 from algorist.training.config import changed
 from algorist.training.recipes import recipe

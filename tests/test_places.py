@@ -2,16 +2,16 @@
 
 import torch
 
-from algorist.model.decoder_features import DecoderFeatures
-from algorist.model.derived_features import DerivedFeatures
-from algorist.model.learner import TaskEncoding
-from algorist.model.places import (
+from algorist.model.executing.decoder_features import DecoderFeatures
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.places import (
     compare_graph_scalars,
     compute_places,
     find_middle_nodes,
     select_places,
 )
-from algorist.model.task_features import TaskFeatures
+from algorist.model.executing.task_features import TaskFeatures
+from algorist.model.learner import TaskEncoding
 from algorist.spec import Location
 from algorist.training.recipes import recipe
 

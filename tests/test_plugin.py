@@ -277,7 +277,7 @@ def test_a_recipe_that_fails_harms_only_those_who_choose_it(tmp_path, capsys, re
 
 SEVERAL = """
 from algorist import algorithm, edge, graph, node, record, register, sampler
-from algorist.algorithms.array_inputs import keys
+from algorist.algorithms.samplers.arrays import keys
 
 @register
 @algorithm(

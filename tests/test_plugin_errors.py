@@ -8,7 +8,7 @@ import pytest
 import algorist
 from algorist import algorithm, compiled, edge, graph, node, record, sampler
 from algorist.algorithms import declaring
-from algorist.algorithms.scaling import Scale
+from algorist.algorithms.user_inputs.scaling import Scale
 
 HERE = Path(__file__)
 CHAIN = (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import algorist
-from algorist.algorithms.user_inputs import read_problem
-from algorist.model.solving import rank_inputs
+from algorist.algorithms.user_inputs.problems import read_problem
+from algorist.model.solving.traced_problem import rank_inputs
 
 RANKED = [name for name in algorist.algorithms() if algorist.get(name).rank]
 

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import algorist
 from algorist.kernels.rounding import exact_products, rounded_products
-from algorist.model.window import whole
+from algorist.model.window import make_window
 from algorist.training.recipes import recipe
 
 EXACT = ("comparisons", "orders", "places", "selection", "splits", "task_features")
@@ -69,7 +69,7 @@ def test_a_net_that_executes_selects_numbers_exactly(name):
     net = algorist.Net([name], config.model, encoding=config.convention, hidden=16, seed=0)
     batch = config.convention.batch(name, algorist.get(name).sample(n=6, count=2, seed=0))
     with rounded_products(), Products() as products:
-        net.rollout(name, whole([batch]))
+        net.rollout(name, make_window([batch]))
     modules = {module for module, _ in products.seen}
     assert modules.intersection(EXACT)
     assert not {module for module, rounded in products.seen if rounded}.intersection(EXACT)

@@ -12,8 +12,8 @@ import small
 import algorist
 from algorist.cli import main
 from algorist.commands import files, forms, inputs
-from algorist.model import solving
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.solving import memory, solver
 from algorist.report.solutions import plain, show_solution
 from algorist.report.solving_progress import SolvingProgress
 from algorist.report.terminal import Terminal
@@ -345,7 +345,7 @@ def test_long_work_is_announced_and_in_progress(learner, monkeypatch, size):
         told.append((done, steps))
 
     problem = inputs.drawn(algorist.get("dijkstra"), size, 0)
-    solving.solve(learner, "dijkstra", problem, compare=False, announce=announce, watch=watch)
+    solver.solve(learner, "dijkstra", problem, compare=False, announce=announce, on_progress=watch)
     nodes, steps, is_timed = told[0]
     assert nodes == size
     assert is_timed == (nodes**2 * steps >= 320_000)
@@ -354,13 +354,13 @@ def test_long_work_is_announced_and_in_progress(learner, monkeypatch, size):
 
 
 def test_large_problems_are_cut_into_small_pieces(learner):
-    steps = {n: solving._steps_at_once(n) for n in (4, 64, 128, 500, 2000)}
+    steps = {n: memory.window_steps(n) for n in (4, 64, 128, 500, 2000)}
     assert steps == {4: 64, 64: 64, 128: 16, 500: 1, 2000: 1}
     problem = inputs.drawn(algorist.get("bfs"), 12, 3)
-    whole = solving.solve(learner, "bfs", problem, compare=True)
+    whole = solver.solve(learner, "bfs", problem, compare=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(solving, "_steps_at_once", lambda n: 1)
-        cut = solving.solve(learner, "bfs", problem, compare=True)
+        patch.setattr(memory, "window_steps", lambda n: 1)
+        cut = solver.solve(learner, "bfs", problem, compare=True)
     assert np.array_equal(whole.outputs["pi"], cut.outputs["pi"])
     assert np.array_equal(whole.hints["reach_h"], cut.hints["reach_h"])
 

@@ -4,8 +4,13 @@ import torch
 from executing import ENCODING, columns_of, features_of, hot
 from torch.nn.functional import one_hot
 
-from algorist.model.selection import select, select_bits, select_by_edges, select_orientations
-from algorist.model.task_features import TaskFeatures
+from algorist.model.executing.selection import (
+    select,
+    select_bits,
+    select_by_edges,
+    select_orientations,
+)
+from algorist.model.executing.task_features import TaskFeatures
 from algorist.spec import Location
 
 

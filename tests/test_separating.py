@@ -5,8 +5,12 @@ import pytest
 
 import algorist
 from algorist.algorithms.array_answers import is_convex_hull
-from algorist.algorithms.separating import common_unit, separate_points, separate_weights
-from algorist.algorithms.user_inputs import read_problem
+from algorist.algorithms.user_inputs.problems import read_problem
+from algorist.algorithms.user_inputs.separating import (
+    common_unit,
+    separate_points,
+    separate_weights,
+)
 
 
 def directed(n, p, seed):

@@ -8,8 +8,8 @@ import pytest
 import small
 
 import algorist
-from algorist.model import solution_pictures
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.solving import solution_pictures
 
 WORDS_ALONE = {
     "kmp_matcher", "naive_string_matcher", "lcs_length", "matrix_chain_order", "optimal_bst",

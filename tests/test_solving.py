@@ -10,11 +10,11 @@ import small
 import torch
 
 import algorist
-from algorist.model import solving
 from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.sinkhorn import FINAL_SINKHORN_STEPS, log_sinkhorn
-from algorist.model.window import whole
+from algorist.model.solving import memory, solver
+from algorist.model.window import make_window
 from algorist.spec import Kind
 
 TOWN = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}, "sea": {}}
@@ -82,7 +82,7 @@ def truthful(learner, name, batch, **options):
 
 @pytest.mark.parametrize("name", algorist.algorithms())
 def test_what_agrees_with_the_algorithm_is_right_throughout(learner, name, monkeypatch):
-    monkeypatch.setattr(solving, "predict", truthful)
+    monkeypatch.setattr(solver, "predict", truthful)
     _, inputs = drawn(name, n=10)
     solution = learner.run(name, compare=True, **inputs)
     assert solution.right
@@ -100,7 +100,7 @@ def test_the_first_mistake_is_where_it_was_made(learner, monkeypatch):
         hints["mark"][3, 0, :] = 0
         return [replace(found, hints=hints)]
 
-    monkeypatch.setattr(solving, "predict", mistaken)
+    monkeypatch.setattr(solver, "predict", mistaken)
     solution = learner.run("dijkstra", A=TOWN, s="home", compare=True)
     mistake = solution.comparison.first_mistake
     assert (mistake.step, mistake.hint, mistake.where) == (3, "pi_h", ("sea",))
@@ -120,10 +120,10 @@ def test_scalars_may_be_a_little_off(learner, monkeypatch):
 
         return predicted
 
-    monkeypatch.setattr(solving, "predict", off_by(0.04))
+    monkeypatch.setattr(solver, "predict", off_by(0.04))
     solution = learner.run("dijkstra", A=TOWN, s="home", compare=True)
     assert solution.comparison.first_mistake is None
-    monkeypatch.setattr(solving, "predict", off_by(0.06))
+    monkeypatch.setattr(solver, "predict", off_by(0.06))
     solution = learner.run("dijkstra", A=TOWN, s="home", compare=True)
     assert solution.comparison.first_mistake.hint == "d"
 
@@ -133,7 +133,7 @@ def test_another_right_answer_is_right(learner, monkeypatch):
         (found,) = truthful(*arguments, **options)
         return [replace(found, outputs={"pi": np.array([[0, 0, 0, 2]])})]
 
-    monkeypatch.setattr(solving, "predict", other)
+    monkeypatch.setattr(solver, "predict", other)
     diamond = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]])
     solution = learner.run("bfs", A=diamond, s=0, compare=True)
     assert solution.comparison.answer.tolist() == [0, 0, 0, 1]
@@ -145,7 +145,7 @@ def raw_predictions(learner, name, batch):
     """What the net says before anything is decided: outputs (...), hints (T - 1, ...)."""
     seen = learner.convention.batch(name, batch)
     with torch.no_grad():
-        rollout = learner.net.rollout(name, whole([seen]))
+        rollout = learner.net.rollout(name, make_window([seen]))
     outputs = {key: x[0, 0].numpy() for key, x in rollout.outputs.items()}
     hints = {key: x[: seen.steps - 1, 0, 0].numpy() for key, x in rollout.hints.items()}
     return outputs, hints
@@ -237,10 +237,12 @@ def test_problems_of_many_sizes_are_solved_in_one_call(learner, name):
 def test_many_problems_are_solved_in_parts_where_memory_is_short(learner, monkeypatch):
     problems = [drawn("bfs", 5, seed)[1] for seed in range(5)]
     whole = learner.run_many("bfs", problems)
-    monkeypatch.setattr(solving, "_room", lambda net: 2.5 * solving._bytes(net, "bfs", 5))
+    monkeypatch.setattr(
+        memory, "available_bytes", lambda net: 2.5 * memory.needed_bytes(net, "bfs", 5)
+    )
     parts = []
     monkeypatch.setattr(
-        solving, "predict", lambda *a, **k: parts.append(len(a[2])) or predict(*a, **k)
+        solver, "predict", lambda *a, **k: parts.append(len(a[2])) or predict(*a, **k)
     )
     for got, expected in zip(learner.run_many("bfs", problems), whole, strict=True):
         assert_same(got, expected)
@@ -319,7 +321,9 @@ def test_a_bad_problem_among_many_is_named(learner):
 
 
 def test_a_problem_too_large_for_the_memory_is_refused_before_it_is_run(learner, monkeypatch):
-    monkeypatch.setattr(solving, "_room", lambda net: float(solving._bytes(net, "bfs", 8)))
+    monkeypatch.setattr(
+        memory, "available_bytes", lambda net: float(memory.needed_bytes(net, "bfs", 8))
+    )
     learner.run("bfs", A=np.eye(8), s=0)
     with pytest.raises(ValueError, match="bfs: got 9 nodes, expected at most 8"):
         learner.run("bfs", A=np.eye(9), s=0)

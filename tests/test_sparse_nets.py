@@ -15,12 +15,12 @@ from algorist.cli import main
 from algorist.data.sparse import sparse_set
 from algorist.evaluation.sparse import evaluate_sparse
 from algorist.model.learner import Learner, TaskEncoding, read
-from algorist.model.links import Segments
 from algorist.model.losses import feature_losses
 from algorist.model.net import Net
-from algorist.model.sparse_inference import predict_sparse
-from algorist.model.sparse_window import sparse_window
-from algorist.model.window import whole
+from algorist.model.processors.links import Segments
+from algorist.model.sparse.inference import predict_sparse
+from algorist.model.sparse.window import sparse_window
+from algorist.model.window import make_window
 from algorist.sparse_scores import score_sparse
 from algorist.spec import Kind, Location
 from algorist.training.config import changed
@@ -62,7 +62,7 @@ def test_sparse_nets_compute_what_dense_ones_do(name, processor, forced):
     net = Net([name], processor=processor, hidden=8, seed=0, feedback="hard", pointer_reversal=True)
     net.kernels = "plain"
     net.double()
-    dense, sparse = whole([dense_batch(batch)]), sparse_window([batch])
+    dense, sparse = make_window([dense_batch(batch)]), sparse_window([batch])
     if forced:
         dense, sparse = (w.with_forced(np.ones(w.follows.shape, bool)) for w in (dense, sparse))
     expected, got = losses(net, name, dense), losses(net, name, sparse)
@@ -121,8 +121,8 @@ def test_long_runs_are_predicted_in_pieces(monkeypatch):
     net = Net(["mst_prim"], processor="pgn", hidden=8, seed=0)
     learner = Learner(net, net.encoding, {})
     (whole_run,) = predict_sparse(learner, "mst_prim", batch)
-    monkeypatch.setattr("algorist.model.sparse_inference._PIECE", 3)
-    monkeypatch.setattr("algorist.model.sparse_inference._MOST_PAIRS", 150)
+    monkeypatch.setattr("algorist.model.sparse.inference._PIECE", 3)
+    monkeypatch.setattr("algorist.model.sparse.inference._MOST_PAIRS", 150)
     (pieces,) = predict_sparse(learner, "mst_prim", batch)
     np.testing.assert_array_equal(whole_run["pi"], pieces["pi"])
 

@@ -11,7 +11,7 @@ import pytest
 
 import algorist
 from algorist import node, record
-from algorist.algorithms.array_inputs import keys
+from algorist.algorithms.samplers.arrays import keys
 from algorist.cli import main
 from algorist.data import numpy_ties, text
 from algorist.data.feature_text import order_of

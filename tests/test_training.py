@@ -9,7 +9,7 @@ import torch
 from algorist.evaluation.evaluator import Evaluation
 from algorist.model.kinds import row
 from algorist.model.learner import Learner
-from algorist.model.window import whole
+from algorist.model.window import make_window
 from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.divergence import DivergedError
@@ -51,7 +51,7 @@ def answers(learner, algorithm):
     Without permutations: they hardly change with what is added to a row or a column of scores, so
     what is learnt of that is rounding too.
     """
-    spec, window = learner.net.specs[algorithm], whole([small.problems(algorithm, seed=99)])
+    spec, window = learner.net.specs[algorithm], make_window([small.problems(algorithm, seed=99)])
     rollout = learner.net.rollout(algorithm, window)
     return {
         name: row(spec[name]).ops.feedback(value, False)

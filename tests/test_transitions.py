@@ -9,9 +9,9 @@ import torch
 from executing import ENCODING, hot, learner, seen
 
 import algorist
-from algorist.model.derived_features import VISITED, changed_hints
+from algorist.model.executing.derived_features import VISITED, changed_hints
+from algorist.model.executing.transitions import draw_transitions
 from algorist.model.losses import feature_losses
-from algorist.model.transitions import draw_transitions
 from algorist.spec import Kind
 
 

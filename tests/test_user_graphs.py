@@ -13,7 +13,7 @@ import scipy.sparse
 import torch
 
 import algorist
-from algorist.algorithms.user_inputs import read_problem
+from algorist.algorithms.user_inputs.problems import read_problem
 from algorist.commands import files
 
 try:

@@ -15,7 +15,7 @@ from algorist.model.losses import feature_losses
 from algorist.model.net import Net
 from algorist.model.processors import PROCESSORS
 from algorist.model.user_decoders import USER_DECODERS
-from algorist.model.window import continuing, pieces, whole
+from algorist.model.window import make_chunk_window, make_window, split_window
 from algorist.registration import register
 from algorist.training.saved_learners import load
 
@@ -61,13 +61,13 @@ def counting(**options):
 
 
 def test_further_state_goes_on_from_step_to_step_and_through_windows():
-    net, window = counting(), whole([small.problems("bfs", n=5)])
+    net, window = counting(), make_window([small.problems("bfs", n=5)])
     all_at_once = net.rollout("bfs", window).carry
     count = float(window.steps)
     assert all_at_once.state[0]["count"].tolist() == [[count] * 3]
     assert all_at_once.state[0]["seen"][0].unique().tolist() == [2.0**count]
     carry = None
-    for piece in pieces(window, 1):
+    for piece in split_window(window, 1):
         carry = net.rollout("bfs", piece, carry).carry.detach()
     torch.testing.assert_close(carry.hidden, all_at_once.hidden)
     assert torch.equal(carry.state[0]["count"], all_at_once.state[0]["count"])
@@ -81,7 +81,7 @@ def test_further_state_starts_anew_where_a_trajectory_begins():
     before, carry = None, None
     for step in range(3):
         chunk = stream.chunk(step)
-        window = continuing([(before, chunk)])
+        window = make_chunk_window([(before, chunk)])
         carry, before = net.rollout("bfs", window, carry).carry.detach(), chunk
         since = window.steps - int(window.is_first[:, 0, 0].nonzero().max())
         if window.is_first.any():
@@ -92,7 +92,7 @@ def test_penalties_are_means_over_the_steps_that_count():
     net = counting()
     batch = small.problems("bfs", n=7, count=6)
     assert len(set(batch.lengths)) > 1
-    for window in (whole([batch]), whole([batch], steps=12)):
+    for window in (make_window([batch]), make_window([batch], steps=12)):
         parts = feature_losses(net.specs["bfs"], net.rollout("bfs", window), window)
         counts = [k + 1.0 for length in batch.lengths for k in range(length - 1)]
         assert parts["steps"].item() == pytest.approx(sum(counts) / len(counts))
@@ -311,7 +311,9 @@ def test_a_processor_may_have_a_state_and_no_parameters():
             return algorist.StepOutput(nodes + hidden, state=state + 1)
 
     PROCESSORS["sum"] = Sum
-    carry = small.net("bfs", processor="sum").rollout("bfs", whole([small.problems("bfs")])).carry
+    carry = (
+        small.net("bfs", processor="sum").rollout("bfs", make_window([small.problems("bfs")])).carry
+    )
     assert carry.state[0].unique().numel() == 1
 
 

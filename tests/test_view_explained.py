@@ -14,8 +14,8 @@ from algorist.algorithms.explanations import Explanation
 from algorist.algorithms.graph_layout import Edges, place_nodes
 from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.model.solution_text import compared
-from algorist.model.solving import solve
+from algorist.model.solving.solution_text import compared
+from algorist.model.solving.solver import solve
 from algorist.viewer import pages
 from algorist.viewer.app import App
 from algorist.viewer.draws import draw_interesting

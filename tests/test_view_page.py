@@ -12,7 +12,7 @@ from processes import PATIENCE
 
 import algorist
 from algorist import algorithm, edge, node, record
-from algorist.algorithms.array_inputs import keys
+from algorist.algorithms.samplers.arrays import keys
 from algorist.commands import forms
 from algorist.commands.arguments import of_family
 from algorist.model.learner import Learner, TaskEncoding

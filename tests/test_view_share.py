@@ -222,11 +222,11 @@ def slow(monkeypatch):
     go, told = threading.Event(), []
     solve = room.solve
 
-    def slowly(*problem, watch=None, **how):
+    def slowly(*problem, on_progress=None, **how):
         while not go.wait(0.02):
             told.append(1)
-            watch(min(len(told), 40), 40)
-        return solve(*problem, watch=watch, **how)
+            on_progress(min(len(told), 40), 40)
+        return solve(*problem, on_progress=on_progress, **how)
 
     monkeypatch.setattr(room, "solve", slowly)
     yield go

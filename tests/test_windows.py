@@ -10,7 +10,7 @@ import torch
 
 from algorist.data.chunks import Chunker
 from algorist.model.losses import feature_losses
-from algorist.model.window import continuing, pack_trajectories, pieces, whole
+from algorist.model.window import make_chunk_window, make_window, pack_trajectories, split_window
 from algorist.spec import Stage
 
 
@@ -18,7 +18,7 @@ def chunk_windows(batch, length, count):
     """The windows of the first chunks of batch(0), batch(1), ..."""
     chunker = Chunker(batch, length=length)
     chunks = [None, *(chunker.chunk(step) for step in range(count))]
-    return [continuing([pair]) for pair in pairwise(chunks)]
+    return [make_chunk_window([pair]) for pair in pairwise(chunks)]
 
 
 def rollouts(net, algorithm, windows):
@@ -48,7 +48,7 @@ def test_chunks_that_hold_whole_trajectories_give_the_losses_of_full_training():
     net = small.lively(small.net("insertion_sort"))
     windows = chunk_windows(batch, 16, 3)
     for step, rollout in enumerate(rollouts(net, "insertion_sort", windows)):
-        window = whole([batch(step)])
+        window = make_window([batch(step)])
         expected = losses(net, "insertion_sort", net.rollout("insertion_sort", window), window)
         got = losses(net, "insertion_sort", rollout, windows[step])
         small.assert_same(got, expected)
@@ -67,7 +67,7 @@ def test_two_trajectories_in_a_chunk_give_the_mean_of_their_losses():
     got = losses(net, "insertion_sort", net.rollout("insertion_sort", window), window)
     each = []
     for step in range(2):
-        alone = whole([batch(step)])
+        alone = make_window([batch(step)])
         each.append(losses(net, "insertion_sort", net.rollout("insertion_sort", alone), alone))
     small.assert_same(got, {name: (each[0][name] + each[1][name]) / 2 for name in got})
 
@@ -107,7 +107,7 @@ def test_chunks_predict_what_whole_trajectories_do(algorithm, processor):
         starts, compared = np.zeros(3, int), 0
         for step in range(5):
             problems = batch(step)
-            rollout = net.rollout(algorithm, whole([problems]))
+            rollout = net.rollout(algorithm, make_window([problems]))
             for lane, (start, steps) in enumerate(zip(starts, problems.lengths, strict=True)):
                 if steps == 1 or start + steps > length * count:
                     continue
@@ -126,7 +126,7 @@ def test_chunks_predict_what_whole_trajectories_do(algorithm, processor):
 
 def test_carried_state_is_laid_out_as_a_file_gives_it_back():
     """Else the last bits of a resumed run would differ."""
-    window = whole([small.problems("dfs", n=4)])
+    window = make_window([small.problems("dfs", n=4)])
     carry = small.net("dfs").rollout("dfs", window).carry.detach()
     assert all(tensor.is_contiguous() for tensor in (carry.hidden, *carry.hints.values()))
     assert not any(tensor.requires_grad for tensor in (carry.hidden, *carry.hints.values()))
@@ -149,12 +149,12 @@ def test_a_trajectory_of_a_single_moment_has_no_end_in_a_chunk():
 @pytest.mark.parametrize("steps", [1, 4, 100])
 def test_pieces_predict_what_the_whole_does(steps, forced):
     batch = small.problems("dfs", n=4)
-    window = whole([batch])
+    window = make_window([batch])
     draws = np.random.RandomState(0).uniform(size=(window.steps, 1, 3)) < 0.5
     window = window.with_forced(draws) if forced else window
     net = small.lively(small.net("dfs"))
     expected = net.rollout("dfs", window)
-    parts = list(pieces(window, steps))
+    parts = list(split_window(window, steps))
     assert {part.steps for part in parts} == {steps}
     assert sum(part.end_weights.sum() for part in parts) == 3
     results = rollouts(net, "dfs", parts)
@@ -171,7 +171,7 @@ def test_pieces_predict_what_the_whole_does(steps, forced):
 
 def whole_problems(algorithm, n, count, *, forced, permuted):
     """The problems of two replicas, with all that training draws."""
-    window = whole([small.problems(algorithm, n=n, count=count, seed=s) for s in (1, 2)])
+    window = make_window([small.problems(algorithm, n=n, count=count, seed=s) for s in (1, 2)])
     rng = np.random.RandomState(0)
     if forced:
         window = window.with_forced(rng.uniform(size=(window.steps, 2, count)) < 0.5)
@@ -205,7 +205,7 @@ def test_trajectories_that_follow_each_other_have_the_losses_of_those_side_by_si
 
 
 def test_lanes_are_saved_only_where_trajectories_are_short_and_inputs_small(monkeypatch):
-    window = whole([small.problems("insertion_sort", count=5)])  # all of one length
+    window = make_window([small.problems("insertion_sort", count=5)])  # all of one length
     assert pack_trajectories(window, lambda needed: needed) is window
     window = whole_problems("mst_kruskal", 5, 12, forced=False, permuted=False)
     needed = pack_trajectories(window, lambda needed: needed).follows.shape[-1]
@@ -225,12 +225,12 @@ def test_replicas_with_different_numbers_of_ends_share_a_window():
         for n in range(3)
     ]
     chunks = [chunker.chunk(0) for chunker in chunkers]
-    together = continuing([(None, chunk) for chunk in chunks])
+    together = make_chunk_window([(None, chunk) for chunk in chunks])
     assert len(set(together.end_weights.sum(1).tolist())) > 1
     net = small.lively(small.net("bfs", seeds=(0, 1, 2)))
     parts = losses(net, "bfs", net.rollout("bfs", together), together)
     for replica, chunk in enumerate(chunks):
-        window = continuing([(None, chunk)])
+        window = make_chunk_window([(None, chunk)])
         alone = small.net("bfs")
         state = {name: value[[replica]] for name, value in net.state_dict().items()}
         alone.load_state_dict(state)
@@ -240,7 +240,7 @@ def test_replicas_with_different_numbers_of_ends_share_a_window():
 
 def test_the_stages_of_a_window_have_the_axes_they_promise():
     batch = small.problems("dijkstra", count=3)
-    window = whole([batch, batch])
+    window = make_window([batch, batch])
     for feature in batch.spec:
         shape = feature.shape(6)
         expected = {

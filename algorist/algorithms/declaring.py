@@ -31,14 +31,14 @@ import numpy as np
 from algorist.algorithms.compiling import is_kept, specialise
 from algorist.algorithms.format_answers import Answer
 from algorist.algorithms.frames import MAX_NODES, Buffers, FrameLayout
-from algorist.algorithms.graph_checks import Check
 from algorist.algorithms.random import generator
-from algorist.algorithms.ranking import Ranking
 from algorist.algorithms.sampling import TRUNCATION, Options, Sampler, derive, truncated
-from algorist.algorithms.scaling import Scale
-from algorist.algorithms.separating import Separation
 from algorist.algorithms.tracing import run_batch
-from algorist.algorithms.user_inputs import Arrays, read_problem
+from algorist.algorithms.user_inputs.graph_checks import Check
+from algorist.algorithms.user_inputs.problems import Arrays, read_problem
+from algorist.algorithms.user_inputs.ranking import Ranking
+from algorist.algorithms.user_inputs.scaling import Scale
+from algorist.algorithms.user_inputs.separating import Separation
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
 from algorist.errors import counted, positive, unknown
@@ -118,7 +118,7 @@ class Algorithm:
     def _check_names(self) -> None:
         """Complain about names of what there is not."""
         spec, scale = self.spec, self.scale or Scale(groups=())
-        self._expect("feature", (*self.touches, *self.sampler.features), _names(spec))
+        self._expect("feature", (*self.run_features, *self.sampler.features), _names(spec))
         self._expect("hint", filter(None, [self.static_hint]), _names(spec.hints))
         self._expect("input", chain(*scale.groups), _names(spec.inputs))
         self._expect("hint or output", scale.degrees, _names((*spec.hints, *spec.outputs)))
@@ -157,25 +157,25 @@ class Algorithm:
         self, rng: np.ndarray, n: int, count: int, options: Mapping[str, Any] | None = None
     ) -> Batch:
         """Draw and trace `count` problems with a `generator`, which the next call goes on with."""
-        options, layout = self._drawing(n, count, options or {})
+        options, layout = self._prepare(n, count, options or {})
         now, inputs = layout.empty(), layout.empty(count)
         windows = tuple(layout.window(now, name) for name in self.sampler.features)
         arguments = self.sampler.arguments(options)
-        with self._told(self.sampler.draw):
+        with self._explain_errors(self.sampler.draw):
             self.sampler.draw_batch(rng, (tuple(now), tuple(inputs)), windows, arguments)
         if options[TRUNCATION]:
             inputs.floats[...] = truncated(inputs.floats, options[TRUNCATION])
         derive(layout, inputs)
-        return self._traced(layout, inputs)
+        return self._run(layout, inputs)
 
     def check(self, n: int, count: int, options: Mapping[str, Any]) -> None:
         """Complain about problems that cannot be drawn, before any is."""
-        self._drawing(n, count, options)
+        self._prepare(n, count, options)
 
-    def _drawing(
+    def _prepare(
         self, n: int, count: int, options: Mapping[str, Any]
     ) -> tuple[Options, FrameLayout]:
-        """The options of problems that are drawn, and where their inputs lie."""
+        """Check and complete the options, and lay out the inputs of problems to be drawn."""
         n, count = positive("n", n), positive("count", count)
         settled = self.sampler.settled(n, options)
         return settled, self._input_layout(self.sampler.nodes(n, settled), count)
@@ -194,7 +194,7 @@ class Algorithm:
         layout = self._input_layout(len(arrays["pos"]))
         buffers = layout.empty(1)
         layout.pack(arrays, buffers)
-        return self._traced(layout, buffers)
+        return self._run(layout, buffers)
 
     def _input_layout(self, nodes: int, count: int = 1) -> FrameLayout:
         if not self.min_nodes <= nodes <= MAX_NODES:
@@ -207,7 +207,8 @@ class Algorithm:
             raise ValueError(_too_large(self.name, nodes, count, "inputs"))
         return layout
 
-    def _traced(self, layout: FrameLayout, inputs: Buffers) -> Batch:
+    def _run(self, layout: FrameLayout, inputs: Buffers) -> Batch:
+        """Run the algorithm on all problems, and return inputs, hints and outputs."""
         self._check(layout, inputs)
         n, count = layout.n, len(inputs.floats)
         hint_layout, output_layout = (
@@ -223,7 +224,7 @@ class Algorithm:
             if not hint_layout.fits(steps * count):
                 steps = 0  # perhaps the runs are shorter: count their steps first
             tape = hint_layout.empty(steps, count)
-            with self._told(self.run):
+            with self._explain_errors(self.run):
                 self._run_batch(
                     (tuple(now), tuple(inputs)),
                     (tuple(hint), tuple(tape)),
@@ -254,8 +255,8 @@ class Algorithm:
             self.name,
         )
 
-    def _told(self, function: Callable) -> AbstractContextManager[None]:
-        """Where one of its functions may fail, if it is a user's: ours are tested."""
+    def _explain_errors(self, function: Callable) -> AbstractContextManager[None]:
+        """Turn errors in a user's function into a `ValueError` of one line; ours are tested."""
         return nullcontext() if self.is_part_of_the_package else user_error(self.name, function)
 
     def _check(self, layout: FrameLayout, buffers: Buffers) -> None:
@@ -267,12 +268,12 @@ class Algorithm:
         stages = {feature.name: frame for frame in frames for feature in frame[0].features}
         return tuple(
             layout.window(buffers, name)
-            for name in self.touches
+            for name in self.run_features
             for layout, buffers in (stages[name],)
         )
 
     @cached_property
-    def touches(self) -> tuple[str, ...]:
+    def run_features(self) -> tuple[str, ...]:
         """The features that the run names as its parameters."""
         return tuple(name.rstrip("_") for name in inspect.signature(self.run).parameters)[:-1]
 

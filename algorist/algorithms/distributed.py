@@ -7,8 +7,8 @@ import numpy as np
 
 from algorist.algorithms.compiling import clear, compiled, copy
 from algorist.algorithms.declaring import SALSA, algorithm
-from algorist.algorithms.graph_checks import symmetric, unweighted
-from algorist.algorithms.graph_inputs import (
+from algorist.algorithms.neighbours import end_of, slots, weight_of
+from algorist.algorithms.samplers.graphs import (
     GRAPH,
     GRAPH_AND_SOURCE,
     SPARSE_TRAIN_P,
@@ -16,9 +16,9 @@ from algorist.algorithms.graph_inputs import (
     sparse_undirected_with_priorities,
     undirected_with_source,
 )
-from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.graph_checks import symmetric, unweighted
 from algorist.spec import graph, node
 
 

@@ -1,12 +1,12 @@
 """Divide and conquer (CLRS chapter 4)."""
 
 from algorist.algorithms.array_answers import is_maximum_subarray
-from algorist.algorithms.array_inputs import signed_keys
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.format_answers import format_subarray
-from algorist.algorithms.scaling import Scale
+from algorist.algorithms.samplers.arrays import signed_keys
 from algorist.algorithms.textbook import point_to_previous
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.spec import graph, node
 
 

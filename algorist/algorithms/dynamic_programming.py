@@ -15,7 +15,6 @@ from algorist.algorithms.array_answers import (
     is_cheapest_search_tree,
     is_longest_common_subsequence,
 )
-from algorist.algorithms.array_inputs import checked_range
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.format_answers import (
@@ -24,10 +23,8 @@ from algorist.algorithms.format_answers import (
     format_search_tree,
 )
 from algorist.algorithms.random import fill_uniform
-from algorist.algorithms.sampling import Options, sampler
-from algorist.algorithms.scaling import Scale
-from algorist.algorithms.separating import separate_probabilities
-from algorist.algorithms.string_inputs import (
+from algorist.algorithms.samplers.arrays import checked_range
+from algorist.algorithms.samplers.strings import (
     LETTERS,
     Words,
     chain_strings,
@@ -37,8 +34,11 @@ from algorist.algorithms.string_inputs import (
     second_start,
     two_strings,
 )
+from algorist.algorithms.sampling import Options, sampler
 from algorist.algorithms.textbook import point_to_previous
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.scaling import Scale
+from algorist.algorithms.user_inputs.separating import separate_probabilities
 from algorist.errors import counted
 from algorist.spec import MASKED, edge, node
 

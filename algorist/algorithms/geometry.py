@@ -13,10 +13,10 @@ from algorist.algorithms.compiling import compiled, copy
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.random import below, fill_uniform, uniform
 from algorist.algorithms.sampling import Options, checked_shares, sampler
-from algorist.algorithms.scaling import Scale
-from algorist.algorithms.separating import separate_points
 from algorist.algorithms.textbook import point_to_previous, point_to_self, sort_nodes
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.scaling import Scale
+from algorist.algorithms.user_inputs.separating import separate_points
 from algorist.errors import shortened
 from algorist.spec import graph, node
 

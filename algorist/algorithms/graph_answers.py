@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from algorist.algorithms.array_answers import ROUNDING, Arrays, chains_all, walk
-from algorist.algorithms.graph_checks import has_cycle
+from algorist.algorithms.user_inputs.graph_checks import has_cycle
 
 
 def _distances(weights: np.ndarray) -> np.ndarray:

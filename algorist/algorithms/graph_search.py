@@ -29,8 +29,8 @@ from algorist.algorithms.graph_answers import (
     is_depth_first_forest,
     is_topological_order,
 )
-from algorist.algorithms.graph_checks import acyclic, symmetric, unweighted
-from algorist.algorithms.graph_inputs import (
+from algorist.algorithms.neighbours import end_of, slots, weight_of
+from algorist.algorithms.samplers.graphs import (
     GRAPH,
     GRAPH_AND_SOURCE,
     SPARSE_TRAIN_P,
@@ -41,9 +41,9 @@ from algorist.algorithms.graph_inputs import (
     sparse_undirected,
     with_source,
 )
-from algorist.algorithms.neighbours import end_of, slots, weight_of
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.graph_checks import acyclic, symmetric, unweighted
 from algorist.spec import edge, graph, node
 
 

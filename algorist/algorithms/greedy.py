@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from algorist.algorithms.array_answers import is_heavy_schedule, is_largest_selection
-from algorist.algorithms.array_inputs import activities, tasks
 from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.ranking import rank_activities, rank_task_weights
-from algorist.algorithms.scaling import Scale
+from algorist.algorithms.samplers.arrays import activities, tasks
 from algorist.algorithms.textbook import point_to_previous, sort_nodes
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.ranking import rank_activities, rank_task_weights
+from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.spec import graph, node
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from algorist.algorithms.array_answers import is_found, is_median, is_minimum
-from algorist.algorithms.array_inputs import keys, sorted_keys_with_target
 from algorist.algorithms.declaring import algorithm
-from algorist.algorithms.ranking import rank_keys, rank_keys_and_target
-from algorist.algorithms.scaling import Scale
+from algorist.algorithms.samplers.arrays import keys, sorted_keys_with_target
 from algorist.algorithms.textbook import chain, partition, point_to_previous
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.ranking import rank_keys, rank_keys_and_target
+from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.spec import graph, node
 
 

@@ -10,8 +10,8 @@ from algorist.algorithms.compiling import copy
 from algorist.algorithms.declaring import CLRS30, SALSA, algorithm
 from algorist.algorithms.depth_first import sort_reachable
 from algorist.algorithms.graph_answers import are_all_shortest_paths, is_shortest_path_tree
-from algorist.algorithms.graph_checks import acyclic, no_negative_cycle, non_negative
-from algorist.algorithms.graph_inputs import (
+from algorist.algorithms.neighbours import end_of, slots, weight_of
+from algorist.algorithms.samplers.graphs import (
     GRAPH,
     GRAPH_AND_SOURCE,
     HEAVIEST,
@@ -20,11 +20,11 @@ from algorist.algorithms.graph_inputs import (
     weighted,
     weighted_with_source,
 )
-from algorist.algorithms.neighbours import end_of, slots, weight_of
-from algorist.algorithms.scaling import Scale
-from algorist.algorithms.separating import separate_weights
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.graph_checks import acyclic, no_negative_cycle, non_negative
+from algorist.algorithms.user_inputs.scaling import Scale
+from algorist.algorithms.user_inputs.separating import separate_weights
 from algorist.spec import edge, graph, node
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.array_answers import is_ascending_chain
-from algorist.algorithms.array_inputs import keys
 from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.format_answers import format_sorted_keys
-from algorist.algorithms.ranking import rank_keys
-from algorist.algorithms.scaling import Scale
+from algorist.algorithms.samplers.arrays import keys
 from algorist.algorithms.textbook import chain, partition, swap
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.ranking import rank_keys
+from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.spec import graph, node
 
 _SORT: dict[str, Any] = {

@@ -8,8 +8,8 @@ import numpy as np
 from algorist.algorithms.compiling import clear, compiled, copy
 from algorist.algorithms.declaring import CLRS30, SALSA, algorithm
 from algorist.algorithms.graph_answers import is_minimum_spanning_forest, is_minimum_spanning_tree
-from algorist.algorithms.graph_checks import symmetric
-from algorist.algorithms.graph_inputs import (
+from algorist.algorithms.neighbours import end_of, slots, weight_of
+from algorist.algorithms.samplers.graphs import (
     GRAPH,
     GRAPH_AND_SOURCE,
     HEAVIEST,
@@ -18,12 +18,12 @@ from algorist.algorithms.graph_inputs import (
     sparse_undirected_weighted,
     undirected_weighted_with_source,
 )
-from algorist.algorithms.neighbours import end_of, slots, weight_of
-from algorist.algorithms.ranking import rank_edge_weights
-from algorist.algorithms.scaling import Scale
-from algorist.algorithms.separating import separate_weights
 from algorist.algorithms.textbook import nearest_queued, point_to_self, relax, sort_nodes
 from algorist.algorithms.tracing import record
+from algorist.algorithms.user_inputs.graph_checks import symmetric
+from algorist.algorithms.user_inputs.ranking import rank_edge_weights
+from algorist.algorithms.user_inputs.scaling import Scale
+from algorist.algorithms.user_inputs.separating import separate_weights
 from algorist.spec import edge, graph, node
 
 

@@ -27,7 +27,7 @@ def expect_sparse(algorithm: Algorithm) -> None:
             "declared with sparse=True, as bfs is"
         )
     dense = [f for f in (*algorithm.spec.hints, *algorithm.spec.outputs) if _is_of_pairs(f)]
-    if algorithm.touches[:1] != ("A",) or "adj" in algorithm.touches or dense:
+    if algorithm.run_features[:1] != ("A",) or "adj" in algorithm.run_features or dense:
         raise ValueError(
             f"{algorithm.name}: got sparse=True, expected 'A' as its first parameter, no 'adj', "
             "and no hints or outputs of pairs"
@@ -71,7 +71,7 @@ def trace_graphs(
     frames |= {f.name: (hint_layout, hint) for f in spec.hints}
     frames |= {f.name: (out_layout, out) for f in spec.outputs}
     windows = tuple(
-        layout.window(own, x) for x in algorithm.touches[1:] for layout, own in (frames[x],)
+        layout.window(own, x) for x in algorithm.run_features[1:] for layout, own in (frames[x],)
     )
     needed = 1 if only_first else 2 * n
     while True:  # a tape that turns out too short is made as long as the runs were

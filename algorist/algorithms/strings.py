@@ -15,8 +15,7 @@ from algorist.algorithms.compiling import compiled
 from algorist.algorithms.declaring import algorithm
 from algorist.algorithms.format_answers import format_match
 from algorist.algorithms.random import below, uniform
-from algorist.algorithms.sampling import Options, checked_shares, sampler
-from algorist.algorithms.string_inputs import (
+from algorist.algorithms.samplers.strings import (
     LETTERS,
     Words,
     chain_strings,
@@ -26,6 +25,7 @@ from algorist.algorithms.string_inputs import (
     second_start,
     two_strings,
 )
+from algorist.algorithms.sampling import Options, checked_shares, sampler
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
 from algorist.errors import counted

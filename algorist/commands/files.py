@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from algorist.algorithms.edge_lists import FileGraph, parse_weight
-from algorist.algorithms.edge_tables import EdgeTable, are_end_names
-from algorist.algorithms.graph_arrays import can_be_edges
+from algorist.algorithms.user_inputs.edge_lists import FileGraph, parse_weight
+from algorist.algorithms.user_inputs.edge_tables import EdgeTable, are_end_names
+from algorist.algorithms.user_inputs.graph_arrays import can_be_edges
 from algorist.errors import LARGEST_WHOLE, counted, expect_exact, shortened
 
 LARGEST = 64 * 2**20

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.edge_lists import GraphOptions
-from algorist.algorithms.graph_forms import list_edges
+from algorist.algorithms.samplers.strings import Words
 from algorist.algorithms.sampling import DERIVED
-from algorist.algorithms.string_inputs import Words
-from algorist.algorithms.user_inputs import OptionText, draw_problem
+from algorist.algorithms.user_inputs.edge_lists import GraphOptions
+from algorist.algorithms.user_inputs.graph_forms import list_edges
+from algorist.algorithms.user_inputs.problems import OptionText, draw_problem
 from algorist.commands import files
 from algorist.errors import listed, positive, shortened
 from algorist.spec import Kind, Location

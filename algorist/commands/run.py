@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print the net's answer beside the algorithm's."""
-    from algorist.model.solving import solve
+    from algorist.model.solving.solver import solve
     from algorist.report.solutions import plain, show_solution
     from algorist.report.solving_progress import SolvingProgress
 
@@ -62,7 +62,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
             problem,
             compare=True,
             announce=progress.begin,
-            watch=progress,
+            on_progress=progress,
         )
     finally:
         progress.end()

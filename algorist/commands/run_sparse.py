@@ -13,7 +13,7 @@ from algorist.report.terminal import Terminal, bare_table
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
-    from algorist.model.sparse_solving import SparseSolution
+    from algorist.model.solving.sparse import SparseSolution
 
 _MOST_ROWS = 20
 """Longer answers are not printed: `--json` and `--out` have them."""
@@ -23,7 +23,7 @@ def solve(
     learner: Learner, algorithm: Algorithm, problem: Mapping[str, Any], arguments: Namespace
 ) -> SparseSolution:
     """The net's solution; how far it is goes to standard error."""
-    from algorist.model.sparse_solving import solve_sparse
+    from algorist.model.solving.sparse import solve_sparse
     from algorist.report.solving_progress import SolvingProgress
 
     if arguments.steps:

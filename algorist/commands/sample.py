@@ -13,7 +13,7 @@ import algorist
 from algorist.algorithms import Algorithm
 from algorist.algorithms.explain_answers import explain_outputs
 from algorist.algorithms.format_answers import compact
-from algorist.algorithms.user_inputs import Problem, read_problem
+from algorist.algorithms.user_inputs.problems import Problem, read_problem
 from algorist.batch import Batch
 from algorist.commands import Command, inputs
 from algorist.commands.arguments import add_options, expect_place_of_file, options

@@ -27,7 +27,7 @@ def break_ties_as_numpy(algorithm: Algorithm, batch: Batch) -> Batch:
     run = _interpreted(algorithm.run, _REPLACED)
     picks = np.arange(len(batch))
     picks[tied] = len(batch) + np.arange(len(tied))
-    again = [_traced(algorithm, run, batch, int(sample)) for sample in tied]
+    again = [_trace_again(algorithm, run, batch, int(sample)) for sample in tied]
     return Batch.joined([batch, *again]).take(picks)
 
 
@@ -117,7 +117,7 @@ def _interpreted(function: Callable[..., Any], replaced: dict[str, Callable[...,
     return FunctionType(function.__code__, names)
 
 
-def _traced(algorithm: Algorithm, run: Callable[..., Any], batch: Batch, sample: int) -> Batch:
+def _trace_again(algorithm: Algorithm, run: Callable[..., Any], batch: Batch, sample: int) -> Batch:
     """One sample of a batch, run again."""
     spec, one = algorithm.spec, batch.take(np.array([sample]))
     layouts = [
@@ -131,7 +131,7 @@ def _traced(algorithm: Algorithm, run: Callable[..., Any], batch: Batch, sample:
         for feature in layout.features
     }
     steps: list[Buffers] = []
-    run(*(windows[name] for name in algorithm.touches), (hints, steps))
+    run(*(windows[name] for name in algorithm.run_features), (hints, steps))
     tape = Buffers(*(np.stack(bank)[:, None] for bank in zip(*steps, strict=True)))
     ended = Buffers(*(bank[None] for bank in outputs))
     return Batch(

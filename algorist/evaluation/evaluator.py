@@ -14,9 +14,16 @@ from algorist.algorithms.answer_checks import check_answers
 from algorist.batch import Batch
 from algorist.evaluation.metrics import score
 from algorist.kernels.cuda_graphs import CudaGraphs
-from algorist.model.answers import without_permutations
-from algorist.model.inference import Answers, DeviceBatch, Predictions, by_replica, predict, split
+from algorist.model.inference import (
+    DeviceBatch,
+    DevicePredictions,
+    Predictions,
+    join_predictions,
+    predict,
+    split_batch,
+)
 from algorist.model.learner import Learner
+from algorist.model.postprocessing import permutations_to_pointers
 from algorist.spec import Kind, Spec
 
 
@@ -55,22 +62,22 @@ class Evaluator:
     def __init__(
         self, learner: Learner, algorithm: str, batch: Batch, *, graphs: CudaGraphs | None = None
     ):
-        """With `graphs` the learner's answers are captured when they are first asked for."""
+        """With `graphs` the learner's predictions are captured when they are first asked for."""
         self._net, self._truth = learner.net, _truth(learner, algorithm, batch)
         self._parts = [
-            DeviceBatch(learner, algorithm, few, graphs) for few in split(learner, batch)
+            DeviceBatch(learner, algorithm, part, graphs) for part in split_batch(learner, batch)
         ]
 
-    def answers(self) -> list[Answers]:
-        """The learner's present answers. On a GPU they are on their way."""
-        return [part.answers() for part in self._parts]
+    def predict(self) -> list[DevicePredictions]:
+        """The predictions of the learner as it is now, launched on a GPU but not awaited."""
+        return [part.predict() for part in self._parts]
 
-    def scored(self, answers: Sequence[Answers]) -> list[Evaluation]:
-        """Score the latest answers of every replica.
+    def score(self, predicted: Sequence[DevicePredictions]) -> list[Evaluation]:
+        """Score the latest predictions of every replica.
 
-        It is not asked which are right in their own way: that takes long.
+        `correct` is nan: checking which answers are right takes long.
         """
-        predictions = by_replica(self._net, self._truth.algorithm, answers)
+        predictions = join_predictions(self._net, self._truth.algorithm, predicted)
         return [_evaluation(self._truth, own, float("nan")) for own in predictions]
 
 
@@ -82,7 +89,7 @@ def evaluate(
     With `hints` the hints are scored too; with `forced` once more, given the true ones each step.
     """
     truth = _truth(learner, algorithm, batch)
-    evaluations = _scored_freely(learner, truth, batch, hints=hints)
+    evaluations = _evaluate_unforced(learner, truth, batch, hints=hints)
     if not forced:
         return evaluations
     one_step = predict(learner, algorithm, batch, hints=True, forced=True)
@@ -92,7 +99,7 @@ def evaluate(
     ]
 
 
-def _scored_freely(
+def _evaluate_unforced(
     learner: Learner, truth: _Truth, batch: Batch, *, hints: bool
 ) -> list[Evaluation]:
     algorithm, evaluations = truth.algorithm, []
@@ -114,7 +121,7 @@ class _Truth(NamedTuple):
 
 def _truth(learner: Learner, algorithm: str, batch: Batch) -> _Truth:
     seen = learner.convention.batch(algorithm, batch)
-    return _Truth(algorithm, seen, *without_permutations(seen.spec, seen.outputs))
+    return _Truth(algorithm, seen, *permutations_to_pointers(seen.spec, seen.outputs))
 
 
 def _evaluation(truth: _Truth, predictions: Predictions, correct: float) -> Evaluation:

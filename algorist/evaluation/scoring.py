@@ -9,7 +9,7 @@ import numpy as np
 
 from algorist.algorithms import get
 from algorist.algorithms.answer_checks import check_answers
-from algorist.algorithms.graph_arrays import to_numpy
+from algorist.algorithms.user_inputs.graph_arrays import to_numpy
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.errors import shortened, unknown

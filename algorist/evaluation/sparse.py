@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from algorist.model.learner import Learner
-from algorist.model.sparse_inference import predict_sparse
+from algorist.model.sparse.inference import predict_sparse
 from algorist.sparse_batch import SparseBatch
 from algorist.sparse_scores import SparseEvaluation, score_sparse
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import layer_norm, relu
 
 from algorist.kernels.affine import Affine, FactoredEdges, product
-from algorist.kernels.maps import Update
 from algorist.kernels.replica_function import ReplicaFunction
+from algorist.kernels.scan_weights import UpdateWeights
 
 NOT_A_NEIGHBOUR = -1e6
 """Takes the place of a message that the mask drops: far below any other."""
@@ -94,21 +94,25 @@ def mean_of_senders(values: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def update(
-    self_projection: Tensor, gate: Tensor | None, messages: Tensor, hidden: Tensor, maps: Update
+    self_projection: Tensor,
+    gate: Tensor | None,
+    messages: Tensor,
+    hidden: Tensor,
+    weights: UpdateWeights,
 ) -> Tensor:
     """The new hidden states, (S, B, n, h).
 
     `self_projection` and `gate` are projections of the node itself; `gate` lacks its last layer.
     """
     h = self_projection.shape[-1]
-    of_message = product(messages, maps.of_message)
+    of_message = product(messages, weights.of_message)
     new = relu(self_projection + of_message[..., :h])
-    if maps.norm is not None:
-        scale, offset = (x[:, None, None] for x in maps.norm)
+    if weights.norm is not None:
+        scale, offset = (x[:, None, None] for x in weights.norm)
         new = layer_norm(new, new.shape[-1:]) * scale + offset
-    if gate is None or maps.gate is None:
+    if gate is None or weights.gate is None:
         return new
-    return hidden + maps.gate(relu(gate + of_message[..., h:])).sigmoid() * (new - hidden)
+    return hidden + weights.gate(relu(gate + of_message[..., h:])).sigmoid() * (new - hidden)
 
 
 def triplet_max(nodes: Tensor, edges: FactoredEdges) -> Tensor:

@@ -7,14 +7,67 @@ and the encoded graph (S, B, h). All three may be kept as factors: `Linear` read
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from torch import Tensor, nn
 
 from algorist.kernels import ops
 from algorist.model.factored import Factored, Joint, dense, factored_edges
-from algorist.model.kinds import DecoderType
 from algorist.model.layers import Linear
+from algorist.spec import Location
+
+
+class LayerInput(StrEnum):
+    """The input of a decoder's layer."""
+
+    NODE = "node"  # a node's encoding, its old and its new state
+    EDGE = "edge"  # an edge's encoding and its triplets
+    POOLED = "pooled"  # the maximum of NODE over all nodes
+    GRAPH = "graph"  # the graph's encoding
+    HIDDEN = "hidden"  # the decoder's hidden values, which the layer turns into a logit
+
+
+class DecoderType(Enum):
+    """The architecture of a decoder: numbers or classes of a location, or choices among nodes."""
+
+    NODE = "node"
+    POINTER = "pointer"
+    EDGE = "edge"
+    EDGE_POINTER = "edge_pointer"
+    GRAPH = "graph"
+    GATED_NODE = "gated_node"
+    GATED_EDGE = "gated_edge"
+    GATED_GRAPH = "gated_graph"
+
+    @property
+    def encode_location(self) -> Location:
+        """The location to which the encoding of such a feature is added: pointers to edges."""
+        return {
+            DecoderType.NODE: Location.NODE,
+            DecoderType.GATED_NODE: Location.NODE,
+            DecoderType.GRAPH: Location.GRAPH,
+            DecoderType.GATED_GRAPH: Location.GRAPH,
+        }.get(self, Location.EDGE)
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether the prediction is a choice among nodes, for each node or edge."""
+        return self in (DecoderType.POINTER, DecoderType.EDGE_POINTER)
+
+    @property
+    def layer_inputs(self) -> Mapping[str, LayerInput]:
+        """The layers of such a decoder by name, and what each reads; for built-in decoders."""
+        ends = {"source": LayerInput.NODE, "target": LayerInput.NODE, "edge": LayerInput.EDGE}
+        score = {"score": LayerInput.HIDDEN}
+        return {
+            DecoderType.NODE: {"value": LayerInput.NODE},
+            DecoderType.POINTER: ends | score,
+            DecoderType.EDGE: ends,
+            DecoderType.EDGE_POINTER: ends | {"pointee": LayerInput.NODE} | score,
+            DecoderType.GRAPH: {"pooled": LayerInput.POOLED, "graph": LayerInput.GRAPH},
+        }[self]
 
 
 class DecoderSizes(NamedTuple):

@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from algorist.model.decoder_features import DecoderFeatures, previous_hint
-from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes
-from algorist.model.derived_features import DerivedFeatures
-from algorist.model.executing_decoders import (
+from algorist.model.decoders import BUILT_IN, BuiltInDecoder, DecoderSizes, DecoderType
+from algorist.model.executing.decoder_features import DecoderFeatures, previous_hint
+from algorist.model.executing.decoders import (
     ConditionalDecoder,
     GatedDecoder,
     WholeEdgePointerDecoder,
     decode_gated,
     is_conditional,
 )
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.kept_hints import KeptHints
+from algorist.model.executing.splits import SPLITS
 from algorist.model.factored import Factored, Joint, side_by_side
 from algorist.model.grouped import map_features
-from algorist.model.kept_hints import KeptHints
-from algorist.model.kinds import DecoderType, PostprocessInputs, row
+from algorist.model.kinds import PostprocessInputs, row
 from algorist.model.model_config import ModelConfig
 from algorist.model.processors.base import EdgeStates
-from algorist.model.splits import SPLITS
 from algorist.spec import Feature, Kind, Location, Stage
 
 

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from algorist.model import kinds
-from algorist.model.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
+from algorist.model.decoders import DecoderType
+from algorist.model.executing.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
+from algorist.model.executing.orders import is_read_by_order
 from algorist.model.factored import Encoding, Factored, dense, project
 from algorist.model.grouped import cat_columns, map_features, split_columns
-from algorist.model.kinds import DecoderType, row
+from algorist.model.kinds import row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
-from algorist.model.orders import is_read_by_order
 from algorist.spec import Feature, Kind, Location, Stage
 
 REVERSED = "_reversed"

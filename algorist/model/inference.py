@@ -13,21 +13,21 @@ from torch import Tensor, nn
 
 from algorist.batch import Batch, side_by_side
 from algorist.kernels.cuda_graphs import CudaGraphs
-from algorist.model.answers import (
-    confidence_without_permutations,
-    confidences,
-    decided,
-    without_permutations,
-)
 from algorist.model.net import Net
-from algorist.model.window import expanded, pieces
+from algorist.model.postprocessing import (
+    confidences,
+    decide,
+    permutation_confidence_to_pointers,
+    permutations_to_pointers,
+)
+from algorist.model.window import expanded, split_window
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
 
-PIECE = 64
+WINDOW_STEPS = 64
 """The most steps in one window, which bounds the memory."""
-WATCHED_PIECE = 8
+REPORTED_STEPS = 8
 """The same where progress is reported."""
 BATCH_SIZE = 32
 """How many samples are computed at once on a CPU, whose caches few samples fill, and at least on a
@@ -37,17 +37,8 @@ _EDGE_SHARE = 1 / 128
 makes dozens of tensors of that size or half of it."""
 
 
-@dataclass(frozen=True)
-class Pace:
-    """The length of the windows of a prediction, and the callback for its progress."""
-
-    steps: int = PIECE
-    """The most steps in one window."""
-    watch: Callable[[int, int], None] | None = None
-    """Called after each window with the number of steps done and of all steps."""
-
-
-_DEFAULT_PACE = Pace()
+OnProgress = Callable[[int, int], None]
+"""(steps done, all steps) -> None, called after each window."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +65,8 @@ class Predictions:
         )
 
 
-class Answers(NamedTuple):
-    """The predictions of all replicas for a few problems, in the form of batches, on the device."""
+class DevicePredictions(NamedTuple):
+    """The predictions of all replicas for a batch, in the form of batches, on the device."""
 
     outputs: Mapping[str, Tensor]  # (S, B, ...)
     hints: Mapping[str, Tensor]  # (T - 1, S, B, ...), on the CPU; empty unless asked for
@@ -91,37 +82,52 @@ def predict(
     hints: bool = False,
     confidence: bool = False,
     forced: bool | Collection[int] = (),
-    pace: Pace = _DEFAULT_PACE,
+    window_steps: int | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[Predictions]:
     """The learner's answers for a batch of the benchmark, one for each replica.
 
     At the steps `forced`, or at all of them if it is True, the net reads the true hints instead of
-    its own (teacher forcing). What `pace.watch` raises ends the computation.
+    its own (teacher forcing). A window has at most `window_steps` steps, `WINDOW_STEPS` by default.
+    What `on_progress` raises ends the computation.
     """
 
-    def answers(few: Batch) -> Answers:
-        part = DeviceBatch(learner, algorithm, few, forced=forced, pace=pace)
-        return part.answers(hints=hints, confidence=confidence)
+    def predict_part(part: Batch) -> DevicePredictions:
+        problems = DeviceBatch(
+            learner,
+            algorithm,
+            part,
+            forced=forced,
+            window_steps=window_steps,
+            on_progress=on_progress,
+        )
+        return problems.predict(hints=hints, confidence=confidence)
 
     order = np.argsort(batch.lengths, kind="stable")  # a part takes as long as its longest sample
     parts = [
-        part
-        for few in split(learner, batch.take(order))
-        for part in _answer_within_memory(answers, few)
+        predictions
+        for part in split_batch(learner, batch.take(order))
+        for predictions in _predict_within_memory(predict_part, part)
     ]
-    return [own.take(np.argsort(order)) for own in by_replica(learner.net, algorithm, parts)]
+    by_replica = join_predictions(learner.net, algorithm, parts)
+    return [predictions.take(np.argsort(order)) for predictions in by_replica]
 
 
-def _answer_within_memory(answers: Callable[[Batch], Answers], batch: Batch) -> list[Answers]:
-    """The answers to a batch, in halves if a GPU has no memory for all of it at once."""
+def _predict_within_memory(
+    predict_part: Callable[[Batch], DevicePredictions], batch: Batch
+) -> list[DevicePredictions]:
+    """The predictions for a batch, in halves if a GPU has no memory for all of it at once."""
     try:
-        return [answers(batch)]
+        return [predict_part(batch)]
     except torch.OutOfMemoryError:
         if len(batch) == 1:
             raise
     torch.cuda.empty_cache()
-    halves = np.array_split(np.arange(len(batch)), 2)
-    return [part for half in halves for part in _answer_within_memory(answers, batch.take(half))]
+    return [
+        predictions
+        for half in np.array_split(np.arange(len(batch)), 2)
+        for predictions in _predict_within_memory(predict_part, batch.take(half))
+    ]
 
 
 @contextmanager
@@ -146,73 +152,76 @@ class DeviceBatch:
         graphs: CudaGraphs | None = None,
         *,
         forced: bool | Collection[int] = (),
-        pace: Pace = _DEFAULT_PACE,
+        window_steps: int | None = None,
+        on_progress: OnProgress | None = None,
     ):
-        self._net, self._algorithm, self._moments = learner.net, algorithm, batch.steps - 1
+        """With `graphs` the computation is captured when it is first asked for."""
+        self._net, self._algorithm, self._steps = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
-        seen = learner.convention.batch(algorithm, batch)
-        if seen.spec != self._spec:
+        encoded = learner.convention.batch(algorithm, batch)
+        if encoded.spec != self._spec:
             raise ValueError(
                 f"{algorithm}: the learner was trained when it had other features: "
                 "load the plug-in as it was then"
             )
-        window = learner.convention.window([seen] * self._net.replicas)
+        window = learner.convention.window([encoded] * self._net.replicas)
         if forced:
             window = window.with_forced(_forced_steps(forced, window.follows.shape))
         window = window.to(self._net.device)
-        self._pieces = list(pieces(window, min(pace.steps, window.steps)))
-        self._watch = pace.watch
+        self._pieces = list(split_window(window, min(window_steps or WINDOW_STEPS, window.steps)))
+        self._on_progress = on_progress
         self._graphs = graphs
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._answers = Answers({}, {}, {}, {})
+        self._predictions = DevicePredictions({}, {}, {}, {})
 
-    def answers(self, *, hints: bool = False, confidence: bool = False) -> Answers:
-        """The learner's answers, which a captured part puts where the ones before were."""
+    def predict(self, *, hints: bool = False, confidence: bool = False) -> DevicePredictions:
+        """The learner's predictions; a captured graph writes them over those of the last call."""
         if self._graphs is None:
-            return self._computed(hints, confidence)
+            return self._compute(hints, confidence)
         if hints or confidence:
             raise ValueError("hints, confidence: a captured part has outputs alone")
         if self._graph is None:
             with self._graphs.on_stream():
-                self._answers = self._computed()  # loads kernels and makes room
-            self._graph = self._graphs.capture(self._renew)
+                self._predictions = self._compute()  # loads kernels and allocates the outputs
+            self._graph = self._graphs.capture(self._overwrite_outputs)
         self._graph.replay()
-        return self._answers
+        return self._predictions
 
-    def _renew(self) -> None:
-        for name, value in self._computed().outputs.items():
-            self._answers.outputs[name].copy_(value)
+    def _overwrite_outputs(self) -> None:
+        for name, value in self._compute().outputs.items():
+            self._predictions.outputs[name].copy_(value)
 
     @torch.no_grad()
-    def _computed(self, hints: bool = False, confidence: bool = False) -> Answers:
+    def _compute(self, hints: bool = False, confidence: bool = False) -> DevicePredictions:
         net, spec = self._net, self._spec
         outputs: dict[str, Tensor] = {}
-        watched: list[Mapping[str, Tensor]] = []
-        sure: list[Mapping[str, Tensor]] = []
+        hint_pieces: list[Mapping[str, Tensor]] = []
+        confidence_pieces: list[Mapping[str, Tensor]] = []
         carry = None
         with evaluating(net):
             for number, piece in enumerate(self._pieces, 1):
                 rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
-                carry = rollout.carry
+                carry, raw = rollout.carry, rollout.hints
                 for name, value in rollout.outputs.items():
                     ended = expanded(piece.end_weights > 0, value)
                     outputs[name] = torch.where(ended, value, outputs.get(name, value))
-                watched.append({n: decided(spec[n], x).cpu() for n, x in rollout.hints.items()})
+                hint_pieces.append({name: decide(spec[name], x).cpu() for name, x in raw.items()})
                 if confidence:
-                    sure.append({n: x.cpu() for n, x in confidences(spec, rollout.hints).items()})
-                if self._watch is not None:
-                    self._watch(min(number * piece.steps, self._moments), self._moments)
-        return Answers(
-            {name: decided(spec[name], value) for name, value in outputs.items()},
-            self._over_time(watched),
+                    found = confidences(spec, raw)
+                    confidence_pieces.append({name: x.cpu() for name, x in found.items()})
+                if self._on_progress is not None:
+                    self._on_progress(min(number * piece.steps, self._steps), self._steps)
+        return DevicePredictions(
+            {name: decide(spec[name], value) for name, value in outputs.items()},
+            self._join_pieces(hint_pieces),
             confidences(spec, outputs) if confidence else {},
-            self._over_time(sure),
+            self._join_pieces(confidence_pieces),
         )
 
-    def _over_time(self, pieces: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    def _join_pieces(self, pieces: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         """The values of all windows by name, concatenated over time."""
         names = pieces[0] if pieces else ()
-        return {n: torch.cat([piece[n] for piece in pieces])[: self._moments] for n in names}
+        return {n: torch.cat([piece[n] for piece in pieces])[: self._steps] for n in names}
 
 
 def _forced_steps(forced: bool | Collection[int], shape: Sequence[int]) -> np.ndarray:
@@ -222,14 +231,14 @@ def _forced_steps(forced: bool | Collection[int], shape: Sequence[int]) -> np.nd
     return np.broadcast_to(chosen[:, None, None], tuple(shape))
 
 
-def split(learner: Learner, batch: Batch) -> Iterator[Batch]:
-    """The batch in parts that are computed at once."""
-    size = _most_at_once(learner.net, batch.n)
+def split_batch(learner: Learner, batch: Batch) -> Iterator[Batch]:
+    """Split a batch into parts that are computed at once."""
+    size = _batch_size(learner.net, batch.n)
     for indices in np.array_split(np.arange(len(batch)), -(-len(batch) // size)):
         yield batch.take(indices)
 
 
-def _most_at_once(net: Net, n: int) -> int:
+def _batch_size(net: Net, n: int) -> int:
     """The batch size for `n` nodes; small batches leave a GPU half idle."""
     if net.device.type != "cuda":
         return BATCH_SIZE
@@ -238,35 +247,37 @@ def _most_at_once(net: Net, n: int) -> int:
     return max(BATCH_SIZE, int(_EDGE_SHARE * memory / edges))
 
 
-def by_replica(net: Net, algorithm: str, parts: Sequence[Answers]) -> list[Predictions]:
-    """The answers of each replica to all parts together."""
+def join_predictions(
+    net: Net, algorithm: str, parts: Sequence[DevicePredictions]
+) -> list[Predictions]:
+    """The predictions of each replica for all parts together, sorted orders as pointers."""
     spec = net.spec(algorithm)
-    outputs = _joined([part.outputs for part in parts])
-    sure = _joined([part.output_confidence for part in parts])
-    hints = _joined_over_time([part.hints for part in parts])
-    hints_sure = _joined_over_time([part.hint_confidence for part in parts])
+    outputs = _join([part.outputs for part in parts])
+    confidence = _join([part.output_confidence for part in parts])
+    hints = _join_over_time([part.hints for part in parts])
+    hint_confidence = _join_over_time([part.hint_confidence for part in parts])
     found = []
     for replica in range(net.replicas):
         own = {name: x[replica] for name, x in outputs.items()}
-        own_sure = {name: x[replica] for name, x in sure.items()}
+        own_confidence = {name: x[replica] for name, x in confidence.items()}
         found.append(
             Predictions(
-                without_permutations(spec, own)[1],
+                permutations_to_pointers(spec, own)[1],
                 {name: x[:, replica] for name, x in hints.items()},
-                confidence_without_permutations(spec, own_sure, own),
-                {name: x[:, replica] for name, x in hints_sure.items()},
+                permutation_confidence_to_pointers(spec, own_confidence, own),
+                {name: x[:, replica] for name, x in hint_confidence.items()},
             )
         )
     return found
 
 
-def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
+def _join(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
     """Arrays (S, B, ...) side by side."""
     return {
         name: np.concatenate([part[name].cpu().numpy() for part in parts], 1) for name in parts[0]
     }
 
 
-def _joined_over_time(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
+def _join_over_time(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
     """Arrays (T, S, B, ...) of different lengths side by side, padded with zeros."""
     return {name: side_by_side([part[name].numpy() for part in parts], 2) for name in parts[0]}

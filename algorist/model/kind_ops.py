@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from algorist.model.exact_sums import CHANGE
+from algorist.model.executing.exact_sums import CHANGE
 from algorist.model.sinkhorn import FINAL_SINKHORN_STEPS, log_sinkhorn
 from algorist.spec import MASKED, Location
 

@@ -9,70 +9,17 @@ the axis that the kind adds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from enum import Enum, StrEnum
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from algorist.model import kind_ops
+from algorist.model.decoders import DecoderType
 from algorist.model.kind_ops import KindOps
 from algorist.model.sinkhorn import SINKHORN_STEPS, log_sinkhorn
 from algorist.spec import MASKED, Feature, Kind, Location
-
-# Decoder types: how values enter and leave the net
-
-
-class LayerInput(StrEnum):
-    """The input of a decoder's layer."""
-
-    NODE = "node"  # a node's encoding, its old and its new state
-    EDGE = "edge"  # an edge's encoding and its triplets
-    POOLED = "pooled"  # the maximum of NODE over all nodes
-    GRAPH = "graph"  # the graph's encoding
-    HIDDEN = "hidden"  # the decoder's hidden values, which the layer turns into a logit
-
-
-class DecoderType(Enum):
-    """The architecture of a decoder: numbers or classes of a location, or choices among nodes."""
-
-    NODE = "node"
-    POINTER = "pointer"
-    EDGE = "edge"
-    EDGE_POINTER = "edge_pointer"
-    GRAPH = "graph"
-    GATED_NODE = "gated_node"
-    GATED_EDGE = "gated_edge"
-    GATED_GRAPH = "gated_graph"
-
-    @property
-    def encode_location(self) -> Location:
-        """The location to which the encoding of such a feature is added: pointers to edges."""
-        return {
-            DecoderType.NODE: Location.NODE,
-            DecoderType.GATED_NODE: Location.NODE,
-            DecoderType.GRAPH: Location.GRAPH,
-            DecoderType.GATED_GRAPH: Location.GRAPH,
-        }.get(self, Location.EDGE)
-
-    @property
-    def is_pointer(self) -> bool:
-        """Whether the prediction is a choice among nodes, for each node or edge."""
-        return self in (DecoderType.POINTER, DecoderType.EDGE_POINTER)
-
-    @property
-    def layer_inputs(self) -> Mapping[str, LayerInput]:
-        """The layers of such a decoder by name, and what each reads; for built-in decoders."""
-        ends = {"source": LayerInput.NODE, "target": LayerInput.NODE, "edge": LayerInput.EDGE}
-        score = {"score": LayerInput.HIDDEN}
-        return {
-            DecoderType.NODE: {"value": LayerInput.NODE},
-            DecoderType.POINTER: ends | score,
-            DecoderType.EDGE: ends,
-            DecoderType.EDGE_POINTER: ends | {"pointee": LayerInput.NODE} | score,
-            DecoderType.GRAPH: {"pooled": LayerInput.POOLED, "graph": LayerInput.GRAPH},
-        }[self]
 
 
 def raw_width(feature: Feature) -> int:

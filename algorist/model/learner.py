@@ -25,8 +25,8 @@ from algorist.version import __version__
 if TYPE_CHECKING:
     from algorist.batch import Batch
     from algorist.model.prediction import Prediction
-    from algorist.model.solution import Solution
-    from algorist.model.sparse_solving import SparseSolution
+    from algorist.model.solving.solution import Solution
+    from algorist.model.solving.sparse import SparseSolution
 
 __all__ = ["Learner", "TaskEncoding", "load_weights", "plain_specs", "read"]
 
@@ -140,7 +140,7 @@ class Learner:
                 ...
             ValueError: s: got 'work', expected a node of the graph: home, shop, park
         """
-        from algorist.model.solving import solve
+        from algorist.model.solving.solver import solve
 
         return solve(self, algorithm, inputs, compare=compare)
 
@@ -149,7 +149,7 @@ class Learner:
 
         The processor must run on sparse graphs: pgn, pgn_mask, gpgn, gpgn_mask, gin or recgnn.
         """
-        from algorist.model.sparse_solving import solve_sparse
+        from algorist.model.solving.sparse import solve_sparse
 
         return solve_sparse(self, algorithm, inputs)
 
@@ -166,7 +166,7 @@ class Learner:
             >>> [len(solution.inputs["key"]) for solution in solutions]
             [3, 2]
         """
-        from algorist.model.solving import solve_many
+        from algorist.model.solving.solver import solve_many
 
         return solve_many(self, algorithm, problems, compare=compare)
 

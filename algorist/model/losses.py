@@ -9,7 +9,7 @@ from torch import Tensor
 from algorist.model.grouped import map_features
 from algorist.model.kinds import row
 from algorist.model.scan import Rollout
-from algorist.model.sparse_window import AnyWindow
+from algorist.model.sparse.window import AnyWindow
 from algorist.model.window import Window, expanded
 from algorist.spec import Feature, Spec
 

@@ -22,10 +22,10 @@ from algorist.kernels.fused.streams import on
 from algorist.kernels.ops import using
 from algorist.model.decoders import DecoderSizes
 from algorist.model.decoding import make_decoder
-from algorist.model.derived_features import DerivedFeatures
 from algorist.model.encoders import make_encoders
+from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.kept_hints import KeptHints
 from algorist.model.fused.support import changed_part, obstacle_to_fusing
-from algorist.model.kept_hints import KeptHints
 from algorist.model.layers import LayerNorm, Linear, LSTMCell, NamedLayers
 from algorist.model.model_config import ModelConfig
 from algorist.model.per_seed import PerSeed
@@ -33,8 +33,8 @@ from algorist.model.processors import Sizes, make_processor
 from algorist.model.processors.bound import Bound, BoundPerSeed, BoundReplicated
 from algorist.model.pytree import PyTree, tree_unflatten
 from algorist.model.scan import Carry, Rollout, Scan
-from algorist.model.sparse_scan import SparseScan, sparse_processor
-from algorist.model.sparse_window import AnyWindow, SparseWindow
+from algorist.model.sparse.scan import SparseScan, sparse_processor
+from algorist.model.sparse.window import AnyWindow, SparseWindow
 from algorist.model.task_encoding import TaskEncoding
 from algorist.model.user_decoders import USER_DECODERS, DecoderPerSeed, find_user_decoder
 from algorist.model.window import Window
@@ -173,7 +173,8 @@ class Net(nn.Module):
 
     def kept(self, algorithm: str) -> KeptHints | None:
         """The hints of an algorithm that are kept where nothing is selected, if any are."""
-        return dict(self.kept_hints.items()).get(algorithm)
+        kept: dict[str, Any] = dict(self.kept_hints.items())
+        return kept.get(algorithm)
 
     def bound_processor(self) -> Bound:
         """The processor with its present weights, as a scan calls it."""

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoding import Decoders, States
-from algorist.model.derived_features import VISITED, changed_hints
 from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
+from algorist.model.executing.derived_features import VISITED, changed_hints
 from algorist.model.factored import Factored
 from algorist.model.grouped import map_features, stack_values
 from algorist.model.kinds import keep_masked, row

@@ -9,7 +9,7 @@ from algorist.algorithms import get
 from algorist.algorithms.sparse_tracing import expect_sparse
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
-from algorist.model.window import Window, whole
+from algorist.model.window import Window, make_window
 from algorist.spec import Spec
 
 
@@ -54,4 +54,4 @@ class TaskEncoding:
 
     def window(self, batches: Sequence[Batch]) -> Window:
         """Whole trajectories as the net reads them; a batch, as the net sees it, per replica."""
-        return whole(batches, output_step=self.output_step)
+        return make_window(batches, output_step=self.output_step)

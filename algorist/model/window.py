@@ -151,7 +151,7 @@ class Window:
 
 
 def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
-    """Whole trajectories in fewer lanes: short ones follow each other, as in chunks.
+    """Pack whole trajectories into fewer lanes: short ones follow each other, as in chunks.
 
     There are as many lanes as `rounded` makes of those that are needed. The losses are the same.
     Inputs are then repeated at each step: where that would take much room, all stays as it is.
@@ -183,10 +183,10 @@ def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
     )
 
 
-def whole(
+def make_window(
     batches: Sequence[Batch], *, steps: int | None = None, output_step: bool = False
 ) -> Window:
-    """Whole trajectories, a batch for each replica, as one window that begins them all.
+    """A window of whole trajectories, from a batch for each replica.
 
     The window has as many steps as the longest needs, or more where `steps` says so. With an
     `output_step` each trajectory has one more, which reads its last moment: outputs are asked for
@@ -208,8 +208,8 @@ def whole(
     )
 
 
-def pieces(window: Window, steps: int) -> Iterator[Window]:
-    """A window of whole trajectories cut into shorter ones, each to continue the one before.
+def split_window(window: Window, steps: int) -> Iterator[Window]:
+    """Split a window of whole trajectories into shorter ones, each to continue the one before.
 
     The last piece is padded to the same number of steps. Ends that lie in another piece weigh 0.
     """
@@ -228,8 +228,8 @@ def pieces(window: Window, steps: int) -> Iterator[Window]:
         )
 
 
-def continuing(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
-    """Chunks, with the one before each, one pair for each replica, as a window that goes on.
+def make_chunk_window(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
+    """A window of chunks that continues the one before, from (chunk before, chunk) per replica.
 
     The net reads the last moment of the chunk before and all of this one but its last, which the
     next window reads. A trajectory of a single moment has nothing to predict and is passed over.

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from algorist.algorithms import Algorithm
 from algorist.algorithms.answer_checks import TOLERANCE
 from algorist.errors import counted
-from algorist.model.solution_text import agreement, compared, explain, explain_truth, verdict
+from algorist.model.solving.solution_text import (
+    agreement,
+    compared,
+    explain,
+    explain_truth,
+    verdict,
+)
 from algorist.report.notation import FeatureValues
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal, bare_table
@@ -17,7 +23,7 @@ from algorist.spec import Location
 from algorist.version import __version__
 
 if TYPE_CHECKING:
-    from algorist.model.solution import Solution
+    from algorist.model.solving.solution import Solution
 
 
 def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from itertools import islice
 import numpy as np
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.user_inputs import draw_problem
+from algorist.algorithms.user_inputs.problems import draw_problem
 from algorist.model.learner import Learner
-from algorist.model.solution import Comparison, Solution
-from algorist.model.solution_text import agreement, compared, verdict
+from algorist.model.solving.solution import Comparison, Solution
+from algorist.model.solving.solution_text import agreement, compared, verdict
 from algorist.report.notation import FeatureValues
 
 _USUAL = ("insertion_sort", "bfs", "dijkstra", "binary_search")

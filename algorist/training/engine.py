@@ -21,7 +21,7 @@ from algorist.kernels.rounding import rounded_products
 from algorist.model.losses import feature_losses
 from algorist.model.net import Net
 from algorist.model.scan import Carry
-from algorist.model.sparse_window import AnyWindow
+from algorist.model.sparse.window import AnyWindow
 from algorist.model.window import Window
 from algorist.training.config import Config
 from algorist.training.loss_terms import WeightedTerms

@@ -23,9 +23,9 @@ from algorist.data.chunks import Chunk, Chunker, Cursor, origin
 from algorist.data.sparse import SparseOnline
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
 from algorist.data.transforms import RandomPositions, Transform, Transformed
-from algorist.model.sparse_window import AnyWindow, SparseWindow, folds_steps, sparse_window
-from algorist.model.transitions import draw_transitions
-from algorist.model.window import Window, continuing
+from algorist.model.executing.transitions import draw_transitions
+from algorist.model.sparse.window import AnyWindow, SparseWindow, folds_steps, sparse_window
+from algorist.model.window import Window, make_chunk_window
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
 from algorist.training.packing import PackedBatch, StreamKey, WindowLayout
@@ -94,7 +94,7 @@ class TaskStream:
         size = self.key(step).size
         if self.config.data.chunk:
             turn = self._turns(size, step)
-            window = continuing([own.pair(turn) for own in self._chunks[size]])
+            window = make_chunk_window([own.pair(turn) for own in self._chunks[size]])
         else:
             window = self._of_batches(step, [source.batch(step) for source in self.sources])
         return self._with_randomness(window, step)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
-from algorist.model.sparse_window import AnyWindow, SparseWindow
+from algorist.model.sparse.window import AnyWindow, SparseWindow
 from algorist.model.window import pack_trajectories
 
 _ALIGNMENT = 256

@@ -19,7 +19,7 @@ from torch import Tensor, distributed, nn
 
 from algorist.model.compute_config import ComputeConfig
 from algorist.model.losses import ALMOST_NOTHING, amounts
-from algorist.model.sparse_window import AnyWindow, SparseWindow
+from algorist.model.sparse.window import AnyWindow, SparseWindow
 from algorist.model.values import Values
 from algorist.spec import Spec
 

@@ -15,10 +15,10 @@ from algorist.data.sparse import VALIDATION, VALIDATION_COUNT, sparse_set
 from algorist.evaluation.evaluator import Evaluator, evaluate
 from algorist.evaluation.sparse import sparse_quality
 from algorist.kernels.cuda_graphs import CudaGraphs
-from algorist.model.inference import evaluating, split
+from algorist.model.inference import evaluating, split_batch
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
-from algorist.model.sparse_window import sparse_window
+from algorist.model.sparse.window import sparse_window
 from algorist.sparse_batch import SparseBatch
 
 OUTPUTS, HINTS, LOSS = "outputs", "hints", "loss"
@@ -63,10 +63,10 @@ class Validation:
 
     def qualities(self) -> dict[str, list[float]]:
         """The validation score of each task and seed; larger is better."""
-        answers = {name: problems.answers() for name, problems in self._evaluators.items()}
+        answers = {name: problems.predict() for name, problems in self._evaluators.items()}
         qualities = {}
         for name, answer in answers.items():
-            qualities[name] = [own.quality for own in self._evaluators[name].scored(answer)]
+            qualities[name] = [own.quality for own in self._evaluators[name].score(answer)]
         for name, measure in self._measures.items():
             qualities[name] = measure()
         return qualities
@@ -98,7 +98,7 @@ def _negative_losses(learner: Learner, algorithm: str, batch: Batch) -> list[flo
     net = learner.net
     total = torch.zeros(net.replicas, dtype=torch.float64, device=net.device)
     with evaluating(net):
-        for few in split(learner, batch):
+        for few in split_batch(learner, batch):
             seen = learner.convention.batch(algorithm, few)
             window = learner.convention.window([seen] * net.replicas).to(net.device)
             parts = feature_losses(net.spec(algorithm), net.rollout(algorithm, window), window)

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from algorist.algorithms import Algorithm, get
-from algorist.algorithms.user_inputs import count_nodes, read_problem
+from algorist.algorithms.user_inputs.problems import count_nodes, read_problem
 from algorist.errors import counted, shortened, unknown
 from algorist.model.learner import Learner
-from algorist.model.solving import solve
+from algorist.model.solving.solver import solve
 from algorist.report.curves import read as read_curves
 from algorist.viewer.draws import draw_interesting
 from algorist.viewer.first_problems import first_problem
@@ -218,7 +218,7 @@ class App:
                 problem,
                 compare=True,
                 forced=truth,
-                watch=None if progress is None else partial(_tell, progress),
+                on_progress=None if progress is None else partial(_tell, progress),
             )
         made = {
             "net": name,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms import Algorithm
-from algorist.algorithms.user_inputs import draw_problem
+from algorist.algorithms.user_inputs.problems import draw_problem
 
 Inputs = Mapping[str, Any]
 

@@ -15,8 +15,8 @@ from algorist.algorithms.explanations.explaining import Sentence
 from algorist.algorithms.explanations.runs import Role, TracedRun, marked, of_class
 from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.errors import shortened
-from algorist.model.solution import Comparison, Solution
-from algorist.model.solution_text import answer_texts
+from algorist.model.solving.solution import Comparison, Solution
+from algorist.model.solving.solution_text import answer_texts
 from algorist.spec import Feature, Kind, Location
 
 _SIDES = ("algorithm", "net")

@@ -16,8 +16,8 @@ import numpy as np
 
 from algorist.algorithms import Algorithm
 from algorist.algorithms.format_answers import compact
-from algorist.algorithms.user_inputs import read_problem
-from algorist.model.solution import Comparison, Solution
+from algorist.algorithms.user_inputs.problems import read_problem
+from algorist.model.solving.solution import Comparison, Solution
 from algorist.viewer.traces import trace
 
 FILE = Path(__file__).parent / "static" / "previews.json"

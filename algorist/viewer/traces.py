@@ -18,8 +18,8 @@ from algorist.algorithms.answer_checks import TOLERANCE
 from algorist.algorithms.explanations import explanation_of
 from algorist.algorithms.feature_descriptions import describe_feature
 from algorist.algorithms.graph_layout import place_nodes
-from algorist.model.solution import Comparison, Solution, counts, wrong_values
-from algorist.model.solution_text import (
+from algorist.model.solving.solution import Comparison, Solution, counts, wrong_values
+from algorist.model.solving.solution_text import (
     compared,
     explain,
     explain_truth,

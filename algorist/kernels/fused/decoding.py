@@ -13,34 +13,36 @@ from algorist.kernels.fused.pairs import FusedPointerDecoder, PairDecoder, Share
 from algorist.kernels.fused.pooling import Pool
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.streams import SideStream
-from algorist.kernels.maps import DecodeMaps
+from algorist.kernels.scan_weights import DecoderWeights
 
 
 class Decoding:
-    """All decoders, by the names of maps and logits; `keep` what backward needs."""
+    """All decoders, by the names of weights and logits; `keep` what backward needs."""
 
-    def __init__(self, maps: DecodeMaps, step_buffers: StepBuffers, precision: str, *, keep: bool):
+    def __init__(
+        self, weights: DecoderWeights, step_buffers: StepBuffers, precision: str, *, keep: bool
+    ):
         x, _, before, after, _ = step_buffers
-        self.step_buffers, self.node_values = step_buffers, maps.node_values
+        self.step_buffers, self.node_values = step_buffers, weights.node_values
         self.nodes: Projection | None = None
         self.of_pairs: dict[str, PairDecoder] = {}
-        if maps.nodes is not None:
-            unread = (maps.narrow, maps.rest)
-            self.nodes = Projection(maps.nodes, (x, before, after), precision, unread=unread)
-        if self.nodes and (maps.points or maps.edges or maps.edge_pointer_logits):
-            shared = Shared(step_buffers, self.nodes, maps.widen, keep=keep)
-            self.of_pairs = decoders_of_pairs(maps, shared)
+        if weights.nodes is not None:
+            unread = (weights.value_columns, weights.pointer_column)
+            self.nodes = Projection(weights.nodes, (x, before, after), precision, unread=unread)
+        if self.nodes and (weights.points or weights.edges or weights.edge_pointer_logits):
+            shared = Shared(step_buffers, self.nodes, weights.triplet_projection, keep=keep)
+            self.of_pairs = decoders_of_pairs(weights, shared)
         # What edges contribute to pointers does not depend on the new states: it is prepared.
         self.prepared = [
             part for part in self.of_pairs.values() if isinstance(part, FusedPointerDecoder)
         ]
         self.parts: dict[str, PairDecoder | Pool] = {**self.of_pairs}
-        if maps.graph:
-            self.parts["graph"] = Pool(maps.graph, step_buffers, precision, keep=keep)
+        if weights.graph:
+            self.parts["graph"] = Pool(weights.graph, step_buffers, precision, keep=keep)
 
     @property
     def adds(self) -> list[str]:
-        """The step_buffers whose grads it contributes to, each as often as it does."""
+        """The names of the step buffers to whose grads it adds, one for each time that it does."""
         names = ["x", "before", "after"] if self.nodes else []
         return names + [name for part in self.parts.values() for name in part.adds]
 
@@ -102,22 +104,22 @@ class Decoding:
         if self.nodes:
             self.nodes.backward(k)
 
-    def gradients(self, wanted: Gradients) -> DecodeMaps:
+    def gradients(self, wanted: Gradients) -> DecoderWeights:
         """The gradient of every weight."""
         of_parts: dict[str, Any] = {
             name: part.gradients(wanted) for name, part in self.parts.items()
         }
-        widen = None
+        triplet_projection = None
         grads = [x for x in (part.d_projection for part in self.of_pairs.values()) if x is not None]
         if grads:
             sums = wanted.want([x.flatten(-2) for x in grads])
-            widen = affine(sums.unflatten(-1, grads[0].shape[-2:])[:, 0])
-        return DecodeMaps(
+            triplet_projection = affine(sums.unflatten(-1, grads[0].shape[-2:])[:, 0])
+        return DecoderWeights(
             nodes=self.nodes.gradients(wanted) if self.nodes else None,
             node_values=self.node_values,
             points=of_parts.get("points"),
             edges=of_parts.get("edges"),
             edge_pointer_logits=of_parts.get("edge_pointer_logits"),
             graph=of_parts.get("graph"),
-            widen=widen,
+            triplet_projection=triplet_projection,
         )

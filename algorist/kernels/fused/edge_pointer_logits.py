@@ -174,7 +174,7 @@ def edge_pointer_logits(
     column: int,
     raw: Tensor,  # (S, B, n, n, F)
     maxima: Tensor | None,  # (S, B, n, n, T)
-    maps: Scoring,  # of Q pointers
+    weights: Scoring,  # of Q pointers
     projection: TripletProjection | None,
     scores: Tensor,  # (Q, S, B, n, n, n), to be written: [pointer, ..., source, target, pointee]
     edge_states: Tensor | None = None,  # (S, B, n, n, h), written unless None
@@ -185,10 +185,10 @@ def edge_pointer_logits(
     """Score max(pair, pointee) for all pairs and pointees."""
     S, B, n, width = decoded.shape
     _edge_pointer_logits[(S * B, triton.cdiv(n * n, ROWS))](
-        decoded, raw, maxima, maps.edge, maps.transposed, maps.score, maps.score_bias,
+        decoded, raw, maxima, weights.edge, weights.transposed, weights.score, weights.score_bias,
         *(projection or (None, None)), scores, edge_states, pairs,
         column, width, B, n, raw.shape[-1], len(scores),
-        H=maps.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
+        H=weights.edge.shape[-1], T=features(maxima), M=ROWS, KEEP=pairs is not None,
         KEEP_STATES=edge_states is not None, GIVEN=False, PRECISION=precision, num_warps=8,
         **pdl_options(S * B * n),
     )  # fmt: skip
@@ -198,7 +198,7 @@ def edge_pointer_logits_backward(
     d_scores: Tensor,  # (Q, S, B, n, n, n)
     decoded: Tensor,
     column: int,
-    maps: Scoring,
+    weights: Scoring,
     projection: TripletProjection | None,
     maxima: Tensor | None,
     edge_states: Tensor | None,
@@ -218,11 +218,12 @@ def edge_pointer_logits_backward(
     S, B, n, width = decoded.shape
     cut, F = tiles(n), d_raw.shape[-1]
     _edge_pointer_logits_backward[(S * B, cut.blocks(n))](
-        d_scores, decoded, pairs, maxima, edge_states, maps.edge, maps.triplet, maps.score,
+        d_scores, decoded, pairs, maxima, edge_states, weights.edge, weights.triplet, weights.score,
         projection and projection.weight,
         d_decoded, d_target, d_pointee, d_pair, d_score, d_projection, d_raw, d_maxima,
         column, width, B, n, F, len(d_scores),
-        H=maps.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers, N=cut.senders,
+        H=weights.edge.shape[-1], T=features(d_maxima), FP=padded(F), R=cut.receivers,
+        N=cut.senders,
         GIVEN=False, PRECISION=precision, num_warps=8,
         **pdl_options(S * B * n),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from algorist.kernels.fused.buffers import GradBuffers, StepBuffers, at_step
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.tiling import tiles
-from algorist.kernels.maps import DecodeMaps, EdgeValues, Pointing
+from algorist.kernels.scan_weights import DecoderWeights, EdgeValueWeights, PointerWeights
 
 
 class Shared:
@@ -69,7 +69,7 @@ class PairDecoder(ABC):
         """The grads of what step k read."""
 
     @abstractmethod
-    def gradients(self, wanted: Gradients) -> Pointing | EdgeValues:
+    def gradients(self, wanted: Gradients) -> PointerWeights | EdgeValueWeights:
         """The gradients of the weights."""
 
     def _read(self, k: int) -> tuple[Tensor, int, Tensor, Tensor | None]:
@@ -119,11 +119,11 @@ class PairDecoder(ABC):
 class FusedPointerDecoder(PairDecoder):
     """Pointers of nodes."""
 
-    def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
+    def __init__(self, weights: PointerWeights, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_transposed(maps, self.triplet_projection)
+        self.weights = _with_transposed(weights, self.triplet_projection)
         K, S, B, n, h = self.step_buffers.before.shape
-        new, P = self.step_buffers.before.new_empty, maps.edge.shape[1]
+        new, P = self.step_buffers.before.new_empty, weights.edge.shape[1]
         self.out = new(K, P, S, B, n, n)
         # Without backward, all steps share one buffer.
         buffer = new(K if shared.keep else 1, P, S, B, n, n, h)
@@ -132,7 +132,7 @@ class FusedPointerDecoder(PairDecoder):
     def prepare(self, k: int) -> None:
         """Compute what the pairs of step k depend on beside the new states."""
         pointer_logits.pair_values(
-            self.step_buffers.raw[k], at_step(self.step_buffers.maxima, k), self.maps,
+            self.step_buffers.raw[k], at_step(self.step_buffers.maxima, k), self.weights,
             self.triplet_projection,
             self.larger[k], self._edge_states(k), precision=self.precision,
         )  # fmt: skip
@@ -140,7 +140,7 @@ class FusedPointerDecoder(PairDecoder):
     def forward(self, k: int) -> None:
         """The scores of step k."""
         pointer_logits.pointer_logits(
-            self.projection.out[k], self.column, self.maps, self.larger[k], self.out[k],
+            self.projection.out[k], self.column, self.weights, self.larger[k], self.out[k],
             keep=self.shared.keep,
         )  # fmt: skip
 
@@ -157,68 +157,76 @@ class FusedPointerDecoder(PairDecoder):
     def backward(self, k: int) -> None:
         """The gradients of the nodes' projections of step k."""
         pointer_logits.pointer_logits_backward(
-            self.grads[k], self.projection.out[k], self.column, self.maps, self.larger[k],
+            self.grads[k], self.projection.out[k], self.column, self.weights, self.larger[k],
             self.projection.grads[k],
         )  # fmt: skip
 
     def prepare_backward(self, k: int) -> None:
         """The gradients of what edges and triplets contribute to step k, in place of the values."""
         pointer_logits.pair_values_backward(
-            self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
+            self.grads[k], self.projection.out[k], self.column, self.weights,
+            self.triplet_projection,
             *self._triplets(k), self.larger[k], self.d_score[k], self.larger[k],
             *self._grads(k), precision=self.precision,
         )  # fmt: skip
 
-    def gradients(self, wanted: Gradients) -> Pointing:
+    def gradients(self, wanted: Gradients) -> PointerWeights:
         """The gradients of the weights."""
         edge, triplet = self._of_sums(wanted, self.larger, each=True)
         score = wanted.want(self.d_score, each=True)
         bias = wanted.want(self.grads.unsqueeze(-1), each=True)
-        return Pointing(edge, triplet, score=score.mT, bias=bias[..., 0])
+        return PointerWeights(edge, triplet, score=score.mT, bias=bias[..., 0])
 
 
 class FusedEdgeDecoder(PairDecoder):
     """Values of edges."""
 
-    def __init__(self, maps: EdgeValues, shared: Shared, column: int, *, first: bool):
+    def __init__(self, weights: EdgeValueWeights, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = EdgeValues(maps.edge, maps.triplet if self.triplet_projection else None)
+        self.weights = EdgeValueWeights(
+            weights.edge, weights.triplet if self.triplet_projection else None
+        )
         raw = self.step_buffers.raw
-        self.out = raw.new_empty(*raw.shape[:-1], maps.edge.shape[-1])
+        self.out = raw.new_empty(*raw.shape[:-1], weights.edge.shape[-1])
 
     def forward(self, k: int) -> None:
         """The values of step k."""
         edge_values.edge_values(
-            *self._read(k), *self.maps, self.triplet_projection, self.out[k], self._edge_states(k)
+            *self._read(k),
+            *self.weights,
+            self.triplet_projection,
+            self.out[k],
+            self._edge_states(k),
         )
 
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
         edge_values.edge_values_backward(
-            self.grads[k], self.column, *self.maps, self.triplet_projection, *self._triplets(k),
+            self.grads[k], self.column, *self.weights, self.triplet_projection, *self._triplets(k),
             self.projection.grads[k], *self._grads(k), precision=self.precision,
         )  # fmt: skip
 
-    def gradients(self, wanted: Gradients) -> EdgeValues:
+    def gradients(self, wanted: Gradients) -> EdgeValueWeights:
         """The gradients of the weights."""
-        return EdgeValues(*self._of_sums(wanted, self.grads, each=False))
+        return EdgeValueWeights(*self._of_sums(wanted, self.grads, each=False))
 
 
 class FusedEdgePointerDecoder(PairDecoder):
     """Pointers of edges."""
 
-    def __init__(self, maps: Pointing, shared: Shared, column: int, *, first: bool):
+    def __init__(self, weights: PointerWeights, shared: Shared, column: int, *, first: bool):
         super().__init__(shared, column, first=first)
-        self.maps = _with_transposed(maps, self.triplet_projection)
+        self.weights = _with_transposed(weights, self.triplet_projection)
         K, S, B, n, h = self.step_buffers.before.shape
-        new, Q = self.step_buffers.before.new_empty, maps.edge.shape[1]
+        new, Q = self.step_buffers.before.new_empty, weights.edge.shape[1]
         self.out = new(K, Q, S, B, n, n, n)
         self.pairs = new(K if shared.keep else 0, Q, S, B, n, n, h)
 
     def forward(self, k: int) -> None:
         """The scores of step k."""
         edge_pointer_logits.edge_pointer_logits(
-            *self._read(k), self.maps, self.triplet_projection, self.out[k], self._edge_states(k),
+            *self._read(k), self.weights, self.triplet_projection, self.out[k],
+            self._edge_states(k),
             at_step(self.pairs, k), precision=self.precision,
         )  # fmt: skip
 
@@ -235,39 +243,44 @@ class FusedEdgePointerDecoder(PairDecoder):
     def backward(self, k: int) -> None:
         """The grads of what step k read."""
         edge_pointer_logits.edge_pointer_logits_backward(
-            self.grads[k], self.projection.out[k], self.column, self.maps, self.triplet_projection,
+            self.grads[k], self.projection.out[k], self.column, self.weights,
+            self.triplet_projection,
             *self._triplets(k), self.pairs[k], self.projection.grads[k], self.d_target,
             self.d_pointee, self.d_pair[k], self.d_score[k], *self._grads(k),
             precision=self.precision,
         )  # fmt: skip
 
-    def gradients(self, wanted: Gradients) -> Pointing:
+    def gradients(self, wanted: Gradients) -> PointerWeights:
         """The gradients of the weights."""
         edge, triplet = self._of_sums(wanted, self.d_pair, each=True)
         score = wanted.want(self.d_score, each=True)
         bias = self.grads.sum((0, 3, 4, 5, 6))
-        return Pointing(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
+        return PointerWeights(edge, triplet, score=score.mT, bias=bias.mT.unsqueeze(-1))
 
 
 def _with_transposed(
-    maps: Pointing, triplet_projection: pointer_logits.TripletProjection | None
+    weights: PointerWeights, triplet_projection: pointer_logits.TripletProjection | None
 ) -> pointer_logits.Scoring:
-    """The maps as kernels take them: those of triplets, if any are read, in both directions."""
-    triplets = (maps.triplet, maps.triplet.mT.contiguous()) if triplet_projection else (None, None)
-    return pointer_logits.Scoring(maps.edge, maps.score, maps.bias, *triplets)
+    """The weights as kernels take them: those of triplets, if any are read, in both directions."""
+    triplets = (
+        (weights.triplet, weights.triplet.mT.contiguous()) if triplet_projection else (None, None)
+    )
+    return pointer_logits.Scoring(weights.edge, weights.score, weights.bias, *triplets)
 
 
-def decoders_of_pairs(maps: DecodeMaps, shared: Shared) -> dict[str, PairDecoder]:
-    """Those that there are, by the names that maps and logits have for them."""
+def decoders_of_pairs(weights: DecoderWeights, shared: Shared) -> dict[str, PairDecoder]:
+    """Those that there are, by the names that weights and logits have for them."""
     found: dict[str, PairDecoder] = {}
-    column, h = maps.rest, shared.step_buffers.before.shape[-1]
-    if maps.points:
-        found["points"] = FusedPointerDecoder(maps.points, shared, column, first=True)
-        column += 2 * h * maps.points.edge.shape[1]
-    if maps.edges:
-        found["edges"] = FusedEdgeDecoder(maps.edges, shared, maps.node_values, first=not found)
-    if maps.edge_pointer_logits:
+    column, h = weights.pointer_column, shared.step_buffers.before.shape[-1]
+    if weights.points:
+        found["points"] = FusedPointerDecoder(weights.points, shared, column, first=True)
+        column += 2 * h * weights.points.edge.shape[1]
+    if weights.edges:
+        found["edges"] = FusedEdgeDecoder(
+            weights.edges, shared, weights.node_values, first=not found
+        )
+    if weights.edge_pointer_logits:
         found["edge_pointer_logits"] = FusedEdgePointerDecoder(
-            maps.edge_pointer_logits, shared, column, first=not found
+            weights.edge_pointer_logits, shared, column, first=not found
         )
     return found

@@ -185,7 +185,7 @@ def _pairs_backward(
 def pair_values(
     raw: Tensor,  # (S, B, n, n, F), from target to source
     maxima: Tensor | None,  # (S, B, n, n, T), likewise
-    maps: Scoring,
+    weights: Scoring,
     projection: TripletProjection | None,
     values: Tensor,  # (P, S, B, n, n, h), to be written
     edge_states: Tensor | None,  # (S, B, n, n, h), written unless None
@@ -196,7 +196,8 @@ def pair_values(
     P, S, B, n, _, h = values.shape
     T = features(maxima)
     _pairs[(S * B, blocks_of_pairs(n))](
-        raw, maxima, maps.edge, maps.transposed, *(projection or (None, None)), values, edge_states,
+        raw, maxima, weights.edge, weights.transposed, *(projection or (None, None)), values,
+        edge_states,
         B, n, raw.shape[-1], P,
         H=h, T=T, TP=padded(T), M=ROWS, C=min(h, 32), KEEP_STATES=edge_states is not None,
         PRECISION=precision, num_warps=4, num_stages=2,
@@ -206,7 +207,7 @@ def pair_values(
 def pointer_logits(
     decoded: Tensor,  # (S, B, n, C), from `column` on: source h, target h of each pointer
     column: int,
-    maps: Scoring,
+    weights: Scoring,
     values: Tensor,  # (P, S, B, n, n, h), as `pair_values` left them
     scores: Tensor,  # (P, S, B, n, n), to be written: [pointer, ..., source, target]
     *,
@@ -218,7 +219,8 @@ def pointer_logits(
     """
     P, S, B, n, _, h = values.shape
     _score[(S * B, triton.cdiv(n * n, _FEW_ROWS), P)](
-        decoded, maps.score, maps.score_bias, scores, values, column, decoded.shape[-1], B, n, P,
+        decoded, weights.score, weights.score_bias, scores, values, column, decoded.shape[-1], B,
+        n, P,
         H=h, M=_FEW_ROWS, KEEP=keep, num_warps=4, **pdl_options(S * B * n),
     )  # fmt: skip
 
@@ -227,7 +229,7 @@ def pointer_logits_backward(
     d_scores: Tensor,  # (P, S, B, n, n)
     decoded: Tensor,
     column: int,
-    maps: Scoring,
+    weights: Scoring,
     larger: Tensor,  # (P, S, B, n, n, h), what was scored
     d_decoded: Tensor,  # (S, B, n, C), the columns of the pointers are written
 ) -> None:
@@ -236,7 +238,7 @@ def pointer_logits_backward(
     N = padded(n)
     C = min(h, 32 if N == 16 else 16)
     _score_backward[(S * B, h // C, P)](
-        d_scores, decoded, larger, maps.score, d_decoded, column, decoded.shape[-1], B, n, P,
+        d_scores, decoded, larger, weights.score, d_decoded, column, decoded.shape[-1], B, n, P,
         H=h, R=max(1, 256 // N) if N > 16 else 16, N=N, C=C, num_warps=8, **pdl_options(S * B * n),
     )  # fmt: skip
 
@@ -245,7 +247,7 @@ def pair_values_backward(
     d_scores: Tensor,  # (P, S, B, n, n)
     decoded: Tensor,
     column: int,
-    maps: Scoring,
+    weights: Scoring,
     projection: TripletProjection | None,
     maxima: Tensor | None,
     edge_states: Tensor | None,
@@ -262,7 +264,8 @@ def pair_values_backward(
     P, S, B, n, _, h = larger.shape
     F, T = d_raw.shape[-1], features(d_maxima)
     _pairs_backward[(S * B, blocks_of_pairs(n))](
-        d_scores, decoded, larger, maxima, edge_states, maps.edge, maps.triplet, maps.score,
+        d_scores, decoded, larger, maxima, edge_states, weights.edge, weights.triplet,
+        weights.score,
         projection and projection.weight, d_score, d_projection, d_excess, d_raw, d_maxima,
         column, decoded.shape[-1], B, n, F, P,
         H=h, T=T, FP=padded(F), TP=padded(T + 1), M=ROWS, C=min(h, 32), PRECISION=precision,

@@ -11,7 +11,7 @@ from algorist.kernels.fused.buffers import GradBuffers, StepBuffers, at_step
 from algorist.kernels.fused.gradients import Gradients, affine
 from algorist.kernels.fused.projection import Projection
 from algorist.kernels.fused.tiling import tiles
-from algorist.kernels.maps import ProcessMaps, Update
+from algorist.kernels.scan_weights import ProcessorWeights, UpdateWeights
 
 
 class Processing:
@@ -19,7 +19,7 @@ class Processing:
 
     def __init__(
         self,
-        maps: ProcessMaps,
+        weights: ProcessorWeights,
         step_buffers: StepBuffers,
         message_mask: Tensor | None,
         connects: Tensor | None,
@@ -28,16 +28,16 @@ class Processing:
         keep: bool,
     ):
         """The mask is the same at all steps, or found at each where `connects` is given."""
-        self.maps, self.step_buffers, self.precision = maps, step_buffers, precision
-        self.state = Projection(maps.state, (step_buffers.x, step_buffers.before), precision)
+        self.weights, self.step_buffers, self.precision = weights, step_buffers, precision
+        self.state = Projection(weights.state, (step_buffers.x, step_buffers.before), precision)
         K, S, B, n, h = step_buffers.before.shape
-        new, gated = step_buffers.before.new_empty, maps.update.gate is not None
+        new, gated = step_buffers.before.new_empty, weights.update.gate is not None
         # The columns of the state: receiver, triplets, sender, keep, gate.
         self.self_column = self.state.out.shape[-1] - (2 * h if gated else h)
         self.sender_column = self.self_column - h
         self.columns = self.self_column, self.self_column + h if gated else None
         # Forward products read weights along their inputs, backward ones along their outputs.
-        transposed = torch.stack((maps.first.weight.mT, maps.second.mT))
+        transposed = torch.stack((weights.first.weight.mT, weights.second.mT))
         self.first, self.second = transposed.mT.unbind()
         self.message_mask = message_mask if connects is None else new(S, B, n, n)
         self.connects = connects
@@ -54,9 +54,9 @@ class Processing:
 
     @property
     def adds(self) -> list[str]:
-        """The step_buffers whose grads it contributes to, each as often as it does."""
-        gate = ["before"] if self.maps.update.gate else []
-        triplets = ["raw"] if self.maps.triplet is not None else []
+        """The names of the step buffers to whose grads it adds, one for each time that it does."""
+        gate = ["before"] if self.weights.update.gate else []
+        triplets = ["raw"] if self.weights.triplet is not None else []
         return ["x", "before", "raw", *gate, *triplets]
 
     def project(self, k: int) -> None:
@@ -67,25 +67,25 @@ class Processing:
         """The maxima over triplets of step k."""
         maxima = at_step(self.step_buffers.maxima, k)
         if maxima is not None:
-            edges = FactoredEdges(self.step_buffers.raw[k], self.maps.triplet)
+            edges = FactoredEdges(self.step_buffers.raw[k], self.weights.triplet)
             triplet.triplet_max(
                 self._of_triplets(self.state.out[k]), edges, maxima, at_step(self.triplet_winner, k)
             )
 
     def update_states(self, k: int) -> None:
         """The new states of step k, from the messages of all to all."""
-        maps, state, raw = self.maps, self.state.out[k], self.step_buffers.raw[k]
+        weights, state, raw = self.weights, self.state.out[k], self.step_buffers.raw[k]
         if self.connects is not None:
             message.connect(raw, self.connects, self.message_mask)
         h = self.messages.shape[-1]
         message.message(
             state[..., :h], state[..., self.sender_column :][..., :h],
-            FactoredEdges(raw, maps.edge), self.message_mask,
-            Affine(self.first, maps.first.bias), self.second, self.messages[k], None,
+            FactoredEdges(raw, weights.edge), self.message_mask,
+            Affine(self.first, weights.first.bias), self.second, self.messages[k], None,
             self._kept(k), precision=self.precision,
         )  # fmt: skip
         state_update.update_states(
-            state, self.columns, self.messages[k], self.step_buffers.before[k], maps.update,
+            state, self.columns, self.messages[k], self.step_buffers.before[k], weights.update,
             self.step_buffers.after[k], self._kept_of_update(k), self.precision,
         )  # fmt: skip
 
@@ -107,31 +107,31 @@ class Processing:
         self.d_message = torch.empty_like(self.messages[0])
         self.d_result, self.d_hidden = (torch.empty_like(self.built) for _ in range(2))
         K, S, B = self.messages.shape[:3]
-        self.d_edge = self.messages.new_empty(K, S, B, blocks, *self.maps.edge.shape[1:])
+        self.d_edge = self.messages.new_empty(K, S, B, blocks, *self.weights.edge.shape[1:])
         # Their sums are gradients: of the gate's bias, the norm's scale, its offset.
         self.d_gate, self.d_scale, self.d_offset = (
             torch.empty_like(self.messages) for _ in range(3)
         )
         self.d_raw = grad_buffers.take("raw")
-        self.d_before = grad_buffers.take("before") if self.maps.update.gate else None
+        self.d_before = grad_buffers.take("before") if self.weights.update.gate else None
         self.d_after = grad_buffers.all["after"]
-        if self.maps.triplet is not None:
+        if self.weights.triplet is not None:
             self.d_maxima, self.d_raw_of_triplets = (
                 grad_buffers.all["maxima"],
                 grad_buffers.take("raw"),
             )
             self.d_edges = self.d_maxima.new_empty(
-                *self.step_buffers.raw.shape[:-1], self.maps.triplet.shape[-1]
+                *self.step_buffers.raw.shape[:-1], self.weights.triplet.shape[-1]
             )
 
     def update_states_backward(self, k: int) -> None:
         """The grads of the messages of step k, and of all that they are made of."""
-        maps, grads = self.maps, self.state.grads[k]
-        norm = (self.d_scale[k], self.d_offset[k]) if maps.update.norm else None
+        weights, grads = self.weights, self.state.grads[k]
+        norm = (self.d_scale[k], self.d_offset[k]) if weights.update.norm else None
         state_update.update_states_backward(
-            self.d_after[k], self.step_buffers.before[k], maps.update, self._kept_of_update(k),
+            self.d_after[k], self.step_buffers.before[k], weights.update, self._kept_of_update(k),
             grads, self.columns, self.d_message, at_step(self.d_before, k),
-            self.d_gate[k] if maps.update.gate else None, norm, self.precision,
+            self.d_gate[k] if weights.update.gate else None, norm, self.precision,
         )  # fmt: skip
         wanted = message.MessageGrads(
             receiver=grads[..., : self.messages.shape[-1]], sender=self.d_sender[0],
@@ -139,15 +139,16 @@ class Processing:
             hidden=self.d_hidden[k],
         )  # fmt: skip
         message.message_backward(
-            self.d_message, None, self._kept(k), FactoredEdges(self.step_buffers.raw[k], maps.edge),
-            None, maps.first.weight, maps.second, wanted, precision=self.precision,
+            self.d_message, None, self._kept(k), FactoredEdges(self.step_buffers.raw[k],
+            weights.edge),
+            None, weights.first.weight, weights.second, wanted, precision=self.precision,
         )  # fmt: skip
 
     def connect_triplets_backward(self, k: int) -> None:
         """The grads of what the triplets of step k are made of."""
-        if self.maps.triplet is not None:
+        if self.weights.triplet is not None:
             triplet.triplet_max_backward(
-                self.d_maxima[k], self.triplet_winner[k], self.maps.triplet,
+                self.d_maxima[k], self.triplet_winner[k], self.weights.triplet,
                 self._of_triplets(self.state.grads[k]), self.d_edges[k], self.d_raw_of_triplets[k],
             )  # fmt: skip
 
@@ -160,18 +161,20 @@ class Processing:
         """The grads of the states and numbers that step k began with."""
         self.state.backward(k)
 
-    def gradients(self, wanted: Gradients) -> ProcessMaps:
+    def gradients(self, wanted: Gradients) -> ProcessorWeights:
         """The gradient of every weight."""
-        maps, raw, want = self.maps, self.step_buffers.raw, wanted.want
-        triplet = None if maps.triplet is None else want(self.d_edges, raw)[:, :-1]
-        norm = (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if maps.update.norm else None
-        gate = affine(want(self.d_gate, wide=[self.gate_hidden])) if maps.update.gate else None
+        weights, raw, want = self.weights, self.step_buffers.raw, wanted.want
+        triplet = None if weights.triplet is None else want(self.d_edges, raw)[:, :-1]
+        norm = (
+            (want(self.d_scale)[:, 0], want(self.d_offset)[:, 0]) if weights.update.norm else None
+        )
+        gate = affine(want(self.d_gate, wide=[self.gate_hidden])) if weights.update.gate else None
         of_message = want(self.state.grads, wide=[self.messages], column=self.self_column)
-        return ProcessMaps(
+        return ProcessorWeights(
             state=self.state.gradients(wanted),
-            edge=want(self.d_edge.flatten(-2)).view_as(maps.edge),
+            edge=want(self.d_edge.flatten(-2)).view_as(weights.edge),
             first=affine(want(self.d_hidden, wide=[self.built])),
             second=want(self.d_result, wide=[self.inner])[:, :-1],
             triplet=triplet,
-            update=Update(of_message=of_message[:, :-1], norm=norm, gate=gate),
+            update=UpdateWeights(of_message=of_message[:, :-1], norm=norm, gate=gate),
         )

@@ -21,7 +21,14 @@ from algorist.kernels.fused.feedback import feed_hints, feed_hints_backward
 from algorist.kernels.fused.gradients import Gradients
 from algorist.kernels.fused.processing import Processing
 from algorist.kernels.fused.streams import SideStream
-from algorist.kernels.maps import DecodeMaps, Maps, ProcessMaps, detached, matching, tensors
+from algorist.kernels.scan_weights import (
+    DecoderWeights,
+    ProcessorWeights,
+    Weights,
+    detach,
+    list_gradients,
+    list_tensors,
+)
 
 
 class Previous(NamedTuple):
@@ -33,7 +40,7 @@ class Previous(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """What a scan reads, beside its maps."""
+    """What a scan reads, beside its weights."""
 
     x: Tensor
     """(K, S, B, n, Fx): the true numbers of node and graph, and a one. Predictions come in here."""
@@ -61,16 +68,16 @@ class Reading:
 
 
 def scan(
-    process: ProcessMaps, hints: DecodeMaps, outputs: DecodeMaps, reading: Reading
+    process: ProcessorWeights, hints: DecoderWeights, outputs: DecoderWeights, reading: Reading
 ) -> tuple[Logits, Logits, Tensor]:
     """The predictions of hints at all steps, of outputs at all ends, and the last states.
 
     No gradient goes through the last states: none leads from one window into the one before.
     """
-    maps = (process, hints, outputs)
+    weights = (process, hints, outputs)
     keep = torch.is_grad_enabled()
-    run = _Run(detached(process), detached(hints), detached(outputs), reading, keep=keep)
-    results = iter(_Scan.apply(run, maps, *tensors(maps)))
+    run = _Run(detach(process), detach(hints), detach(outputs), reading, keep=keep)
+    results = iter(_Scan.apply(run, weights, *list_tensors(weights)))
 
     def named(decoding: Decoding) -> Logits:
         return Logits(*(None if x is None else next(results) for x in decoding.predictions))
@@ -80,9 +87,9 @@ def scan(
 
 class _Scan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, run: _Run, maps: Maps, *weights: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, run: _Run, weights: Weights, *tensors: Tensor) -> tuple[Tensor, ...]:
         run.forward()
-        ctx.run, ctx.maps = run, maps
+        ctx.run, ctx.weights = run, weights
         results = [*run.hints.predictions, *run.outputs.predictions, run.step_buffers.after[-1]]
         # Not the tensors that the run holds: it must not hold what leads back to it.
         views = tuple(x.detach() for x in results if x is not None)  # with strides of their own
@@ -92,7 +99,7 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         run, ctx.run = ctx.run, None
-        return None, None, *matching(ctx.maps, run.backward(iter(grads)))
+        return None, None, *list_gradients(ctx.weights, run.backward(iter(grads)))
 
 
 class _Run:
@@ -100,14 +107,14 @@ class _Run:
 
     def __init__(
         self,
-        process: ProcessMaps,
-        hints: DecodeMaps,
-        outputs: DecodeMaps,
+        process: ProcessorWeights,
+        hints: DecoderWeights,
+        outputs: DecoderWeights,
         reading: Reading,
         *,
         keep: bool,
     ):
-        self.reading, self.keep, self.output_maps = reading, keep, outputs
+        self.reading, self.keep, self.output_weights = reading, keep, outputs
         self.side_stream = SideStream(reading.x.device)
         x, raw, h = reading.x, reading.raw, process.second.shape[-1]
         K, S, B, n, _ = x.shape
@@ -127,8 +134,8 @@ class _Run:
         self.hints = self._decoding(hints, self.step_buffers)
         self.outputs: Decoding  # made when the step buffers at the ends are known
 
-    def _decoding(self, maps: DecodeMaps, step_buffers: StepBuffers) -> Decoding:
-        return Decoding(maps, step_buffers, self.reading.precision, keep=self.keep)
+    def _decoding(self, weights: DecoderWeights, step_buffers: StepBuffers) -> Decoding:
+        return Decoding(weights, step_buffers, self.reading.precision, keep=self.keep)
 
     def forward(self) -> None:
         """Take all steps, then decode the outputs at all ends together."""
@@ -149,13 +156,13 @@ class _Run:
                 self.hints.prepare(k)
             self.process.update_states(k)
             self.hints.forward(k, self.side_stream)
-        self.outputs = self._decoding(self.output_maps, self.step_buffers.at(*reading.ends))
+        self.outputs = self._decoding(self.output_weights, self.step_buffers.at(*reading.ends))
         with self.side_stream.work():
             self.outputs.prepare(0)
         self.outputs.forward(0, self.side_stream)
 
-    def backward(self, grads: Iterator[Tensor]) -> Maps:
-        """The gradients of all maps, from the grads of all predictions."""
+    def backward(self, grads: Iterator[Tensor]) -> Weights:
+        """The gradients of all weights, from the grads of all predictions."""
         of_hints, of_outputs = self.hints.read_grads(grads), self.outputs.read_grads(grads)
         at_ends = GradBuffers(self.outputs.step_buffers, Counter(self.outputs.adds))
         # Of the states after a step also what the next one reads; of all what the ends read.

@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from algorist.kernels.fused.tiling import dot, pdl_options, wait_for_previous
-from algorist.kernels.maps import Update
+from algorist.kernels.scan_weights import UpdateWeights
 
 _ROWS = 16
 """The rows of a tile that holds all channels: the fewest that the matrix units take."""
@@ -73,7 +73,7 @@ def update_states(
     columns: tuple[int, int | None],
     messages: Tensor,
     before: Tensor,
-    maps: Update,
+    weights: UpdateWeights,
     after: Tensor,
     kept: Sequence[Tensor | None] | None,
     precision: str,
@@ -86,8 +86,8 @@ def update_states(
     self_column, gate_column = columns
     pre, gate, gate_hidden = kept or (None, None, None)
     _update_states[S, triton.cdiv(B * n, _ROWS)](
-        state, messages, before, maps.of_message, *(maps.norm or (None, None)),
-        *(maps.gate or (None, None)), after, pre, gate, gate_hidden,
+        state, messages, before, weights.of_message, *(weights.norm or (None, None)),
+        *(weights.gate or (None, None)), after, pre, gate, gate_hidden,
         B * n, state.shape[-1], self_column, gate_column,
         H=h, ROWS=_ROWS, DEEP=min(_DEEP, h), PRECISION=precision, num_warps=8,
         **pdl_options(S * B * n),
@@ -156,7 +156,7 @@ def _update_states_backward(
 def update_states_backward(
     d_after: Tensor,
     before: Tensor,
-    maps: Update,
+    weights: UpdateWeights,
     kept: Sequence[Tensor | None],
     grads: Tensor,
     columns: tuple[int, int | None],
@@ -174,9 +174,9 @@ def update_states_backward(
     """
     grad_buffers, S, B, n, h = d_after.shape
     self_column, gate_column = columns
-    gate_weight = maps.gate.weight if maps.gate else None
+    gate_weight = weights.gate.weight if weights.gate else None
     _update_states_backward[S, triton.cdiv(B * n, _ROWS)](
-        d_after, before, maps.of_message, *(maps.norm or (None, None)), gate_weight, *kept,
+        d_after, before, weights.of_message, *(weights.norm or (None, None)), gate_weight, *kept,
         grads, d_message, d_before, d_gate, *(d_norm or (None, None)),
         B * n, grads.shape[-1], self_column, gate_column,
         H=h, SLOTS=grad_buffers, ROWS=_ROWS, PRECISION=precision, num_warps=8,

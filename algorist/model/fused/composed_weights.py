@@ -1,4 +1,4 @@
-"""The composed maps of a net for one algorithm, as the fused scan takes them."""
+"""The composed weights of a net for one algorithm, as the fused scan takes them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
-from algorist.kernels.maps import DecodeMaps, ProcessMaps, Update, changed, tensors
+from algorist.kernels.scan_weights import (
+    DecoderWeights,
+    ProcessorWeights,
+    UpdateWeights,
+    list_tensors,
+    map_tensors,
+)
 from algorist.kernels.weight_layout import Copying, StridedView
 from algorist.model.fused.composer import Composer, FusedOutput, OutputGroup
 from algorist.model.fused.decoders import JoinedDecoders
-from algorist.model.fused.layout import Layout
+from algorist.model.fused.prediction_layout import PredictionLayout
 from algorist.model.kinds import row
 from algorist.model.layers import Linear
 from algorist.model.processors import MessagePassing
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class FoldedWeights(NamedTuple):
-    """What is composed for the family around MPNN: as in `ProcessMaps`, but for messages."""
+    """What is composed for the family around MPNN: as in `ProcessorWeights`, but for messages."""
 
     state: Tensor
     edge: Tensor
@@ -47,12 +53,12 @@ def _outputs(processor: MessagePassing, *, triplets: bool) -> list[FusedOutput]:
     ]
 
 
-def _composed_processor(composer: Composer, joint: OutputGroup) -> FoldedWeights:
-    """All maps of the node states joined, and all of messages."""
-    edge, *triplets = (composer.edge(span) for column, span in joint.each if column.edge)
-    messages = [composer.message(span) for column, span in joint.each if column.message]
-    state = composer.states(joint)
-    assert state is not None, "a processor has columns"
+def _composed_processor(composer: Composer, group: OutputGroup) -> FoldedWeights:
+    """All weights of the node states joined, and all of messages."""
+    edge, *triplets = (composer.edge(span) for output, span in group.each if output.edge)
+    messages = [composer.message(span) for output, span in group.each if output.message]
+    state = composer.states(group)
+    assert state is not None, "a processor has outputs"
     return FoldedWeights(
         state=state,
         edge=composer.side_by_side([edge]),
@@ -61,16 +67,16 @@ def _composed_processor(composer: Composer, joint: OutputGroup) -> FoldedWeights
     )
 
 
-def _process_maps(processor: MessagePassing, folded: FoldedWeights) -> ProcessMaps:
-    """All maps of a step."""
+def _processor_weights(processor: MessagePassing, folded: FoldedWeights) -> ProcessorWeights:
+    """All weights of a step."""
     norm = processor.norm
-    return ProcessMaps(
+    return ProcessorWeights(
         state=folded.state,
         edge=folded.edge,
         first=processor.first.affine,
         second=processor.second.weight,
         triplet=folded.triplet,
-        update=Update(
+        update=UpdateWeights(
             folded.of_message,
             None if norm is None else (norm.scale, norm.offset),
             processor.gate.affine if processor.gated else None,
@@ -85,8 +91,8 @@ class ComposedWeights:
         self.spec = net.spec(algorithm)
         encoded, decoded = net.encoded_features(self.spec), net.decoded_features(self.spec)
         self.read_hints = [feature for feature in encoded if feature.stage == Stage.HINT]
-        self.hints = Layout(feature for feature in decoded if feature.stage == Stage.HINT)
-        self.outputs = Layout(self.spec.outputs)
+        self.hints = PredictionLayout(feature for feature in decoded if feature.stage == Stage.HINT)
+        self.outputs = PredictionLayout(self.spec.outputs)
         encoders: dict[Location, list[Linear]] = {location: [] for location in Location}
         for feature in encoded:
             encoders[row(feature).decoder_type.encode_location].append(
@@ -107,22 +113,23 @@ class ComposedWeights:
              hints.of_nodes, hints.of_graph, outputs.of_nodes, outputs.of_graph],
             [*hints.others, *outputs.others],
         )  # fmt: skip
-        joint, *joints = composer.joints
-        self._plan, self._parameters = composer.plan, composer.parameters
-        self._maps = (
-            _composed_processor(composer, joint),
-            hints.compose(composer, *joints[:2]),
-            outputs.compose(composer, *joints[2:]),
+        group, *groups = composer.groups
+        self._layout, self._parameters = composer.layout, composer.parameters
+        self._weights = (
+            _composed_processor(composer, group),
+            hints.compose(composer, *groups[:2]),
+            outputs.compose(composer, *groups[2:]),
         )
-        self._places = [StridedView.of(view) for view in tensors(self._maps)]
+        self._places = [StridedView.of(view) for view in list_tensors(self._weights)]
 
-    def compose(self, copying: Copying) -> tuple[ProcessMaps, DecodeMaps, DecodeMaps]:
+    def compose(self, copying: Copying) -> tuple[ProcessorWeights, DecoderWeights, DecoderWeights]:
         """Compose the present weights: those of the processor, of hints and of outputs."""
-        results = self._plan.compose(self._parameters, copying)
-        found = dict(zip(self._plan.results, results, strict=True))
+        results = self._layout.compose(self._parameters, copying)
+        found = dict(zip(self._layout.results, results, strict=True))
         composed = iter([found[place] for place in self._places])
-        folded, hints, outputs = changed(self._maps, lambda _: next(composed))
-        processor = self._processor
-        widen = processor.triplet_projection.affine if processor.triplet_features else None
-        process = _process_maps(processor, folded)
-        return process, hints._replace(widen=widen), outputs._replace(widen=widen)
+        folded, hints, outputs = map_tensors(self._weights, lambda _: next(composed))
+        processor, triplets = self._processor, None
+        if processor.triplet_features:
+            triplets = processor.triplet_projection.affine
+        hints, outputs = (x._replace(triplet_projection=triplets) for x in (hints, outputs))
+        return _processor_weights(processor, folded), hints, outputs

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from algorist.kernels.affine import Affine
 from algorist.kernels.weight_layout import WeightLayout
 from algorist.model.layers import Linear
 from algorist.spec import Location
@@ -36,7 +35,7 @@ class FusedOutput(NamedTuple):
     message: Linear | None = None
 
     @property
-    def maps(self) -> tuple[Linear | None, ...]:
+    def layers(self) -> tuple[Linear | None, ...]:
         """All that is added up."""
         return self.node, self.edge, self.graph, self.message
 
@@ -48,13 +47,13 @@ _NODE, _EDGE, _GRAPH, _MESSAGE = range(4)
 class OutputGroup(NamedTuple):
     """Columns side by side, and where each of them stands."""
 
-    columns: Sequence[FusedOutput]
+    outputs: Sequence[FusedOutput]
     spans: Sequence[slice]
 
     @property
     def each(self) -> list[tuple[FusedOutput, slice]]:
-        """Both, for each column."""
-        return list(zip(self.columns, self.spans, strict=True))
+        """Both, for each output."""
+        return list(zip(self.outputs, self.spans, strict=True))
 
     @property
     def span(self) -> slice:
@@ -77,8 +76,8 @@ class Composer:
         others: Iterable[Linear],
     ):
         """`message` is the last map of messages; `others` are only copied into results."""
-        columns = [column for group in groups for column in group]
-        read = [linear for column in columns for linear in column.maps if linear]
+        outputs = [output for group in groups for output in group]
+        read = [linear for output in outputs for linear in output.layers if linear]
         every = [encoder for location in Location for encoder in encoders[location]]
         self.parameters: list[Tensor] = [
             *(encoder.weight for encoder in every),
@@ -90,107 +89,100 @@ class Composer:
             sum(encoder.weight.shape[1] for encoder in encoders[location]) for location in Location
         )
         self.hidden, self.numbers = hidden, of_nodes + of_graph + 1
-        ends = [*accumulate((column.width for column in columns), initial=0)]
-        self.plan = WeightLayout(self.parameters, self.numbers + of_edges, 4 * hidden + 4, ends[-1])
+        ends = [*accumulate((output.width for output in outputs), initial=0)]
+        self.layout = WeightLayout(
+            self.parameters, self.numbers + of_edges, 4 * hidden + 4, ends[-1]
+        )
         spans = iter([slice(*pair) for pair in pairwise(ends)])
-        self.joints = [OutputGroup(group, [next(spans) for _ in group]) for group in groups]
-        for joint in self.joints:
-            for column, span in joint.each:
-                self._place(column, span)
+        self.groups = [OutputGroup(group, [next(spans) for _ in group]) for group in groups]
+        for group in self.groups:
+            for output, span in group.each:
+                self._place(output, span)
         self._place_encoders(encoders, message, {_NODE: 0, _GRAPH: of_nodes, _EDGE: self.numbers})
         self._encoder: Tensor | None = None
 
     def _inner(self, block: int) -> slice:
         return slice(block * self.hidden, (block + 1) * self.hidden)
 
-    def _place(self, column: FusedOutput, span: slice) -> None:
-        for block, linear in enumerate(column.maps):
+    def _place(self, output: FusedOutput, span: slice) -> None:
+        for block, linear in enumerate(output.layers):
             if linear:
-                own = self.plan.of(linear.weight)[:, : self.hidden]
-                self.plan.copy(own, self.plan.right[:, self._inner(block), span])
+                own = self.layout.of(linear.weight)[:, : self.hidden]
+                self.layout.copy(own, self.layout.right[:, self._inner(block), span])
                 self._place_bias(linear, block, span)
 
     def _place_bias(self, linear: Linear, block: int, span: slice) -> None:
-        one = self.plan.right[:, 4 * self.hidden + block]
-        self.plan.copy(self.plan.of(linear.bias), one[:, span])
+        one = self.layout.right[:, 4 * self.hidden + block]
+        self.layout.copy(self.layout.of(linear.bias), one[:, span])
 
     def _place_encoders(
         self, encoders: Encoders, message: Linear | None, rows: Mapping[int, int]
     ) -> None:
-        plan, one = self.plan, self.plan.left[:, self.numbers - 1]
+        layout, one = self.layout, self.layout.left[:, self.numbers - 1]
         for block, location in zip((_NODE, _EDGE, _GRAPH), Location, strict=True):
             row, inner = rows[block], self._inner(block)
             for encoder in encoders[location]:
-                weight = plan.of(encoder.weight)
-                plan.copy(weight, plan.left[:, row : row + weight.shape[1], inner])
+                weight = layout.of(encoder.weight)
+                layout.copy(weight, layout.left[:, row : row + weight.shape[1], inner])
                 row += weight.shape[1]
             if encoders[location]:
-                biases = plan.stack_of([encoder.bias for encoder in encoders[location]])
-                plan.copy(biases, one[:, inner])
+                biases = layout.stack_of([encoder.bias for encoder in encoders[location]])
+                layout.copy(biases, one[:, inner])
         if message:
-            plan.copy(plan.of(message.bias), one[:, self._inner(_MESSAGE)])
-        plan.set(one[:, 4 * self.hidden :], 1.0)
+            layout.copy(layout.of(message.bias), one[:, self._inner(_MESSAGE)])
+        layout.set(one[:, 4 * self.hidden :], 1.0)
 
     def edge(self, span: slice) -> Tensor:
-        """How raw numbers of edges are read by some columns."""
-        return self.plan.product[:, self.numbers :, span]
+        """How raw numbers of edges are read by some outputs."""
+        return self.layout.product[:, self.numbers :, span]
 
     def message(self, span: slice) -> Tensor:
-        """How messages are read by some columns."""
-        return self.plan.right[:, self._inner(_MESSAGE), span]
+        """How messages are read by some outputs."""
+        return self.layout.right[:, self._inner(_MESSAGE), span]
 
     def after_encoding(self, linear: Linear) -> Tensor:
         """The weights of what a map reads after an encoding."""
-        return self.plan.of(linear.weight)[:, self.hidden :]
+        return self.layout.of(linear.weight)[:, self.hidden :]
 
-    def states(self, joint: OutputGroup) -> Tensor | None:
-        """All columns as maps of numbers and states; None where there are no columns."""
-        if not joint.columns:
+    def states(self, group: OutputGroup) -> Tensor | None:
+        """All outputs as maps of numbers and states; None where there are no outputs."""
+        if not group.outputs:
             return None
-        numbers = self.plan.product[:, : self.numbers, joint.span]
-        rows = max(c.node.weight.shape[1] for c in joint.columns if c.node) - self.hidden
-        result = self.plan.result(self.numbers + rows, numbers.shape[-1])
-        self.plan.copy(numbers, result[:, : self.numbers])
-        for column, span in joint.each:
-            own = slice(span.start - joint.span.start, span.stop - joint.span.start)
-            nothing = self.plan.right[:, :rows, span]  # where there is no map, this is zero
-            weights = self.after_encoding(column.node) if column.node else nothing
-            self.plan.copy(weights, result[:, self.numbers :, own])
+        numbers = self.layout.product[:, : self.numbers, group.span]
+        rows = max(c.node.weight.shape[1] for c in group.outputs if c.node) - self.hidden
+        result = self.layout.result(self.numbers + rows, numbers.shape[-1])
+        self.layout.copy(numbers, result[:, : self.numbers])
+        for output, span in group.each:
+            own = slice(span.start - group.span.start, span.stop - group.span.start)
+            nothing = self.layout.right[:, :rows, span]  # where there is no map, this is zero
+            weights = self.after_encoding(output.node) if output.node else nothing
+            self.layout.copy(weights, result[:, self.numbers :, own])
         return result
 
-    def constant(self, joint: OutputGroup, biases: Sequence[Linear]) -> Tensor:
-        """All columns as maps of numbers alone, with a bias more for each."""
-        for linear, span in zip(biases, joint.spans, strict=True):
+    def constant(self, group: OutputGroup, biases: Sequence[Linear]) -> Tensor:
+        """All outputs as maps of numbers alone, with a bias more for each."""
+        for linear, span in zip(biases, group.spans, strict=True):
             self._place_bias(linear, _NODE, span)
-        return self.side_by_side([self.plan.product[:, : self.numbers, joint.span]])
+        return self.side_by_side([self.layout.product[:, : self.numbers, group.span]])
 
     def encoder(self) -> Tensor:
         """The map of numbers to the encoding of a node."""
         if self._encoder is None:
-            own = self.plan.left[:, : self.numbers, self._inner(_NODE)]
+            own = self.layout.left[:, : self.numbers, self._inner(_NODE)]
             self._encoder = self.side_by_side([own])
         return self._encoder
-
-    def encoders(self) -> tuple[Tensor, Affine, Tensor]:
-        """How nodes, edges and the graph are encoded, from numbers, those of edges, and numbers."""
-        left, edges, graph = self.plan.left, self._inner(_EDGE), self._inner(_GRAPH)
-        of_edge = Affine(
-            self.side_by_side([left[:, self.numbers :, edges]]), self.plan.result(self.hidden)
-        )
-        self.plan.copy(left[:, self.numbers - 1, edges], of_edge.bias)
-        return self.encoder(), of_edge, self.side_by_side([left[:, : self.numbers, graph]])
 
     def side_by_side(self, parts: Sequence[Tensor]) -> Tensor:
         """Parts with the same rows as one matrix."""
         widths = [part.shape[-1] for part in parts]
-        result = self.plan.result(parts[0].shape[1], sum(widths))
+        result = self.layout.result(parts[0].shape[1], sum(widths))
         for part, place in zip(parts, result.split(widths, -1), strict=True):
-            self.plan.copy(part, place)
+            self.layout.copy(part, place)
         return result
 
     def stacked(self, parts: Sequence[Tensor]) -> Tensor:
         """Parts of one shape along a new axis, after that of replicas."""
-        result = self.plan.result(len(parts), *parts[0].shape[1:])
+        result = self.layout.result(len(parts), *parts[0].shape[1:])
         for part, place in zip(parts, result.unbind(1), strict=True):
-            self.plan.copy(part, place)
+            self.layout.copy(part, place)
         return result

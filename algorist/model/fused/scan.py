@@ -19,9 +19,10 @@ from algorist.kernels.fused.scan import Previous, Reading, scan
 from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.targets import Targets, code, write
 from algorist.kernels.ops import PRECISIONS
+from algorist.model.decoders import DecoderType
 from algorist.model.fused.composed_weights import ComposedWeights
-from algorist.model.fused.layout import Decoded, Layout, width
-from algorist.model.kinds import DecoderType, adjacency_threshold, raw_width, row
+from algorist.model.fused.prediction_layout import Decoded, PredictionLayout, width
+from algorist.model.kinds import adjacency_threshold, raw_width, row
 from algorist.model.scan import Carry, Rollout
 from algorist.model.values import Values
 from algorist.model.window import Window
@@ -52,23 +53,23 @@ class Columns:
 class Tables:
     """What fused kernels look up about the features of an algorithm in windows of one layout."""
 
-    def __init__(self, maps: ComposedWeights, window: Window, device: torch.device):
+    def __init__(self, weights: ComposedWeights, window: Window, device: torch.device):
 
-        self.columns = Columns(maps.spec.inputs, maps.read_hints)
-        hints = _predicted(maps.hints, window.hints)
-        outputs = _predicted(maps.outputs, window.outputs)
+        self.columns = Columns(weights.spec.inputs, weights.read_hints)
+        hints = _predicted(weights.hints, window.hints)
+        outputs = _predicted(weights.outputs, window.outputs)
         self.hint_losses = loss_table(list(hints.values()), device)
-        complete = len(outputs) == len(maps.outputs.features)
+        complete = len(outputs) == len(weights.outputs.features)
         self.output_losses = loss_table(list(outputs.values()), device, complete=complete)
         self.outputs = list(outputs)
         read = [
             (hints[f.name].code, self.columns.of[f.name], hints[f.name].column, width(f))
-            for f in maps.hints.features
-            if f in maps.read_hints
+            for f in weights.hints.features
+            if f in weights.read_hints
         ]
         self.begin = torch.tensor(read, dtype=torch.int32, device=device).view(-1, 4)
-        self.inputs = self._truths(maps.spec.inputs, window.inputs).to(device)
-        self.true_hints = self._truths(maps.read_hints, window.hints).to(device)
+        self.inputs = self._truths(weights.spec.inputs, window.inputs).to(device)
+        self.true_hints = self._truths(weights.read_hints, window.hints).to(device)
         self.connects = self._limits().to(device)
 
     def _truths(self, features: Sequence[Feature], values: Values) -> Tensor:
@@ -90,7 +91,7 @@ class Tables:
         return limits
 
 
-def _predicted(layout: Layout, targets: Values) -> dict[str, Predicted]:
+def _predicted(layout: PredictionLayout, targets: Values) -> dict[str, Predicted]:
     """What the kernel of losses must know of features; of permutations it knows nothing."""
 
     return {
@@ -115,31 +116,31 @@ class FusedScan:
         composed = (algorithm, net.device)
         if composed not in net.fused_cache:
             net.fused_cache[composed] = ComposedWeights(net, algorithm)
-        self.maps = net.fused_cache[composed]
+        self.weights = net.fused_cache[composed]
         values = (window.inputs, window.hints, window.outputs)
         layout = (*composed, *(place for x in values for place in x.places.items()))
         if layout not in net.fused_cache:
-            net.fused_cache[layout] = Tables(self.maps, window, net.device)
+            net.fused_cache[layout] = Tables(self.weights, window, net.device)
         self.tables = net.fused_cache[layout]
         self.columns = self.tables.columns
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """All steps, and the outputs where trajectories end."""
-        maps, side_stream = self.maps, SideStream(self.net.device)
+        weights, side_stream = self.weights, SideStream(self.net.device)
         with side_stream.work():
             reading = self._reading(carry)
-        process, hint_maps, output_maps = maps.compose(copy_grouped)
+        process, hint_weights, output_weights = weights.compose(copy_grouped)
         side_stream.join()
-        of_hints, of_outputs, hidden = scan(process, hint_maps, output_maps, reading)
-        hints = maps.hints.predictions(_by_form(of_hints))
-        at_ends = maps.outputs.predictions(_by_form(of_outputs), self.window.noise)
+        of_hints, of_outputs, hidden = scan(process, hint_weights, output_weights, reading)
+        hints = weights.hints.predictions(_by_form(of_hints))
+        at_ends = weights.outputs.predictions(_by_form(of_outputs), self.window.noise)
         outputs = {name: value.squeeze(0) for name, value in at_ends.items()}
         last = {name: value[-1].detach() for name, value in hints.items()}
         losses = partial(self._losses, of_hints, of_outputs)
         return Rollout(hints if keep_hints else {}, outputs, Carry(hidden, last), losses)
 
     def _reading(self, carry: Carry | None) -> Reading:
-        """All that the scan reads beside its maps."""
+        """All that the scan reads beside its weights."""
 
         net, window, (_, S, B) = self.net, self.window, self.window.follows.shape
         fresh, given = self._beginnings(carry)
@@ -165,7 +166,7 @@ class FusedScan:
     def _losses(self, hints: Logits, outputs: Logits, window: Window) -> dict[str, Tensor]:
         """The losses of all hints at once, and those of all outputs that kernels know."""
 
-        tables, names = self.tables, [feature.name for feature in self.maps.hints.features]
+        tables, names = self.tables, [feature.name for feature in self.weights.hints.features]
         losses: list[Tensor] = []
         if names:
             targets = Targets(*(part[1:] for part in window.hints.parts))
@@ -203,11 +204,11 @@ class FusedScan:
     def _previous(self, carry: Carry) -> Previous:
         """The carried hints, side by side as decoders leave them."""
 
-        def joined(form: DecoderType) -> Tensor | None:
-            values = [(f, carry.hints[f.name]) for f in self.maps.hints.of[form]]
+        def joined(decoder_type: DecoderType) -> Tensor | None:
+            values = [(f, carry.hints[f.name]) for f in self.weights.hints.of[decoder_type]]
             if not values:
                 return None
-            if form.is_pointer:
+            if decoder_type.is_pointer:
                 return torch.stack([value for _, value in values])
             return torch.cat([v if f.classes else v.unsqueeze(-1) for f, v in values], -1)
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, relu
 
-from algorist.model.factored import Factored, project, side_by_side
+from algorist.model.factored import project, side_by_side
 from algorist.model.layers import LayerNorm, Linear
-from algorist.model.processors.base import ReplicatedProcessor, Sizes, StepOutput
+from algorist.model.processors.base import Encoded, ReplicatedProcessor, Sizes, StepOutput
 
 
 class Attention(ReplicatedProcessor):
@@ -34,9 +34,9 @@ class Attention(ReplicatedProcessor):
 
     def forward(
         self,
-        nodes: Tensor | Factored,
-        edges: Tensor | Factored,
-        graph: Tensor | Factored,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
         adjacency: Tensor | None,
         hidden: Tensor,
     ) -> StepOutput:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from torch import Tensor, nn
 
 from algorist.model.factored import Factored
-from algorist.model.links import Links
+from algorist.model.processors.links import Links
 from algorist.model.pytree import PyTree
+
+Encoded: TypeAlias = Tensor | Factored
+"""An encoding, which may be kept as factors."""
 
 
 class Processor(nn.Module):
@@ -123,9 +126,9 @@ class ReplicatedProcessor(Processor):
 
     def forward_links(
         self,
-        nodes: Tensor | Factored,
-        edges: Tensor | Factored,
-        graph: Tensor | Factored,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
         links: Links,
         hidden: Tensor,
     ) -> StepOutput:
@@ -134,9 +137,9 @@ class ReplicatedProcessor(Processor):
 
     def forward(
         self,
-        nodes: Tensor | Factored,
-        edges: Tensor | Factored,
-        graph: Tensor | Factored,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
         adjacency: Tensor | None,
         hidden: Tensor,
     ) -> StepOutput:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from algorist.model.factored import Factored, dense
+from algorist.model.factored import dense
 from algorist.model.per_seed import PerSeed, expect_tensor
 from algorist.model.processors.base import (
     EdgeStates,
+    Encoded,
     Processor,
     ReplicatedProcessor,
     StepOutput,
 )
 from algorist.model.pytree import PyTree, tree_leaves, tree_map
-
-Encoded: TypeAlias = Tensor | Factored
 
 
 class Bound(Protocol):

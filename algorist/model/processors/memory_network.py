@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from algorist.model.factored import Factored, dense
+from algorist.model.factored import dense
 from algorist.model.layers import Linear
-from algorist.model.processors.base import ReplicatedProcessor, Sizes, StepOutput
+from algorist.model.processors.base import Encoded, ReplicatedProcessor, Sizes, StepOutput
 
 
 class Memory(ReplicatedProcessor):
@@ -39,9 +39,9 @@ class Memory(ReplicatedProcessor):
 
     def forward(
         self,
-        nodes: Tensor | Factored,
-        edges: Tensor | Factored,
-        graph: Tensor | Factored,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
         adjacency: Tensor | None,
         hidden: Tensor,
     ) -> StepOutput:

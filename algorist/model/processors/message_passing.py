@@ -9,10 +9,16 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from algorist.kernels import ops
-from algorist.model.factored import Factored, factored_edges, project, side_by_side
+from algorist.model.factored import factored_edges, project, side_by_side
 from algorist.model.layers import LayerNorm, Linear
-from algorist.model.links import Links
-from algorist.model.processors.base import EdgeStates, ReplicatedProcessor, Sizes, StepOutput
+from algorist.model.processors.base import (
+    EdgeStates,
+    Encoded,
+    ReplicatedProcessor,
+    Sizes,
+    StepOutput,
+)
+from algorist.model.processors.links import Links
 
 
 class MessagePassing(ReplicatedProcessor):
@@ -57,9 +63,9 @@ class MessagePassing(ReplicatedProcessor):
 
     def forward(
         self,
-        nodes: Tensor | Factored,
-        edges: Tensor | Factored,
-        graph: Tensor | Factored,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
         adjacency: Tensor | None,
         hidden: Tensor,
     ) -> StepOutput:
@@ -78,9 +84,9 @@ class MessagePassing(ReplicatedProcessor):
 
     def forward_links(
         self,
-        nodes: Tensor | Factored,
-        edges: Tensor | Factored,
-        graph: Tensor | Factored,
+        nodes: Encoded,
+        edges: Encoded,
+        graph: Encoded,
         links: Links,
         hidden: Tensor,
     ) -> StepOutput:
@@ -112,7 +118,7 @@ class MessagePassing(ReplicatedProcessor):
         self,
         receiver: Tensor,
         sender: Tensor,
-        edges: Tensor | Factored,
+        edges: Encoded,
         graph: Tensor,
         mask: Tensor | None,
     ) -> Tensor:
@@ -131,9 +137,7 @@ class MessagePassing(ReplicatedProcessor):
             return torch.eye(n, device=hidden.device).expand(S, B, n, n)
         return adjacency
 
-    def _triplets(
-        self, z: Tensor | Factored, edges: Tensor | Factored, graph: Tensor | Factored
-    ) -> EdgeStates | None:
+    def _triplets(self, z: Encoded, edges: Encoded, graph: Encoded) -> EdgeStates | None:
         if not self.has_edge_states:
             return None
 

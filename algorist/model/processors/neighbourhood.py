@@ -6,17 +6,14 @@ SALSA-CLRS compares these two with the PGN (Minder et al., 2023).
 from __future__ import annotations
 
 from functools import partial
-from typing import TypeAlias
 
 from torch import Tensor
 from torch.nn.functional import relu
 
-from algorist.model.factored import Factored, project, side_by_side
+from algorist.model.factored import project, side_by_side
 from algorist.model.layers import LayerNorm, Linear
-from algorist.model.links import DenseLinks, Links
-from algorist.model.processors.base import ReplicatedProcessor, Sizes, StepOutput
-
-Encoded: TypeAlias = Tensor | Factored
+from algorist.model.processors.base import Encoded, ReplicatedProcessor, Sizes, StepOutput
+from algorist.model.processors.links import DenseLinks, Links
 
 
 class _Neighbourhood(ReplicatedProcessor):

@@ -1,0 +1,1 @@
+"""How the benchmark's problems are drawn, for several algorithms each."""

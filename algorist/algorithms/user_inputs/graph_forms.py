@@ -1,0 +1,232 @@
+"""The forms in which people hold graphs, each turned into a list of edges."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorist.algorithms.user_inputs.edge_lists import (
+    UNSET,
+    WEIGHT_LIKE,
+    EdgeList,
+    FileGraph,
+    GraphOptions,
+    index_nodes,
+)
+from algorist.algorithms.user_inputs.edge_tables import (
+    EdgeTable,
+    read_attributes,
+    read_dataframe,
+    read_rows,
+    read_table,
+)
+from algorist.algorithms.user_inputs.graph_arrays import (
+    read_array,
+    read_edge_index,
+    read_list,
+    read_matrix,
+    read_tensor,
+    to_numpy,
+)
+from algorist.errors import nearest, shortened, unknown
+
+_WRAPPERS = ("matrix", "edges", "links", "edge_index")
+_BESIDE = {"nodes", "directed", "weight", "multigraph", "graph", "edge_weight", "num_nodes"}
+
+
+def list_edges(graph: Any, options: GraphOptions) -> EdgeList:
+    """The edges of a graph; what could be read in two ways is refused with both."""
+    if isinstance(graph, FileGraph):
+        return list_edges(graph.value, replace(options, place=graph.path))
+    if isinstance(graph, EdgeTable):
+        return read_table(graph, options)
+    if _is_networkx(graph):
+        return _read_networkx(graph, options)
+    if hasattr(graph, "itertuples") and hasattr(graph, "columns"):
+        return _read_pandas(graph, options)
+    if hasattr(graph, "edge_index") and not isinstance(graph, Mapping):
+        return _read_data(graph, options)
+    if hasattr(graph, "tocoo") or hasattr(graph, "detach"):
+        return read_tensor(graph, options)
+    if isinstance(graph, Mapping):
+        return _read_mapping(graph, options)
+    if isinstance(graph, np.ndarray):
+        return read_array(graph, options)
+    if isinstance(graph, str | Path) or not isinstance(graph, Iterable):
+        is_file = str(graph).endswith((".csv", ".tsv", ".txt", ".json"))
+        hint = "; read the file first, with pandas.read_csv or json.load" if is_file else ""
+        raise ValueError(
+            f"{options.place}: got {shortened(graph)}, expected a graph: a matrix, edges, or a "
+            f"mapping of nodes to their neighbours{hint}"
+        )
+    return read_list(list(graph), options)
+
+
+def _is_networkx(graph: Any) -> bool:
+    networkx = sys.modules.get("networkx")  # whoever holds such a graph has imported it
+    return networkx is not None and isinstance(graph, networkx.Graph)
+
+
+def _read_networkx(graph: Any, options: GraphOptions) -> EdgeList:
+    edges = list(graph.edges(data=True))
+    return read_attributes(
+        [(u, v) for u, v, _ in edges],
+        [attributes for _, _, attributes in edges],
+        options,
+        nodes=list(graph),
+        place=lambda edge: options.place,
+        directed=graph.is_directed(),
+        parallel=graph.is_multigraph(),
+    )
+
+
+def _read_pandas(frame: Any, options: GraphOptions) -> EdgeList:
+    """A DataFrame of edges, or an adjacency matrix whose rows have the names of its columns."""
+    if list(frame.index) != list(frame.columns):
+        return read_dataframe(frame, options)
+    if list(frame.columns) == list(range(len(frame))):
+        return read_list(frame.to_numpy().tolist(), options)
+    return read_matrix(frame.to_numpy(), options, tuple(frame.columns))
+
+
+def _read_data(data: Any, options: GraphOptions) -> EdgeList:
+    """PyTorch Geometric's `Data`: an `edge_index`, and weights in one of its attributes."""
+    index = to_numpy(data.edge_index)
+    columns: dict[Any, Any] = {}
+    for name in _attribute_names(data):
+        value = to_numpy(getattr(data, name))
+        per_edge = isinstance(value, np.ndarray) and value.size == len(value) == index.shape[-1]
+        if per_edge and (name.startswith("edge") or name in ("weight", *WEIGHT_LIKE)):
+            columns[name] = value.reshape(-1)
+    chosen = options.weight
+    if isinstance(chosen, str) and chosen not in columns:
+        raise ValueError(f"{options.place}: weight: {unknown('edge attribute', chosen, columns)}")
+    if chosen is UNSET:
+        named = [name for name in ("edge_weight", "weight") if name in columns]
+        like = [name for name in columns if name in WEIGHT_LIKE]
+        if options.weighted and like and not named and options.edge_weight is None:
+            raise ValueError(
+                f"{options.place}: got edges with {like[0]!r} and no 'edge_weight', expected "
+                f"weight={like[0]!r} if these are the weights, or weight=None if every edge weighs "
+                "1"
+            )
+        chosen = named[0] if named else None
+    weights = options.edge_weight if chosen is None else columns[chosen]
+    nodes = getattr(data, "num_nodes", None)
+    return read_edge_index(index, weights, options, nodes, repr(chosen or "edge_weight"))
+
+
+def _attribute_names(data: Any) -> Iterable[str]:
+    """The names that `Data` has, and those of any other object with an `edge_index`."""
+    keys = getattr(data, "keys", None)
+    if keys is None:
+        return list(getattr(data, "_fields", None) or vars(data))
+    return keys() if callable(keys) else keys
+
+
+def _read_mapping(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeList:
+    """A mapping of nodes to neighbours; or one that says in which form it holds a graph."""
+    form = next((key for key in _WRAPPERS if key in graph), None)
+    if form is not None and set(graph) <= {*_BESIDE, form}:
+        return _read_wrapper(form, graph, options)
+    return _read_neighbours(graph, options)
+
+
+def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) -> EdgeList:
+    """`matrix`, `edges`, `links` or `edge_index`, and beside it `nodes`, `directed`, `weight`."""
+    says = graph.get("directed")
+    if says is not None and not isinstance(says, bool):
+        raise ValueError(
+            f"{options.place}: got {shortened(says)} for directed, expected true or false"
+        )
+    if "weight" in graph and options.weight is UNSET:
+        options = replace(options, weight=graph["weight"])
+    nodes = graph.get("nodes", [])
+    if isinstance(nodes, str) or not isinstance(nodes, Collection):
+        raise ValueError(f"{options.place}: got {shortened(nodes)} for nodes, expected a list")
+    named = [node["id"] if isinstance(node, Mapping) and "id" in node else node for node in nodes]
+    if form == "edge_index":
+        count = graph.get("num_nodes", len(named) or None)
+        edges = read_edge_index(graph[form], graph.get("edge_weight"), options, count)
+    elif form == "matrix":
+        names = (
+            index_nodes([], str, [(name, options.place) for name in named])[0] if named else None
+        )
+        edges = read_matrix(graph[form], options, names)
+    else:
+        rows = graph[form]
+        if isinstance(rows, str) or not isinstance(rows, Iterable):
+            raise ValueError(f"{options.place}: got {shortened(rows)}, expected a list of edges")
+        rows = [list(row) if isinstance(row, np.ndarray) else row for row in rows]
+        edges = read_rows(rows, options, named)
+        if not edges.n:
+            raise ValueError(f"{options.place}: got no nodes, expected a graph")
+        edges = replace(edges, parallel=graph.get("multigraph") is True)
+    if says is None:
+        return edges
+    if options.directed is None or says == options.directed:
+        return replace(edges, directed=says if edges.directed is None else edges.directed and says)
+    raise ValueError(
+        f"{options.place}: got directed: {str(says).lower()} in the graph and the opposite beside "
+        "it, expected them to agree"
+    )
+
+
+def _expect_no_weight(
+    node: Any, other: Any, graph: Mapping[Any, Any], options: GraphOptions
+) -> None:
+    """Refuse ("b", 2) among the neighbours of "a": a node called so, or "b" with weight 2?"""
+    is_pair = isinstance(other, tuple | list) and len(other) == 2 and isinstance(other[1], Real)
+    if is_pair and not isinstance(node, tuple) and (isinstance(other, list) or other not in graph):
+        weighted = f"{{{node!r}: {{{other[0]!r}: {other[1]}}}}}"
+        raise ValueError(
+            f"{options.place}: got the neighbour {other!r} of {node!r}, which can be a node of "
+            f"that name or {other[0]!r} with a weight, expected {weighted} for weights, or the "
+            "names alone"
+        )
+
+
+def _read_neighbours(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeList:
+    """{node: [neighbour, ...]} or {node: {neighbour: weight}}: each entry is an edge from, to."""
+    if not graph:
+        raise ValueError(f"{options.place}: got no nodes, expected a graph")
+    if isinstance(options.weight, str):
+        nested = [n for n in graph.values() if isinstance(n, Mapping)]
+        if not nested or not all(isinstance(x, Mapping) for n in nested for x in n.values()):
+            raise ValueError(
+                f"{options.place}: weight: got {options.weight!r}, but a mapping of nodes to "
+                "neighbours has no attributes, expected none"
+            )
+    keys = {str(key): key for key in graph}
+    pairs: list[tuple[Any, Any]] = []
+    found: list[dict[str, Any]] = []
+    for node, neighbours in graph.items():
+        if not isinstance(neighbours, Collection) or isinstance(neighbours, str):
+            raise ValueError(
+                f"{options.place}: got {shortened(neighbours)} for the node {node!r}, expected its "
+                "neighbours: a list, or a mapping to weights"
+            )
+        for other in neighbours:
+            _expect_no_weight(node, other, graph, options)
+            if not isinstance(other, Hashable):
+                near = nearest(node, _WRAPPERS)
+                hint = f", or {near!r} for {node!r}" if near else ""
+                raise ValueError(
+                    f"{options.place}: got {shortened(neighbours)} for the node {node!r}, "
+                    f"expected the names of its neighbours{hint}"
+                )
+            pairs.append((node, other if other in graph else keys.get(str(other), other)))
+            value = neighbours[other] if isinstance(neighbours, Mapping) else UNSET
+            weight = {} if value is UNSET else {"weight": value}
+            found.append(dict(value) if isinstance(value, Mapping) else weight)
+    edges = read_attributes(
+        pairs, found, options, nodes=list(graph), place=lambda edge: options.place
+    )
+    plain = "the mapping" if options.weight is UNSET else edges.weights_from
+    return replace(edges, directed=True, weights_from=plain)
