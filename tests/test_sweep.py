@@ -311,7 +311,7 @@ def test_runs_take_turns_on_the_gpus(monkeypatch, tmp_path):
     share = {"LIMIT": "1"}
     backend = Processes(3, ["cuda:0", "cuda:1"], share)
     expected = [(device, share) for device in ("cuda:0", "cuda:1", "cuda:0")]
-    assert [backend.do(place, request) for place in range(3)] == expected
+    assert [backend.execute(place, request) for place in range(3)] == expected
 
 
 def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_path):

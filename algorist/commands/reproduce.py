@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Plan
     from algorist.experiments.results import Results
+    from algorist.experiments.run_requests import Reply
     from algorist.report.progress import ProgressOfEach
     from algorist.training.job_pool import GpuContext
 
@@ -128,7 +129,7 @@ def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
     """Trains and tests a run, and shows how it gets on."""
     from algorist.commands.arguments import computing
     from algorist.experiments.evaluate_runs import RunEvaluator
-    from algorist.experiments.run_requests import DONE, STOPPED, Reply
+    from algorist.experiments.run_requests import train_and_evaluate
 
     evaluator, how = RunEvaluator(left.results, arguments.samples), computing(arguments)
     by_title = {job.title: job for job in left.jobs}
@@ -139,15 +140,9 @@ def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
         job = by_title[title]
         run = job.run(how, context)
         with progress.watching(title, run.trainer) as observe:
-            trained = job.train(run, should_stop, observe)
-        if not trained:
-            progress.end(title, f"saved at step {run.trainer.step}")
-        elif not evaluator.evaluate(job, run.trainer, should_stop):
-            progress.end(title, "trained, to be tested")
-        else:
-            progress.end(title, scores_text(left.results, job, terminal))
-            return Reply(DONE)
-        return Reply(STOPPED)
+            reply = train_and_evaluate(job, run, evaluator, should_stop, observe)
+        progress.end(title, reply.message or scores_text(left.results, job, terminal))
+        return reply
 
     return work
 

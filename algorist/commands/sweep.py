@@ -239,7 +239,7 @@ def _run(
 ) -> Summary:
     """Do all runs, and write down at once what becomes of each."""
     from algorist.commands.reproduce import scores_text
-    from algorist.experiments.executors import RemoteExecutor, Task, run_all
+    from algorist.experiments.executors import RemoteExecutor
     from algorist.experiments.gpu_sharing import multi_process_service
     from algorist.experiments.jobs import prepare_data
     from algorist.experiments.run_requests import DONE, FAILED, Reply
@@ -252,8 +252,7 @@ def _run(
         with prepare_data(left.jobs):
             pass
     tasks = {
-        title: Task(request=resources.request(job, runs, arguments.samples))
-        for title, job in by_title.items()
+        title: resources.request(job, runs, arguments.samples) for title, job in by_title.items()
     }
 
     def on_end(title: str, reply: Reply) -> None:
@@ -272,10 +271,10 @@ def _run(
     shares_gpu = arguments.per_gpu > 1 and resources.on_gpu and arguments.ray is None
     with (
         multi_process_service() if shares_gpu else nullcontext(),
-        RemoteExecutor(resources.backend, arguments.retries) as executor,
+        RemoteExecutor(resources.backend, arguments.retries, watch) as executor,
         ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
     ):
-        return run_all(executor, tasks, should_stop, on_end, watch)
+        return executor.run_all(tasks, should_stop, on_end)
 
 
 def sweep_parts(arguments: Namespace) -> list[Part]:

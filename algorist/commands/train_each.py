@@ -17,7 +17,7 @@ from algorist.commands.arguments import computing
 from algorist.commands.train_one import open_logs
 from algorist.data.prepare import prepare_in_background
 from algorist.errors import counted
-from algorist.experiments.executors import ShouldStop, Summary, Task, ThreadExecutor, run_all
+from algorist.experiments.executors import ShouldStop, Summary, ThreadExecutor
 from algorist.experiments.run_control import Interrupt
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply
 from algorist.plugins import shell
@@ -135,8 +135,8 @@ def run_in_threads(
             if reply.state == FAILED:
                 progress.end(name, "failed")
 
-        tasks = {name: Task(in_thread=partial(in_thread, name)) for name in left}
-        return RunsEnding(run_all(executor, tasks, interrupt.is_due, on_end), interrupt)
+        tasks = {name: partial(in_thread, name) for name in left}
+        return RunsEnding(executor.run_all(tasks, interrupt.is_due, on_end), interrupt)
 
 
 def _best(name: str, best: Sequence[float], terminal: Terminal) -> str:

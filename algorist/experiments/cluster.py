@@ -29,7 +29,7 @@ class Host:
         self._process: Process | None = None
         self._stopping = Event()
 
-    def do(self, request: str) -> str:
+    def execute(self, request: str) -> str:
         """Execute a request and wait for the reply."""
         self._process = Process(RunRequest.from_json(request))
         if self._stopping.is_set():
@@ -40,7 +40,7 @@ class Host:
             return Reply(DIED, str(error)).to_json()
 
     def stop(self) -> None:
-        """Save and stop the run, while `do` waits."""
+        """Save and stop the run, while `execute` waits."""
         self._stopping.set()
         if self._process is not None:
             self._process.stop()
@@ -82,7 +82,7 @@ class Cluster:
         self.places = at_once or room
         self._actor = self._ray.remote(num_cpus=cores, num_gpus=gpus, max_concurrency=2)(Host)
 
-    def do(self, place: int, request: RunRequest) -> Reply:
+    def execute(self, place: int, request: RunRequest) -> Reply:
         """Execute a request and wait for the reply."""
         host = self._actor.remote()
         with self._lock:
@@ -90,7 +90,7 @@ class Cluster:
             if self._stopping:
                 host.stop.remote()
         try:
-            reply = Reply.from_json(self._ray.get(host.do.remote(request.to_json())))
+            reply = Reply.from_json(self._ray.get(host.execute.remote(request.to_json())))
         except self._ray.exceptions.RayError as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise DiedError(f"its machine or its actor has gone: {lines[0]}") from error

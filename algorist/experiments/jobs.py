@@ -22,10 +22,8 @@ from algorist.training.config import Config
 from algorist.training.divergence import DivergedError
 from algorist.training.job_pool import GpuContext
 from algorist.training.logs import TensorBoard
-from algorist.training.report import Report
-from algorist.training.run import Run
+from algorist.training.run import Observer, Run, ignore_step
 from algorist.training.saved_learners import CONFIG, config_in, is_run
-from algorist.training.trainer import Trainer
 
 _DIVERGED = "diverged.txt"
 
@@ -62,7 +60,7 @@ class Job:
         self,
         run: Run,
         should_stop: Callable[[], bool],
-        observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+        observe: Observer = ignore_step,
     ) -> bool:
         """Train the run; whether its last step is reached."""
         if run.trainer.step == run.trainer.config.schedule.steps:

@@ -30,7 +30,7 @@ class Backend(Protocol):
     places: int
     """The number of requests at the same time."""
 
-    def do(self, place: int, request: RunRequest) -> Reply:
+    def execute(self, place: int, request: RunRequest) -> Reply:
         """Execute a request and wait for the reply; called on one thread for each place."""
         ...
 
@@ -107,7 +107,7 @@ class Processes:
         self._at_work: set[Process] = set()
         self._lock, self._stopping = Lock(), False
 
-    def do(self, place: int, request: RunRequest) -> Reply:
+    def execute(self, place: int, request: RunRequest) -> Reply:
         """Execute a request and wait for the reply."""
         device = self._devices[place % len(self._devices)]
         computing = {**request.computing, "device": device}

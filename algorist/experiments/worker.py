@@ -16,7 +16,7 @@ from typing import TextIO
 
 import torch
 
-from algorist.experiments.run_requests import FAILED, Reply, RunRequest, do
+from algorist.experiments.run_requests import FAILED, Reply, RunRequest, execute
 from algorist.plugins import load_plugin
 from algorist.training.job_pool import run_task
 from algorist.version import __version__
@@ -50,7 +50,7 @@ def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
         _expect_version(request.version)
         for file in request.plugins:
             load_plugin(file)
-        return do(request, should_stop)
+        return execute(request, should_stop)
 
     outcome = run_task(0, work)
     if outcome.error is None:

@@ -20,9 +20,8 @@ from algorist.experiments.run_control import STOPPING
 from algorist.report.numbers import averaged, duration, scored
 from algorist.report.terminal import Terminal
 from algorist.training.report import Report
+from algorist.training.run import Observer
 from algorist.training.trainer import Trainer
-
-Observer = Callable[[Trainer, Report | None], None]
 
 _REFRESH = 0.25
 """Seconds between two looks at the losses: on a GPU each look waits for it."""

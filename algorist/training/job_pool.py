@@ -246,6 +246,10 @@ class JobPool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker processes."""
         for context in self._contexts:
             if context.worker_pool:
                 context.worker_pool.close()

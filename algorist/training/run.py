@@ -42,6 +42,14 @@ _LOCK = ".training"
 """Held by the process that trains a run."""
 
 
+Observer = Callable[[Trainer, Report | None], Any]
+"""Is called after each step with the trainer, and with its report where one is due."""
+
+
+def ignore_step(trainer: Trainer, report: Report | None) -> None:
+    """An observer that does nothing."""
+
+
 class Log(Protocol):
     """A destination of reports beside the metrics file, such as TensorBoard."""
 
@@ -135,13 +143,10 @@ class Run:
         self,
         *,
         logs: Iterable[Log] = (),
-        observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+        observe: Observer = ignore_step,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Train to the last step, or until `should_stop`; returns whether the last was reached.
-
-        `observe` is called after each step with the trainer and its report or None.
-        """
+        """Train to the last step, or until `should_stop`; returns whether the last was reached."""
         steps = self.steps(logs=logs, should_stop=should_stop)
         try:
             for report in steps:

@@ -12,9 +12,7 @@ from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config, changed
 from algorist.training.logs import TensorBoard
 from algorist.training.recipes import DEFAULT_RECIPE, recipe, without
-from algorist.training.report import Report
-from algorist.training.run import Run
-from algorist.training.trainer import Trainer
+from algorist.training.run import Observer, Run, ignore_step
 
 
 def train(
@@ -25,7 +23,7 @@ def train(
     without: Iterable[str] = (),
     seeds: Sequence[int] = (0,),
     device: str = "auto",
-    callback: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+    callback: Observer = ignore_step,
     should_stop: Callable[[], bool] = lambda: False,
     **settings: Any,
 ) -> Run:
