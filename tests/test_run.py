@@ -67,7 +67,7 @@ def run(home, monkeypatch, capsys):
 @pytest.fixture
 def at_hand(learner, monkeypatch):
     """The learner need not be loaded: that takes longer than all the rest."""
-    monkeypatch.setattr("algorist.commands.arguments.loaded", lambda *_: learner)
+    monkeypatch.setattr("algorist.commands.load_models.load_model", lambda *_: learner)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import algorist
 from algorist import algorithm, edge, node, record
 from algorist.algorithms.array_inputs import keys
 from algorist.commands import forms
-from algorist.commands.arguments import of_family
+from algorist.commands.arguments import algorithms_of_family
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer.app import App
 from algorist.viewer.pages import page as made_page
@@ -147,9 +147,9 @@ def press(page, *keys):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_opens_plays_and_scrubs(opened, address, family):
-    page = opened(f"{address}#{of_family(family)[0]}")
+    page = opened(f"{address}#{algorithms_of_family(family)[0]}")
     page.select_option("#speed", "20×")
-    for name in of_family(family):
+    for name in algorithms_of_family(family):
         choose(page, name)
         assert moment(page) == 0
         assert page.locator("#side-net svg.picture").count() >= 1

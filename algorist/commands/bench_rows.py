@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from algorist.atomic import replace_text
 from algorist.commands import FAILURE
-from algorist.commands.arguments import computing, expect_place_of_file
+from algorist.commands.arguments import compute_config
+from algorist.commands.output_files import check_output_file
 from algorist.report.lines import Lines
 from algorist.report.machine import machine
 from algorist.report.terminal import Terminal, complain
@@ -107,13 +108,13 @@ class Notes:
     """All numbers so far, in a file if one is wanted: whatever ends the command, they are there."""
 
     def __init__(self, arguments: Namespace):
-        expect_place_of_file("--json", arguments.json)
+        check_output_file("--json", arguments.json)
         self._file, self._what = arguments.json, arguments.what
         self._rows: list[dict[str, Any]] = []
         self._sums: dict[str, float] = {}
         self._head = {
             "command": shlex.join(["algorist", *arguments.words]),
-            "machine": {**machine(), "gpu": _gpu(computing(arguments).device)},
+            "machine": {**machine(), "gpu": _gpu(compute_config(arguments).device)},
         }
         self._write()
 

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 import algorist
 from algorist.algorithms import names as algorithm_names
 from algorist.commands import Command, eval_sparse
-from algorist.commands.arguments import (
-    add_computing,
-    add_model,
-    expect_place_of_folder,
-    loaded_for,
-)
+from algorist.commands.arguments import add_compute_options
 from algorist.commands.eval_output import (
     add_shown,
     check_kept,
@@ -27,6 +22,8 @@ from algorist.commands.eval_output import (
     write_files,
 )
 from algorist.commands.eval_problems import add_problems, problem_sets
+from algorist.commands.load_models import add_model, load_models
+from algorist.commands.output_files import check_output_folder
 from algorist.errors import each_once, unknown
 from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, present_name, shipped
@@ -52,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.set_defaults(model=None)  # to know whether it was given
     add_problems(parser)
     add_shown(parser)
-    add_computing(parser)
+    add_compute_options(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
@@ -67,7 +64,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     sets, is_test = problem_sets(arguments)
     check_shown(arguments, sets)
     check_kept(arguments, models, is_test=is_test)
-    learners = {model: loaded_for(named, model, arguments) for model in models}
+    learners = {model: load_models(named, model, arguments) for model in models}
     _check_learners(arguments, learners)
     scores: dict[Column, list[Scored]] = {}
     how = {"hints": arguments.hints or arguments.over_time, "forced": arguments.forced}
@@ -91,9 +88,9 @@ def _run_sparse(
     models: Sequence[str], named: Sequence[str], arguments: Namespace, terminal: Terminal
 ) -> None:
     eval_sparse.check(arguments)
-    expect_place_of_folder("--results", arguments.results)
+    check_output_folder("--results", arguments.results)
     check_plot(arguments, len(arguments.n))
-    learners = {model: loaded_for(named, model, arguments) for model in models}
+    learners = {model: load_models(named, model, arguments) for model in models}
     eval_sparse.run(arguments, learners, terminal)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algorist.commands.arguments import expect_place_of_file, expect_place_of_folder
 from algorist.commands.eval_problems import Problems
+from algorist.commands.output_files import check_output_file, check_output_folder
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
 from algorist.weights import shipped
@@ -108,7 +108,7 @@ def check_plot(arguments: Namespace, sizes: int) -> None:
     """Raise a `ValueError` for a plot that cannot be written, or has a single size."""
     if arguments.plot is None:
         return
-    expect_place_of_file("--plot", arguments.plot)
+    check_output_file("--plot", arguments.plot)
     if Path(arguments.plot).suffix not in _PICTURES:
         raise ValueError(f"--plot: got {arguments.plot}, expected a file.png or a file.svg")
     if sizes < 2:
@@ -124,8 +124,8 @@ def check_kept(arguments: Namespace, models: Sequence[str], *, is_test: bool) ->
             raise ValueError(f"{option}: only the official test is kept, expected no other set")
         if value is not None and len(models) > 1:
             raise ValueError(f"{option}: got {len(models)} learners, expected one")
-    expect_place_of_file("--html", arguments.html)
-    expect_place_of_folder("--results", arguments.results)
+    check_output_file("--html", arguments.html)
+    check_output_folder("--results", arguments.results)
     model = models[0]
     if arguments.results and Path(model).exists():
         raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")

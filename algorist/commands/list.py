@@ -11,7 +11,7 @@ from typing import Any
 
 import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import of_family
+from algorist.commands.arguments import algorithms_of_family
 from algorist.report.catalogue import SIZES, catalogue, described, steps
 from algorist.report.terminal import Terminal, bare_table
 from algorist.weights import models, shipped
@@ -46,7 +46,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         ](arguments, terminal)
         return
     family = arguments.family
-    names = algorist.algorithms() if family is None else of_family(family)
+    names = algorist.algorithms() if family is None else algorithms_of_family(family)
     chosen = [algorist.get(name) for name in names]
     rows = [described(algorithm) for algorithm in chosen]
     if not arguments.no_steps:

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import (
-    add_computing,
-    expect_place_of_file,
-    expect_place_of_folder,
-    loaded_for,
-)
+from algorist.commands.arguments import add_compute_options
+from algorist.commands.load_models import load_models
+from algorist.commands.output_files import check_output_file, check_output_folder
 from algorist.data import official
 from algorist.errors import each_once
 from algorist.report.terminal import Terminal
@@ -63,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="of results: show those too that are not of the paper's settings, and say so",
     )
-    add_computing(parser)
+    add_compute_options(parser)
     names = (*_FOR_RUNS, *_FOR_RESULTS)
     parser.set_defaults(usual={name: parser.get_default(name) for name in names})
 
@@ -125,7 +122,7 @@ def _page_of_runs(arguments: Namespace, but: str) -> str:
     """The file to write, if the options are for runs."""
     _expect_none_of(_FOR_RESULTS, arguments, "the paper's results", but)
     out = _PAGE if arguments.out is None else arguments.out
-    expect_place_of_file("--out", out)
+    check_output_file("--out", out)
     return out
 
 
@@ -136,7 +133,7 @@ def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Sco
     from algorist.training.run_files import read_metrics
     from algorist.training.saved_learners import METRICS, members
 
-    learners, places = loaded_for((), str(folder), arguments), members(folder)
+    learners, places = load_models((), str(folder), arguments), members(folder)
     runs = {places.get(name, str(folder)): learner for name, learner in learners.items()}
     trained = [
         Trained(learner, read_metrics(Path(place) / METRICS)) for place, learner in runs.items()
@@ -179,7 +176,7 @@ def _write(collection: Collection, arguments: Namespace, terminal: Terminal) -> 
     from algorist.report.collection import INDEX
 
     out = _FOLDER if arguments.out is None else arguments.out
-    expect_place_of_folder("--out", out)
+    check_output_folder("--out", out)
     collection.write(Path(out))
     if not collection.is_whole:
         terminal.print("some results are missing: the page says which")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, expect_place_of_folder, names
+from algorist.commands.arguments import add_at_once, add_compute_options, parse_names
+from algorist.commands.output_files import check_output_folder
 from algorist.errors import counted, positive
 from algorist.report.terminal import Terminal
 
@@ -69,11 +70,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_at_once(parser, "default: 1, or 3 on a GPU")
     add_stop(parser)
     smaller = parser.add_argument_group("smaller than the paper's", "Results tell what was done.")
-    smaller.add_argument("--algorithms", type=names, metavar="A,B", help="only these")
+    smaller.add_argument("--algorithms", type=parse_names, metavar="A,B", help="only these")
     smaller.add_argument(
         "--samples", type=int, metavar="K", help="test on the first K samples of each algorithm"
     )
-    add_computing(parser, training=True)
+    add_compute_options(parser, training=True)
     add_settings(parser, ("schedule", "model", "data"), but=_DECIDED)
 
 
@@ -82,7 +83,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.settings import check_sizes
 
     for option in ("out", "runs", "pack"):
-        expect_place_of_folder(f"--{option}", getattr(arguments, option))
+        check_output_folder(f"--{option}", getattr(arguments, option))
     positive("--seeds", arguments.seeds)
     if arguments.samples is not None:
         positive("--samples", arguments.samples)
@@ -127,11 +128,11 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
 
 def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
     """Trains and tests a run, and shows how it gets on."""
-    from algorist.commands.arguments import computing
+    from algorist.commands.arguments import compute_config
     from algorist.experiments.evaluate_runs import RunEvaluator
     from algorist.experiments.run_requests import train_and_evaluate
 
-    evaluator, how = RunEvaluator(left.results, arguments.samples), computing(arguments)
+    evaluator, how = RunEvaluator(left.results, arguments.samples), compute_config(arguments)
     by_title = {job.title: job for job in left.jobs}
 
     def work(

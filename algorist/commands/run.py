@@ -12,12 +12,9 @@ import algorist
 from algorist.algorithms import Algorithm
 from algorist.atomic import replace_text
 from algorist.commands import Command, forms, inputs, run_sparse
-from algorist.commands.arguments import (
-    add_computing,
-    add_model,
-    expect_place_of_file,
-    loaded_for,
-)
+from algorist.commands.arguments import add_compute_options
+from algorist.commands.load_models import add_model, load_models
+from algorist.commands.output_files import check_output_file
 from algorist.report.numbers import as_json
 from algorist.report.terminal import Terminal
 
@@ -38,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     shown.add_argument("--json", action="store_true", help="print JSON")
     shown.add_argument("--out", metavar="FILE.json", help="also write the JSON to this file")
-    add_computing(parser)
+    add_compute_options(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
@@ -48,9 +45,9 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.report.solving_progress import SolvingProgress
 
     algorithm = algorist.get(arguments.algorithm)
-    expect_place_of_file("--out", arguments.out)
+    check_output_file("--out", arguments.out)
     problem = inputs.problem(algorithm, arguments)
-    learners = loaded_for([algorithm.name], arguments.model, arguments)
+    learners = load_models([algorithm.name], arguments.model, arguments)
     if learners[algorithm.name].convention.sparse:
         _run_sparse(learners[algorithm.name], algorithm, problem, arguments, terminal)
         return

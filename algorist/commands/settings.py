@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from algorist.commands.arguments import names, whole_numbers
+from algorist.commands.arguments import parse_integers, parse_names
 from algorist.errors import unknown
 from algorist.training.config import Config, changed, sections
 from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
@@ -116,7 +116,7 @@ def add_without(parser: ArgumentParser) -> None:
     """Declare which improvements are taken away."""
     parser.add_argument(
         "--without",
-        type=names,
+        type=parse_names,
         action="extend",
         default=[],
         metavar="A,B",
@@ -234,7 +234,7 @@ _METAVARS = {
     tuple[str, ...]: "NAME=X",
 }
 _READERS: dict[Any, Callable[[str], Any]] = {
-    tuple[int, ...]: whole_numbers,
+    tuple[int, ...]: parse_integers,
     tuple[str, ...]: _texts,
 }
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from algorist.commands import FAILURE, Command
 from algorist.commands.arguments import (
+    add_algorithms,
     add_at_once,
-    add_computing,
-    add_tasks,
-    expect_place_of_folder,
-    names,
-    whole_numbers,
+    add_compute_options,
+    parse_integers,
+    parse_names,
 )
+from algorist.commands.output_files import check_output_folder
 from algorist.errors import counted, each_once, positive
 from algorist.report.terminal import Terminal, complain
 
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     from algorist.commands.train_one import add_stop
 
     parser.usage = "algorist sweep ALGORITHM ... --out FOLDER [OPTION ...]"
-    add_tasks(parser, "a net is trained for each")
+    add_algorithms(parser, "a net is trained for each")
     _add_grid(parser)
     parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="for results (sweep.csv) and failures"
@@ -54,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     _add_places(parser)
     add_stop(parser)
-    add_computing(parser, training=True)
+    add_compute_options(parser, training=True)
     add_settings(parser)
 
 
@@ -65,7 +65,7 @@ def _add_grid(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("the grid", "Every combination is trained.")
     group.add_argument(
         "--seeds",
-        type=whole_numbers,
+        type=parse_integers,
         default=(0,),
         metavar="N,N",
         help="a run for each (default: 0)",
@@ -73,7 +73,7 @@ def _add_grid(parser: ArgumentParser) -> None:
     group.add_argument(
         "--recipes",
         "--recipe",
-        type=names,
+        type=parse_names,
         default=[DEFAULT_RECIPE],
         metavar="A,B",
         help=f"where settings start: {', '.join(RECIPES)} (default: {DEFAULT_RECIPE})",
@@ -137,7 +137,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
     expect_alone()
     for option in ("out", "runs", "pack"):
-        expect_place_of_folder(f"--{option}", getattr(arguments, option))
+        check_output_folder(f"--{option}", getattr(arguments, option))
     for option in ("samples", "at_once", "cores", "per_gpu"):
         if getattr(arguments, option) is not None:
             positive(f"--{option.replace('_', '-')}", getattr(arguments, option))
@@ -214,10 +214,10 @@ def _sweep(parts: Sequence[Part], left: Remaining, arguments: Namespace, termina
 
 
 def _resources(arguments: Namespace, count: int) -> Resources:
-    from algorist.commands.arguments import computing
+    from algorist.commands.arguments import compute_config
     from algorist.experiments.resources import find_resources
 
-    here = computing(Namespace(**{**vars(arguments), "device": "cpu"}))
+    here = compute_config(Namespace(**{**vars(arguments), "device": "cpu"}))
     return find_resources(
         here,
         arguments.device,
@@ -279,11 +279,11 @@ def _run(
 
 def sweep_parts(arguments: Namespace) -> list[Part]:
     """The grid that the arguments span."""
+    from algorist.commands.arguments import named_algorithms
     from algorist.commands.settings import check_sizes
-    from algorist.commands.train import named_tasks
     from algorist.experiments.grid import grid
 
-    named = named_tasks(arguments)
+    named = named_algorithms(arguments)
     tasks = {_TOGETHER: named} if arguments.together else {name: [name] for name in named}
     parts = grid(each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
     check_sizes(arguments, (part.config for part in parts))

@@ -13,7 +13,7 @@ import torch
 
 import algorist
 from algorist.commands import FAILURE
-from algorist.commands.arguments import computing
+from algorist.commands.arguments import compute_config
 from algorist.commands.train_one import open_logs
 from algorist.data.prepare import prepare_in_background
 from algorist.errors import counted
@@ -35,7 +35,7 @@ Work = Callable[[str, GpuContext, ProgressOfEach, ShouldStop], Reply]
 def check_at_once(arguments: Namespace) -> None:
     """Complain about what cannot be done at once before a run begins."""
     expect_alone()
-    count = job_count(arguments.at_once, computing(arguments))
+    count = job_count(arguments.at_once, compute_config(arguments))
     if arguments.wandb and count > 1:
         raise ValueError(
             f"--wandb: it follows one run at a time, got {count}, expected --at-once 1"
@@ -44,7 +44,7 @@ def check_at_once(arguments: Namespace) -> None:
 
 def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
     """Train all runs that are not done; returns the exit code."""
-    how = computing(arguments)
+    how = compute_config(arguments)
     progress_of = {name: each.progress(name) for name in each.algorithms}
     done = {name: p for name, p in progress_of.items() if p and p.step >= each.steps}
     if len(done) == len(each.algorithms):
@@ -110,7 +110,7 @@ def run_in_threads(
     terminal: Terminal,
 ) -> RunsEnding:
     """Do the work of all runs but those that have ended, some at once, until told to stop."""
-    how = computing(arguments)
+    how = compute_config(arguments)
     left = [name for name in names if name not in ended]
     count = min(job_count(arguments.at_once, how), len(left))
     terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")

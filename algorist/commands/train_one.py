@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from algorist.commands import FAILURE
-from algorist.commands.arguments import computing
+from algorist.commands.arguments import compute_config
 from algorist.errors import counted
 from algorist.experiments.run_control import Interrupt
 from algorist.model.compute_config import ComputeConfig
@@ -70,7 +70,7 @@ def joined_processes(
     arguments: Namespace, terminal: Terminal
 ) -> Iterator[tuple[ComputeConfig, Peers]]:
     """How a run is computed, and the processes that train it (torchrun); only the first prints."""
-    how = computing(arguments)
+    how = compute_config(arguments)
     with join_process_group(how.device) as peers:
         terminal.quiet = not peers.is_first
         if how.graphs and how.on_gpu and not peers.place(how).graphs:
