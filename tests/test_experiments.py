@@ -15,8 +15,8 @@ from algorist.cli import main
 from algorist.data import official
 from algorist.evaluation.evaluator import evaluate
 from algorist.experiments import evaluate_runs, run_control
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.evaluate_runs import RunEvaluator
-from algorist.experiments.identity import recipe_of
 from algorist.experiments.jobs import jobs
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results, read, sample_count
@@ -88,7 +88,7 @@ def test_every_net_has_its_row_with_the_score_of_its_best_model(done):
         assert row.score == 100 * expected.score
         assert row.correct == 100 * expected.correct
         assert (row.validation, row.best_step) == (100 * about["validation"], about["step"])
-        assert row.recipe == recipe_of(Run.resume(folder).trainer.config)
+        assert row.recipe == config_hash(Run.resume(folder).trainer.config)
         assert row.weights == sum(p.numel() for p in learner.replica(0).net.parameters())
         assert (row.experiment, row.steps, row.samples, row.device) == ("specialists", 4, 2, "cpu")
         assert row.version == algorist.__version__
@@ -221,13 +221,13 @@ def test_results_of_other_settings_are_refused_with_the_way_out(capsys, done):
 def test_few_samples_do_not_count_as_all(done, tmp_path):
     results = Results(done / "results", "specialists")
     plan = Plan(["activity_selector"])
-    part = replace(plan.of("specialists")[0], recipe=results.rows[0].recipe)
+    part = replace(plan.of("specialists")[0], config_hash=results.rows[0].recipe)
     assert sample_count("bfs", None) == 32
     assert sample_count("binary_search", None) > 32
     assert results.has(part, "activity_selector", 0, 2)
     assert not results.has(part, "activity_selector", 0, 3)
     assert not results.has(part, "activity_selector", 0, None)
-    assert not results.has(replace(part, recipe="other"), "activity_selector", 0, 2)
+    assert not results.has(replace(part, config_hash="other"), "activity_selector", 0, 2)
     assert len(list(jobs([part], range(2), None, results, tmp_path))) == 1
 
 

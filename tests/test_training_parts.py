@@ -13,7 +13,7 @@ from commanding import main
 from test_engine import RecordedGraphs
 
 import algorist
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.model.losses import feature_losses
 from algorist.training import loss_terms, optimizer, schedules
 from algorist.training.engine import CapturedEngine, Engine
@@ -396,7 +396,7 @@ def test_a_resumed_run_may_change_rate_and_schedule_and_says_so(capsys, tmp_path
     run = Run.start(folder, small.training("bfs", steps=4))
     stops = iter([False, True])
     run.train(should_stop=lambda: next(stops))
-    before = recipe_of(run.trainer.config)
+    before = config_hash(run.trainer.config)
     words = ["--learning-rate", "0.0001", "--schedule", "cosine"]
     assert main(["resume", str(folder), *words]) == 0
     assert "changed at step 2: learning_rate 0.001 -> 0.0001" in capsys.readouterr().out
@@ -406,7 +406,7 @@ def test_a_resumed_run_may_change_rate_and_schedule_and_says_so(capsys, tmp_path
         "step 2: schedule constant -> cosine",
     )
     assert saved.optimizer.schedule == "cosine"
-    assert recipe_of(saved) not in (before, recipe_of(replace(saved, changes=())))
+    assert config_hash(saved) not in (before, config_hash(replace(saved, changes=())))
     assert json.loads((folder / "config.json").read_text())["changes"] == list(saved.changes)
 
 

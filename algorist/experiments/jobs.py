@@ -14,7 +14,7 @@ from typing import Any
 
 from algorist.atomic import replace_text
 from algorist.data.prepare import prepare_in_background
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results
 from algorist.model.compute_config import ComputeConfig
@@ -74,11 +74,12 @@ class Job:
     def expect_own(self) -> None:
         """Raise a `ValueError` if the run in the folder has other settings by now."""
         config = config_in(self.folder, (self.folder / CONFIG).read_text())
-        if recipe_of(config) != self.part.recipe or config.seeds != self.seeds:
+        got, expected = config_hash(config), self.part.config_hash
+        if got != expected or config.seeds != self.seeds:
             raise ValueError(
-                f"{self.folder}: got the recipe {recipe_of(config)} with {_seeds(config.seeds)}, "
-                f"expected {self.part.recipe} with {_seeds(self.seeds)}: somebody has resumed this "
-                "run with other settings; move it elsewhere"
+                f"{self.folder}: got the recipe {got} with {_seeds(config.seeds)}, "
+                f"expected {expected} with {_seeds(self.seeds)}: somebody has resumed this run "
+                "with other settings; move it elsewhere"
             )
 
     def _expect_no_divergence(self) -> None:
@@ -117,7 +118,7 @@ def jobs(
                 yield Job(part, config.seeds, run)
                 left = [seed for seed in left if seed not in config.seeds]
         for group in [[seed] for seed in left] if apart else filter(None, [left]):
-            own = f"{part.recipe}-seeds-{_range(group)}"
+            own = f"{part.config_hash}-seeds-{_range(group)}"
             yield Job(part, tuple(group), _folder(folder, part) / own)
 
 
@@ -132,7 +133,7 @@ def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:
     """The runs of a part that are trained as it is to be."""
     for file in sorted(_folder(folder, part).glob(f"*/{CONFIG}")):
         config = config_in(file.parent, file.read_text())
-        if recipe_of(config) == part.recipe:
+        if config_hash(config) == part.config_hash:
             yield file.parent, config
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from algorist.algorithms import get
 from algorist.errors import unknown
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.training.config import Config
 from algorist.training.recipes import ablated, recipe, without
 
@@ -212,7 +212,7 @@ class Part:
 
     name: Name
     config: Config
-    recipe: str
+    config_hash: str
     source: Name
     """The first part that is trained in the same way: only that one is trained."""
 
@@ -227,7 +227,7 @@ def parts_of(named: Iterable[tuple[Name, Config]]) -> dict[Name, Part]:
     found: dict[Name, Part] = {}
     first: dict[str, Name] = {}
     for name, config in named:
-        own = recipe_of(config)
+        own = config_hash(config)
         found[name] = Part(name, config, own, first.setdefault(own, name))
     return found
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name, Part
@@ -26,7 +27,6 @@ class RunRequest:
 
     name: tuple[str, str]
     """The name of the part."""
-    recipe: str
     config: Mapping[str, Any]
     seeds: tuple[int, ...]
     runs: str
@@ -45,7 +45,6 @@ class RunRequest:
         part = job.part
         return cls(
             name=part.name,
-            recipe=part.recipe,
             config=asdict(part.config),
             seeds=job.seeds,
             runs=str(runs.absolute()),
@@ -65,7 +64,7 @@ class RunRequest:
     def job(self) -> Job:
         """The job that it was made of."""
         name, config = Name(*self.name), Config.from_json(json.dumps(self.config))
-        part = Part(name, config, self.recipe, source=name)
+        part = Part(name, config, config_hash(config), source=name)
         return Job(part, tuple(self.seeds), Path(self.folder))
 
 

@@ -112,7 +112,7 @@ class Reproduced:
         part = self.plan.parts.get(Name(row.experiment, row.part))
         if part is None or row.algorithm not in part.config.algorithms:
             return False
-        return row.recipe == part.recipe
+        return row.recipe == part.config_hash
 
     def has(self, part: Name) -> bool:
         """Whether there are results of a part."""
