@@ -13,7 +13,7 @@ from algorist.algorithms import get
 from algorist.errors import unknown
 from algorist.experiments.config_hash import config_hash
 from algorist.training.config import Config
-from algorist.training.recipes import ablated, recipe, without
+from algorist.training.recipes import ablations, recipe, without
 
 FAMILIES = {
     "divide_and_conquer": "Divide and conquer",
@@ -117,14 +117,14 @@ def _all_at_once_in_full(algorithms: Sequence[str]) -> Parts:
 
 
 def _generalist_ablation(algorithms: Sequence[str]) -> Parts:
-    yield from ablated(_generalist(algorithms), more=True)
+    yield from ablations(_generalist(algorithms), cumulative=True)
 
 
 def _specialist_ablation(algorithms: Sequence[str]) -> Parts:
-    for more in (False, True):
+    for cumulative in (False, True):
         for name in algorithms:
-            for lost, config in ablated(_specialist(name), more=more):
-                yield part_without(lost, name, more=more), config
+            for lost, config in ablations(_specialist(name), cumulative=cumulative):
+                yield part_without(lost, name, cumulative=cumulative), config
 
 
 def baseline_part(net: str, algorithm: str) -> str:
@@ -132,9 +132,9 @@ def baseline_part(net: str, algorithm: str) -> str:
     return f"{net}/{algorithm}"
 
 
-def part_without(improvement: str, algorithm: str, *, more: bool) -> str:
+def part_without(improvement: str, algorithm: str, *, cumulative: bool) -> str:
     """The name of the part with a specialist that lacks an improvement, or also those before it."""
-    return f"{'cumulative' if more else 'single'}/{improvement}/{algorithm}"
+    return f"{'cumulative' if cumulative else 'single'}/{improvement}/{algorithm}"
 
 
 def _families(algorithms: Sequence[str]) -> Parts:
@@ -154,7 +154,7 @@ def _executing_specialists(algorithms: Sequence[str]) -> Parts:
 
 
 def _executing_ablation(algorithms: Sequence[str]) -> Parts:
-    yield from ablated(recipe("algorist2026", algorithms), more=False)
+    yield from ablations(recipe("algorist2026", algorithms), cumulative=False)
 
 
 @dataclass(frozen=True)

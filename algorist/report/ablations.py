@@ -54,12 +54,12 @@ def generalist_ablation(results: Reproduced) -> Ablation:
 
 def cumulative_ablation(results: Reproduced) -> Ablation:
     """Specialists with one improvement less each time."""
-    return _ablation(results, "specialist-ablation", partial(part_without, more=True))
+    return _ablation(results, "specialist-ablation", partial(part_without, cumulative=True))
 
 
 def single_ablation(results: Reproduced) -> Ablation:
     """Specialists without each improvement."""
-    return _ablation(results, "specialist-ablation", partial(part_without, more=False))
+    return _ablation(results, "specialist-ablation", partial(part_without, cumulative=False))
 
 
 def _ablation(results: Reproduced, experiment: str, part_of: Callable[[str, str], str]) -> Ablation:
