@@ -24,7 +24,7 @@ from typing import Any
 
 from algorist.commands.arguments import parse_integers, parse_names
 from algorist.errors import unknown
-from algorist.training.config import Config, changed, sections
+from algorist.training.config import Config, change_settings, sections
 from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
 
 
@@ -179,7 +179,7 @@ def apply_settings(config: Config, arguments: Namespace) -> Config:
         for place, value in vars(arguments).items()
         if place.partition(".")[0] in sections() and "." in place
     }
-    return changed(config, **given)
+    return change_settings(config, **given)
 
 
 def _recipes() -> dict[str, Config]:

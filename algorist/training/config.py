@@ -295,12 +295,12 @@ def sections() -> dict[str, type]:
     return {f.name: kinds[f.name] for f in fields(Config) if is_dataclass(kinds[f.name])}
 
 
-def changed(config: Config, **settings: Any) -> Config:
+def change_settings(config: Config, **settings: Any) -> Config:
     """A configuration with some settings changed, by their names, whatever their section.
 
     Raises a ValueError for a name that no section has.
 
-        >>> changed(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
+        >>> change_settings(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
         'cosine'
     """
     left = dict(settings)

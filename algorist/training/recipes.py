@@ -19,7 +19,7 @@ from algorist.training.config import (
     DataConfig,
     OptimizerConfig,
     ScheduleConfig,
-    changed,
+    change_settings,
 )
 from algorist.training.schedules import DEFAULT_SCHEDULE
 
@@ -139,16 +139,16 @@ def recipe(name: str, algorithms: Sequence[str]) -> Config:
 
 
 def _change(**settings: Any) -> Callable[[Config], Config]:
-    return lambda config: changed(config, **settings)
+    return lambda config: change_settings(config, **settings)
 
 
 def _without_gate(config: Config) -> Config:
     processor = config.model.processor
-    return changed(config, processor=_PLAIN_OF_GATED.get(processor, processor))
+    return change_settings(config, processor=_PLAIN_OF_GATED.get(processor, processor))
 
 
 def _without_triplets(config: Config) -> Config:
-    return changed(config, processor=config.model.processor.removeprefix("triplet_"))
+    return change_settings(config, processor=config.model.processor.removeprefix("triplet_"))
 
 
 _PLAIN_OF_GATED = {
@@ -160,14 +160,14 @@ _PLAIN_OF_GATED = {
 
 def _with_true_hints(config: Config) -> Config:
     """Teacher forcing half of the time, unless transitions always have it."""
-    return config if config.data.transitions else changed(config, teacher_forcing=0.5)
+    return config if config.data.transitions else change_settings(config, teacher_forcing=0.5)
 
 
 def _without_transitions(config: Config) -> Config:
     """Trajectories from beginning to end, with the true hints, as transitions have them."""
     if not config.data.transitions:
         return config
-    return changed(config, transitions=0, teacher_forcing=1.0)
+    return change_settings(config, transitions=0, teacher_forcing=1.0)
 
 
 class Improvement(NamedTuple):

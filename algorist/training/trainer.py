@@ -29,7 +29,7 @@ from algorist.training.loader import LoaderSpec, TaskStream
 from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
 from algorist.training.report import Report
-from algorist.training.reschedule import rescheduled
+from algorist.training.reschedule import reschedule
 from algorist.training.saved_learners import best_learner
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.time_accounting import TimeAccount
@@ -241,27 +241,13 @@ class Trainer:
         """A learner with the best weights of each seed so far."""
         return best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
 
-    def reschedule(
-        self,
-        *,
-        steps: int | None = None,
-        average: int | None = None,
-        learning_rate: float | None = None,
-        schedule: str | None = None,
-    ) -> None:
-        """Change settings from this step on, those that are not None (`rescheduled`).
+    def reschedule(self, **changes: Any) -> None:
+        """Change settings from this step on (see `reschedule.py`).
 
         With a new `average` the search for the best weights starts anew.
         """
         before = self.config.schedule.average
-        self.config = rescheduled(
-            self.config,
-            self.step,
-            steps=steps,
-            average=average,
-            learning_rate=learning_rate,
-            schedule=schedule,
-        )
+        self.config = reschedule(self.config, self.step, **changes)
         if self.config.schedule.average != before:
             self._reset_best()
 
