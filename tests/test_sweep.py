@@ -16,6 +16,7 @@ from processes import is_running, running, wait_until
 from algorist import __version__
 from algorist.cli import main
 from algorist.commands import sweep as command
+from algorist.commands.sweep_grid import sweep_parts
 from algorist.experiments import processes
 from algorist.experiments.jobs import Job
 from algorist.experiments.processes import Process, Processes
@@ -61,7 +62,7 @@ def parts(*words):
     parser = ArgumentParser()
     command.add_arguments(parser)
     given = parser.parse_args([*words, "--out", "somewhere"])
-    return {part.name.part: part for part in command.sweep_parts(given)}
+    return {part.name.part: part for part in sweep_parts(given)}
 
 
 def test_a_net_is_trained_for_each_algorithm_recipe_and_value():

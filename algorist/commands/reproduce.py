@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
 from algorist.commands.arguments import add_at_once, add_compute_options, parse_names
+from algorist.commands.experiment_output import scores_text, show_packed
 from algorist.commands.output_files import check_output_folder
 from algorist.errors import counted, positive
 from algorist.report.terminal import Terminal
@@ -16,10 +16,8 @@ from algorist.report.terminal import Terminal
 if TYPE_CHECKING:
     from algorist.commands.train_each import Work
     from algorist.experiments.executors import ShouldStop
-    from algorist.experiments.jobs import Job
     from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Plan
-    from algorist.experiments.results import Results
     from algorist.experiments.run_requests import Reply
     from algorist.report.progress import ProgressOfEach
     from algorist.training.job_pool import GpuContext
@@ -148,37 +146,12 @@ def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
     return work
 
 
-def scores_text(results: Results, job: Job, terminal: Terminal) -> str:
-    """What a run scored in the test, over all its algorithms."""
-    from algorist.experiments.overview import mean_scores
-    from algorist.report.numbers import scored
-
-    error = job.part.config.scored_by_error
-    return f"done, test {scored(mean_scores(results, job), terminal.plus_minus, error=error)}"
-
-
-def show_packed(jobs: Iterable[Job], folder: str, words: Sequence[str], terminal: Terminal) -> int:
-    """Pack runs, and say how the command of these words goes on with them elsewhere."""
-    from algorist.experiments.overview import pack_jobs
-    from algorist.plugins import shell
-
-    count = 0
-    for job, target in pack_jobs(jobs, Path(folder)):
-        terminal.print(f"{job.title}: written to {target}")
-        count += 1
-    if count:
-        go_on = shell(*words, "--runs", folder)
-        terminal.print(f"to go on elsewhere: {go_on}, with the same settings")
-    else:
-        terminal.print("there is nothing to pack: no run has begun that is not done")
-    return 0
-
-
 def _remaining(plan: Plan, name: str, arguments: Namespace) -> Remaining:
     from algorist.experiments.overview import remaining
+    from algorist.experiments.results import Results
 
-    seeds, samples = range(arguments.seeds), arguments.samples
-    return remaining(plan, name, seeds, samples, arguments.out, arguments.runs)
+    results, runs = Results(arguments.out, name), Path(arguments.runs)
+    return remaining(plan.of(name), results, range(arguments.seeds), arguments.samples, runs)
 
 
 def _plan(arguments: Namespace) -> Plan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,9 @@ from algorist.commands.arguments import (
     add_algorithms,
     add_at_once,
     add_compute_options,
-    parse_integers,
-    parse_names,
 )
 from algorist.commands.output_files import check_output_folder
+from algorist.commands.sweep_grid import add_grid, sweep_parts
 from algorist.errors import counted, each_once, positive
 from algorist.report.terminal import Terminal, complain
 
@@ -25,11 +23,10 @@ if TYPE_CHECKING:
     from algorist.experiments.executors import Summary
     from algorist.experiments.failures import Failures
     from algorist.experiments.overview import Remaining
-    from algorist.experiments.plan import Change, Part
+    from algorist.experiments.plan import Part
     from algorist.experiments.resources import Resources
 
 _RETRIES = 2
-_TOGETHER = "together"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -39,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
     parser.usage = "algorist sweep ALGORITHM ... --out FOLDER [OPTION ...]"
     add_algorithms(parser, "a net is trained for each")
-    _add_grid(parser)
+    add_grid(parser)
     parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="for results (sweep.csv) and failures"
     )
@@ -56,45 +53,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_stop(parser)
     add_compute_options(parser, training=True)
     add_settings(parser)
-
-
-def _add_grid(parser: ArgumentParser) -> None:
-    from algorist.commands.settings import add_without
-    from algorist.training.recipes import DEFAULT_RECIPE, RECIPES
-
-    group = parser.add_argument_group("the grid", "Every combination is trained.")
-    group.add_argument(
-        "--seeds",
-        type=parse_integers,
-        default=(0,),
-        metavar="N,N",
-        help="a run for each (default: 0)",
-    )
-    group.add_argument(
-        "--recipes",
-        "--recipe",
-        type=parse_names,
-        default=[DEFAULT_RECIPE],
-        metavar="A,B",
-        help=f"where settings start: {', '.join(RECIPES)} (default: {DEFAULT_RECIPE})",
-    )
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=X,X",
-        help="values of a setting, for example hidden=64,128 (repeatable); / stands between lists: "
-        "sizes=4,7/11,16",
-    )
-    group.add_argument(
-        "--together", action="store_true", help="train one net for all algorithms, not one for each"
-    )
-    group.add_argument(
-        "--lockstep",
-        action="store_true",
-        help="train the seeds of a net in one run, which is quicker on a GPU",
-    )
-    add_without(parser)
 
 
 def _add_places(parser: ArgumentParser) -> None:
@@ -132,7 +90,7 @@ def _add_places(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Do what is left of the sweep."""
-    from algorist.commands.reproduce import show_packed
+    from algorist.commands.experiment_output import show_packed
     from algorist.training.parallel import expect_alone
 
     expect_alone()
@@ -154,20 +112,13 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 def _remaining(parts: Sequence[Part], arguments: Namespace) -> Remaining:
     """The results of a sweep, and what is left to do."""
     from algorist.experiments.grid import SWEEP
-    from algorist.experiments.jobs import jobs
-    from algorist.experiments.overview import Remaining
+    from algorist.experiments.overview import remaining
     from algorist.experiments.results import Results
 
-    results = Results(arguments.out, SWEEP)
-    left = jobs(
-        [part for part in parts if not part.is_repeated],
-        arguments.seeds,
-        arguments.samples,
-        results,
-        _runs(arguments),
-        apart=not arguments.lockstep,
+    results, runs = Results(arguments.out, SWEEP), _runs(arguments)
+    return remaining(
+        parts, results, arguments.seeds, arguments.samples, runs, lockstep=arguments.lockstep
     )
-    return Remaining(results, list(left))
 
 
 def _runs(arguments: Namespace) -> Path:
@@ -238,7 +189,7 @@ def _run(
     terminal: Terminal,
 ) -> Summary:
     """Do all runs, and write down at once what becomes of each."""
-    from algorist.commands.reproduce import scores_text
+    from algorist.commands.experiment_output import scores_text
     from algorist.experiments.executors import RemoteExecutor
     from algorist.experiments.gpu_sharing import multi_process_service
     from algorist.experiments.jobs import prepare_data
@@ -275,59 +226,6 @@ def _run(
         ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
     ):
         return executor.run_all(tasks, should_stop, on_end)
-
-
-def sweep_parts(arguments: Namespace) -> list[Part]:
-    """The grid that the arguments span."""
-    from algorist.commands.arguments import named_algorithms
-    from algorist.commands.settings import check_sizes
-    from algorist.experiments.grid import grid
-
-    named = named_algorithms(arguments)
-    tasks = {_TOGETHER: named} if arguments.together else {name: [name] for name in named}
-    parts = grid(each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
-    check_sizes(arguments, (part.config for part in parts))
-    return parts
-
-
-def _variants(arguments: Namespace) -> dict[str, Change]:
-    """What is changed in the recipes, by the values of the settings that vary."""
-    from algorist.experiments.grid import variant_of
-
-    axes = [_axis(text, arguments) for text in arguments.set]
-    each_once("--set", [name for name, _ in axes])
-    variants: dict[str, Change] = {}
-    for values in product(*(texts for _, texts in axes)):
-        chosen = dict(zip([name for name, _ in axes], values, strict=True))
-        variants[variant_of(chosen)] = _change(arguments, chosen)
-    return variants
-
-
-def _axis(text: str, arguments: Namespace) -> tuple[str, list[str]]:
-    """The name of a setting and the texts of its values."""
-    from algorist.commands.settings import setting
-
-    name, equals, values = text.partition("=")
-    if not (name and equals and values):
-        raise ValueError(f"--set: got {text!r}, expected NAME=X,X, for example hidden=64,128")
-    own = setting(name)
-    if own.place in vars(arguments):
-        raise ValueError(f"--set: {name} is also given by --{own.name.replace('_', '-')}")
-    between = "/" if own.kind == tuple[int, ...] else ","
-    texts = each_once(f"--set {name}", values.split(between))
-    for value in texts:
-        own.read(value)
-    return own.name, texts
-
-
-def _change(arguments: Namespace, chosen: dict[str, str]) -> Change:
-    """Changes a recipe as all parts and then as those with some values are."""
-    from algorist.commands.settings import apply_arguments, setting
-
-    settings = [setting(name) for name in chosen]
-    values = {own.place: own.read(chosen[own.name]) for own in settings}
-    given = Namespace(**{**vars(arguments), **values})
-    return lambda config: apply_arguments(config, given)
 
 
 command = Command(

@@ -98,18 +98,18 @@ class Job:
         return _folder(folder, self.part) / self.folder.name
 
 
-def jobs(
+def find_jobs(
     parts: Iterable[Part],
     seeds: Sequence[int],
     samples: int | None,
     results: Results,
     folder: Path,
     *,
-    apart: bool = False,
+    lockstep: bool = True,
 ) -> Iterator[Job]:
     """The jobs that are left of some parts: existing runs continue, other seeds start a new run.
 
-    With `apart`, one begins for each seed.
+    That is one run for all of these seeds in `lockstep`, or else one for each.
     """
     for part in parts:
         left = results.lacks(part, seeds, samples)
@@ -117,7 +117,7 @@ def jobs(
             if set(config.seeds) & set(left):
                 yield Job(part, config.seeds, run)
                 left = [seed for seed in left if seed not in config.seeds]
-        for group in [[seed] for seed in left] if apart else filter(None, [left]):
+        for group in filter(None, [left]) if lockstep else [[seed] for seed in left]:
             own = f"{part.config_hash}-seeds-{_range(group)}"
             yield Job(part, tuple(group), _folder(folder, part) / own)
 
