@@ -14,7 +14,7 @@ from algorist.cli import main
 from algorist.commands import files, forms, inputs
 from algorist.model import solving
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.report.solutions import plain, show_solution
+from algorist.report.solutions import show_solution, solution_json
 from algorist.report.solving_progress import SolvingProgress
 from algorist.report.terminal import Terminal
 
@@ -83,7 +83,7 @@ def solved(run):
 @pytest.mark.parametrize("name", algorist.algorithms())
 def test_the_command_agrees_with_python(solved, learner, name):
     inputs = {key: x[0] for key, x in algorist.get(name).sample(7, 1, 5).inputs.items()}
-    expected = plain(learner.run(name, compare=True, **inputs), steps=True)
+    expected = solution_json(learner.run(name, compare=True, **inputs), steps=True)
     found = solved(name, "--random", "7", "--seed", "5", "--steps")
     drawn = found.pop("inputs")
     assert found == json.loads(json.dumps(expected))

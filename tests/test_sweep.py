@@ -22,7 +22,7 @@ from algorist.experiments.jobs import Job
 from algorist.experiments.processes import Process, Processes
 from algorist.experiments.results import read
 from algorist.experiments.run_requests import FAILED, RunRequest
-from algorist.report.sweep_progress import ProgressOfSweep
+from algorist.report.sweep_progress import SweepProgress
 from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
 from algorist.training.report import Report
@@ -320,7 +320,7 @@ def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_p
     monkeypatch.setenv("COLUMNS", "100")
     job, _ = assigned(tmp_path)
     job.folder.mkdir(parents=True)
-    with ProgressOfSweep(Terminal(), 3, lambda: True) as progress:
+    with SweepProgress(Terminal(), 3, lambda: True) as progress:
         progress.watch([job])
         report = Report(500, {}, {}, [0.25], [500])
         (job.folder / "metrics.jsonl").write_text(f"{json.dumps(asdict(report))}\n")

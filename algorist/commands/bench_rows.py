@@ -15,9 +15,9 @@ from algorist.atomic import replace_text
 from algorist.commands import FAILURE
 from algorist.commands.arguments import compute_config
 from algorist.commands.output_files import check_output_file
-from algorist.report.lines import Lines
-from algorist.report.machine import machine
-from algorist.report.terminal import Terminal, complain
+from algorist.report.machine import describe_machine
+from algorist.report.row_printer import RowPrinter
+from algorist.report.terminal import Terminal, print_error
 
 if TYPE_CHECKING:
     from algorist.training.job_pool import Outcome
@@ -65,7 +65,7 @@ def measured(
     from algorist.training.job_pool import NOT_RUN
 
     notes = Notes(arguments)
-    lines = Lines(terminal, named, table.headings)
+    lines = RowPrinter(terminal, named, table.headings)
     by_place, seen = {}, set()
     for name, outcome in outcomes:
         seen.add(name)
@@ -87,7 +87,7 @@ def measured(
     notes.end(table.totals(costs) if table.totals else {})
     forgotten = [name for name in named if name not in seen]
     if forgotten:
-        complain(f"{NOT_RUN}: {', '.join(forgotten)}")
+        print_error(f"{NOT_RUN}: {', '.join(forgotten)}")
     return 0 if len(costs) == len(named) else FAILURE
 
 
@@ -114,7 +114,7 @@ class Notes:
         self._sums: dict[str, float] = {}
         self._head = {
             "command": shlex.join(["algorist", *arguments.words]),
-            "machine": {**machine(), "gpu": _gpu(compute_config(arguments).device)},
+            "machine": {**describe_machine(), "gpu": _gpu(compute_config(arguments).device)},
         }
         self._write()
 

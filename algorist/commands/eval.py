@@ -31,8 +31,8 @@ from algorist.weights import models as shipped_names
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
-    from algorist.report.comparison import Column
-    from algorist.report.scores import Scored
+    from algorist.report.comparison import ScoreColumn
+    from algorist.report.scores import ScoreRow
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
     from algorist.commands.evaluate_each import evaluate_each
-    from algorist.report.comparison import Column, plot_sizes
+    from algorist.report.comparison import ScoreColumn, plot_sizes
 
     models, named = _models(arguments)
     if arguments.graphs is not None:
@@ -66,11 +66,11 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     check_kept(arguments, models, is_test=is_test)
     learners = {model: load_models(named, model, arguments) for model in models}
     _check_learners(arguments, learners)
-    scores: dict[Column, list[Scored]] = {}
+    scores: dict[ScoreColumn, list[ScoreRow]] = {}
     how = {"hints": arguments.hints or arguments.over_time, "forced": arguments.forced}
     try:
         for model, problems in ((model, own) for model in models for own in sets):
-            rows = scores.setdefault(Column(model, problems.size), [])
+            rows = scores.setdefault(ScoreColumn(model, problems.size), [])
             for row in evaluate_each(learners[model], problems.draw, **how):
                 rows.append(row)
                 keep_scores_of(row, learners[model], model, arguments)
@@ -95,7 +95,7 @@ def _run_sparse(
 
 
 def _check_learners(arguments: Namespace, learners: Mapping[str, Mapping[str, Learner]]) -> None:
-    from algorist.experiments.shipped import expect_not_fewer
+    from algorist.experiments.shipped_scores import expect_not_fewer
 
     for model, own in learners.items():
         if arguments.results:

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 def scores_text(results: Results, job: Job, terminal: Terminal) -> str:
     """What a run scored in the test, over all its algorithms."""
     from algorist.experiments.overview import mean_scores
-    from algorist.report.numbers import scored
+    from algorist.report.format_numbers import format_scores
 
     error = job.part.config.scored_by_error
-    return f"done, test {scored(mean_scores(results, job), terminal.plus_minus, error=error)}"
+    return (
+        f"done, test {format_scores(mean_scores(results, job), terminal.plus_minus, error=error)}"
+    )
 
 
 def show_packed(jobs: Iterable[Job], folder: str, words: Sequence[str], terminal: Terminal) -> int:

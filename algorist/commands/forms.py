@@ -20,7 +20,7 @@ from algorist.commands import inputs
 from algorist.commands.files import Pasted, text_of
 from algorist.commands.inputs import Inputs
 from algorist.errors import unknown
-from algorist.report.numbers import as_json
+from algorist.report.format_numbers import to_json
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _number(value: float) -> str:
 
 
 def _as_json(algorithm: Algorithm, problem: Inputs) -> str:
-    return json.dumps(as_json(problem))
+    return json.dumps(to_json(problem))
 
 
 def _numbers(algorithm: Algorithm, problem: Inputs) -> str:

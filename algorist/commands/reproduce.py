@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Plan
     from algorist.experiments.run_requests import Reply
-    from algorist.report.progress import ProgressOfEach
+    from algorist.report.progress import MultiRunProgress
     from algorist.training.job_pool import GpuContext
 
 _SEEDS = 3
@@ -134,7 +134,7 @@ def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
     by_title = {job.title: job for job in left.jobs}
 
     def work(
-        title: str, context: GpuContext, progress: ProgressOfEach, should_stop: ShouldStop
+        title: str, context: GpuContext, progress: MultiRunProgress, should_stop: ShouldStop
     ) -> Reply:
         job = by_title[title]
         run = job.run(how, context)
@@ -165,7 +165,7 @@ def _plan(arguments: Namespace) -> Plan:
 def _list(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     from algorist.experiments.overview import experiment_progress
     from algorist.experiments.plan import EXPERIMENTS
-    from algorist.report.experiments import experiment_table
+    from algorist.report.experiment_table import experiment_table
 
     if arguments.pack is not None:
         raise ValueError("--pack: which experiment? expected its name before it")

@@ -15,7 +15,7 @@ from algorist.commands import Command, forms, inputs, run_sparse
 from algorist.commands.arguments import add_compute_options
 from algorist.commands.load_models import add_model, load_models
 from algorist.commands.output_files import check_output_file
-from algorist.report.numbers import as_json
+from algorist.report.format_numbers import to_json
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print the net's answer beside the algorithm's."""
     from algorist.model.solving import solve
-    from algorist.report.solutions import plain, show_solution
+    from algorist.report.solutions import show_solution, solution_json
     from algorist.report.solving_progress import SolvingProgress
 
     algorithm = algorist.get(arguments.algorithm)
@@ -64,8 +64,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     finally:
         progress.end()
     is_drawn = arguments.random is not None
-    described = plain(solution, steps=arguments.steps)
-    drawn_inputs = {"inputs": as_json(problem)} if is_drawn else {}
+    described = solution_json(solution, steps=arguments.steps)
+    drawn_inputs = {"inputs": to_json(problem)} if is_drawn else {}
     if not _printed_json({**described, **drawn_inputs}, arguments):
         drawn = forms.lines(algorithm, problem) if is_drawn else []
         show_solution(terminal, algorithm, solution, steps=arguments.steps, problem=drawn)

@@ -17,7 +17,7 @@ from algorist.commands.arguments import (
 from algorist.commands.output_files import check_output_folder
 from algorist.commands.sweep_grid import add_grid, sweep_parts
 from algorist.errors import counted, each_once, positive
-from algorist.report.terminal import Terminal, complain
+from algorist.report.terminal import Terminal, print_error
 
 if TYPE_CHECKING:
     from algorist.experiments.executors import Summary
@@ -157,9 +157,9 @@ def _sweep(parts: Sequence[Part], left: Remaining, arguments: Namespace, termina
     if len(summary.done) < len(left.jobs):
         terminal.print("to go on: the same command again")
     for title, reply in summary.failed.items():
-        complain(f"{title}: {reply.message}")
+        print_error(f"{title}: {reply.message}")
     if summary.failed:
-        complain(f"{len(summary.failed)} failed, see {failures.file}")
+        print_error(f"{len(summary.failed)} failed, see {failures.file}")
         return FAILURE
     return interrupt.exit_code if interrupt.came() else 0
 
@@ -194,7 +194,7 @@ def _run(
     from algorist.experiments.gpu_sharing import multi_process_service
     from algorist.experiments.jobs import prepare_data
     from algorist.experiments.run_requests import DONE, FAILED, Reply
-    from algorist.report.sweep_progress import ProgressOfSweep
+    from algorist.report.sweep_progress import SweepProgress
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
     terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.places} at once")
@@ -223,7 +223,7 @@ def _run(
     with (
         multi_process_service() if shares_gpu else nullcontext(),
         RemoteExecutor(resources.backend, arguments.retries, watch) as executor,
-        ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
+        SweepProgress(terminal, len(by_title), should_stop) as progress,
     ):
         return executor.run_all(tasks, should_stop, on_end)
 

@@ -21,14 +21,14 @@ from algorist.experiments.executors import ShouldStop, Summary, ThreadExecutor
 from algorist.experiments.run_control import Interrupt
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply
 from algorist.plugins import shell
-from algorist.report.numbers import scored
-from algorist.report.progress import ProgressOfEach
-from algorist.report.terminal import Terminal, complain
+from algorist.report.format_numbers import format_scores
+from algorist.report.progress import MultiRunProgress
+from algorist.report.terminal import Terminal, print_error
 from algorist.training.job_pool import NOT_RUN, GpuContext, job_count
 from algorist.training.multi_run import MultiRun
 from algorist.training.parallel import expect_alone
 
-Work = Callable[[str, GpuContext, ProgressOfEach, ShouldStop], Reply]
+Work = Callable[[str, GpuContext, MultiRunProgress, ShouldStop], Reply]
 """Goes on with the run of that name in a context, until it is to stop, and shows its end."""
 
 
@@ -55,7 +55,7 @@ def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
         return 0
 
     def work(
-        name: str, context: GpuContext, progress: ProgressOfEach, should_stop: ShouldStop
+        name: str, context: GpuContext, progress: MultiRunProgress, should_stop: ShouldStop
     ) -> Reply:
         run = each.run(name, how, context)
         with progress.watching(name, run.trainer) as observe:
@@ -93,9 +93,9 @@ class RunsEnding(NamedTuple):
             if reply.trace:
                 print(reply.trace, file=sys.stderr)
             if name not in not_begun:
-                complain(f"{name}: {reply.message}")
+                print_error(f"{name}: {reply.message}")
         if not_begun:
-            complain(f"{NOT_RUN}: {', '.join(not_begun)}")
+            print_error(f"{NOT_RUN}: {', '.join(not_begun)}")
         if failed:
             return FAILURE
         return self.interrupt.exit_code if self.interrupt.came() else 0
@@ -119,7 +119,7 @@ def run_in_threads(
     with (
         Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt,
         ThreadExecutor(count, how) as executor,
-        ProgressOfEach(terminal, names, stopping=interrupt.came) as progress,
+        MultiRunProgress(terminal, names, stopping=interrupt.came) as progress,
     ):
         for name, text in ended.items():
             progress.end(name, text)
@@ -141,4 +141,4 @@ def run_in_threads(
 
 def _best(name: str, best: Sequence[float], terminal: Terminal) -> str:
     error = algorist.get(name).spec.scored_by_error
-    return f"done, best validation {scored(best, terminal.plus_minus, error=error)}"
+    return f"done, best validation {format_scores(best, terminal.plus_minus, error=error)}"

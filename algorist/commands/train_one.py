@@ -13,7 +13,7 @@ from algorist.experiments.run_control import Interrupt
 from algorist.model.compute_config import ComputeConfig
 from algorist.plugins import shell
 from algorist.report.progress import Progress
-from algorist.report.terminal import Terminal, complain
+from algorist.report.terminal import Terminal, print_error
 from algorist.training.divergence import DivergedError
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
 from algorist.training.parallel import Peers, join_process_group
@@ -106,7 +106,7 @@ def train_run(run: Run, arguments: Namespace, terminal: Terminal) -> int:
                 logs=open_logs(run, arguments), observe=progress, should_stop=interrupt.is_due
             )
     except DivergedError as error:
-        complain(f"{error} ({folder})")
+        print_error(f"{error} ({folder})")
         return FAILURE
     if trainer.computing.on_gpu:
         terminal.print(str(trainer.time_account))

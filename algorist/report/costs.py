@@ -1,4 +1,4 @@
-"""Costs as rows of a table: what a training step, a training and an evaluation take."""
+"""The rows of tables of costs: of training steps, trainings and evaluations."""
 
 from __future__ import annotations
 
