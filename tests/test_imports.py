@@ -37,6 +37,7 @@ ORDER = [
     "model",
     "evaluation",
     "training",
+    "bench",
     "experiments",
     "report",
     "viewer",

@@ -125,7 +125,7 @@ def test_the_command_says_it_at_the_end_on_a_gpu(tmp_path, capsys, monkeypatch, 
     class Elsewhere(ComputeConfig):
         on_gpu = False
 
-    monkeypatch.setattr("algorist.commands.train_one.computing", lambda _: Elsewhere())
+    monkeypatch.setattr("algorist.commands.train_one.compute_config", lambda _: Elsewhere())
     begun = Run.train
 
     def train(self, **options):

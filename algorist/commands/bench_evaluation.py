@@ -48,8 +48,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm."""
+    from algorist.bench.evaluation_cost import evaluation_cost
     from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
-    from algorist.training.evaluation_cost import evaluation_cost
 
     if arguments.samples is not None:
         positive("samples", arguments.samples)

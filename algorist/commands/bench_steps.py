@@ -59,9 +59,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm, size and number of replicas."""
+    from algorist.bench.step_cost import step_cost
+    from algorist.bench.timing import TimingConfig
     from algorist.report.costs import STEP_HEADINGS, show_kernels, step_cells
-    from algorist.training.step_cost import step_cost
-    from algorist.training.timing import TimingConfig
 
     how, timing = compute_config(arguments), TimingConfig(arguments.rounds, arguments.seconds)
     if arguments.profile and not how.on_gpu:

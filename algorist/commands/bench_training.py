@@ -12,9 +12,9 @@ from algorist.commands.bench_rows import BenchTable, Named, measured, sums
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
+    from algorist.bench.training_cost import TrainingCost
     from algorist.training.config import Config
     from algorist.training.job_pool import JobPool
-    from algorist.training.training_cost import TrainingCost
 
 _HELP = {
     "cycles": "measure so many: in each, every task is read once",
@@ -46,11 +46,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for all tasks together, or for each of them."""
+    from algorist.bench.training_cost import check_cycles, minutes_together
     from algorist.commands.arguments import named_algorithms
     from algorist.commands.settings import make_config
     from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
     from algorist.training.job_pool import JobPool, job_count
-    from algorist.training.training_cost import check_cycles, minutes_together
 
     if arguments.at_once is not None and not arguments.each:
         raise ValueError("--at-once: it is for several nets, expected --each too")
@@ -76,7 +76,7 @@ def _trained(
     names: Sequence[str], configs: Sequence[Config], pool: JobPool, arguments: Namespace
 ) -> Named:
     """Measure trainings, as many at once as there are pool."""
-    from algorist.training.training_cost import training_cost
+    from algorist.bench.training_cost import training_cost
 
     times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
     how = compute_config(arguments)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from algorist.bench.evaluation_cost import EvaluationCost
+from algorist.bench.step_cost import StepCost
+from algorist.bench.training_cost import TrainingCost, minutes_together
 from algorist.report.terminal import Terminal
-from algorist.training.evaluation_cost import EvaluationCost
-from algorist.training.step_cost import StepCost
-from algorist.training.training_cost import TrainingCost, minutes_together
 
 _SHOWN_KERNELS = 25
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import torch
 
+from algorist.bench.timing import free_memory, reserved_mb, synchronize, time_call
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK
 from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.packing import PackedBatch, Shape, StreamKey
 from algorist.training.report import Report
-from algorist.training.timing import free_memory, reserved_mb, synchronize, time_call
 from algorist.training.trainer import Trainer
 
 
