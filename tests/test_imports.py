@@ -40,6 +40,7 @@ ORDER = [
     "bench",
     "experiments",
     "report",
+    "problems",
     "viewer",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",

@@ -8,9 +8,9 @@ import pytest
 
 import algorist
 from algorist.cli import command_parser, main
-from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
 from algorist.experiments.results import is_results
+from algorist.problems.inputs import problem
 from algorist.report.markdown_tables import MarkdownFiller
 from algorist.report.paper_results import PaperResults
 

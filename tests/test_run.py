@@ -11,9 +11,10 @@ import small
 
 import algorist
 from algorist.cli import main
-from algorist.commands import files, forms, inputs
 from algorist.model import solving
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.problems import files, inputs
+from algorist.problems.form_texts import form_texts, problem_lines
 from algorist.report.solutions import show_solution, solution_json
 from algorist.report.solving_progress import SolvingProgress
 from algorist.report.terminal import Terminal
@@ -93,8 +94,8 @@ def test_the_command_agrees_with_python(solved, learner, name):
 
 def test_of_a_large_random_problem_the_first_edges_are_shown():
     problem = inputs.drawn(algorist.get("bfs"), 40, 0)
-    count = len(forms.written(algorist.get("bfs"), problem)["graph"].splitlines())
-    edges = forms.lines(algorist.get("bfs"), problem)[0]
+    count = len(form_texts(algorist.get("bfs"), problem)["graph"].splitlines())
+    edges = problem_lines(algorist.get("bfs"), problem)[0]
     assert edges.count(";") == 100
     assert edges.endswith(f"; and {count - 100} more")
 

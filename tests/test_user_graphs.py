@@ -14,7 +14,7 @@ import torch
 
 import algorist
 from algorist.algorithms.user_inputs import read_problem
-from algorist.commands import files
+from algorist.problems import files
 
 try:
     from pandas import DataFrame

@@ -160,9 +160,9 @@ def write_files(
     arguments: Namespace,
 ) -> Iterator[str | Path]:
     """Write the page; yields the files that were written, with that of results."""
-    from algorist.commands.trajectory_frames import trajectory_frame
     from algorist.experiments.results import SHIPPED, file_of
     from algorist.report.learner_page import TrainedLearner, learner_page
+    from algorist.viewer.trajectory_frames import trajectory_frame
 
     if arguments.results:
         yield file_of(Path(arguments.results), SHIPPED)

@@ -90,8 +90,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the best nets of the run, or of the one for each algorithm, and write the page."""
-    from algorist.commands.trajectory_frames import trajectory_frame
     from algorist.report.learner_page import learner_page
+    from algorist.viewer.trajectory_frames import trajectory_frame
 
     out = _page_of_runs(arguments, f"{folder} is a run")
     trained, rows = _tested(folder, arguments)

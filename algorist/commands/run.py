@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import algorist
 from algorist.algorithms import Algorithm
 from algorist.atomic import replace_text
-from algorist.commands import Command, forms, inputs, run_sparse
+from algorist.commands import Command, run_sparse
 from algorist.commands.arguments import add_compute_options
 from algorist.commands.load_models import add_model, load_models
 from algorist.commands.output_files import check_output_file
+from algorist.commands.problem_options import add_problem_options
+from algorist.problems import inputs
+from algorist.problems.form_texts import problem_lines
 from algorist.report.format_numbers import to_json
 from algorist.report.terminal import Terminal
 
@@ -26,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.add_argument("algorithm", metavar="ALGORITHM", help="a name that `algorist list` shows")
     add_model(parser)
-    inputs.add_arguments(parser)
+    add_problem_options(parser)
     shown = parser.add_argument_group("what is shown")
     shown.add_argument(
         "--steps",
@@ -67,7 +70,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     described = solution_json(solution, steps=arguments.steps)
     drawn_inputs = {"inputs": to_json(problem)} if is_drawn else {}
     if not _printed_json({**described, **drawn_inputs}, arguments):
-        drawn = forms.lines(algorithm, problem) if is_drawn else []
+        drawn = problem_lines(algorithm, problem) if is_drawn else []
         show_solution(terminal, algorithm, solution, steps=arguments.steps, problem=drawn)
         _say_where(arguments, terminal)
 

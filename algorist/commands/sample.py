@@ -15,10 +15,12 @@ from algorist.algorithms.explain_answers import explain_outputs
 from algorist.algorithms.format_answers import compact
 from algorist.algorithms.user_inputs import Problem, read_problem
 from algorist.batch import Batch
-from algorist.commands import Command, inputs
+from algorist.commands import Command
 from algorist.commands.arguments import add_sampler_options, parse_sampler_options
 from algorist.commands.output_files import check_output_file
+from algorist.commands.problem_options import add_problem_options
 from algorist.errors import counted, unknown
+from algorist.problems import inputs
 from algorist.report.solutions import show_legend
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_trace
@@ -37,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--count", type=int, help="problems to draw; the first is shown (default: 1)"
     )
     add_sampler_options(parser)
-    inputs.add_arguments(parser, random=False)
+    add_problem_options(parser, random=False)
     shown = parser.add_argument_group("what is shown")
     shown.add_argument("--hints", metavar="A,B", help="only these hints, in this order")
     shown.add_argument("--steps", default=":", metavar="A:B", help="only these steps, like 0:10")

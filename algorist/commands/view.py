@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import algorist
 from algorist.algorithms import Algorithm
-from algorist.commands import Command, forms, inputs
+from algorist.commands import Command
 from algorist.commands.arguments import add_compute_options
 from algorist.commands.load_models import add_model, load_model, load_models
 from algorist.commands.output_files import check_output_file
+from algorist.commands.problem_options import add_problem_options
 from algorist.errors import counted
+from algorist.problems import forms, inputs
 from algorist.report.terminal import Terminal
 from algorist.weights import SAVED, SPARSE
 from algorist.weights import models as shipped_models
@@ -53,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="do not open a browser"
     )
-    inputs.add_arguments(parser)
+    add_problem_options(parser)
     add_compute_options(parser)
 
 
@@ -72,7 +74,6 @@ def _app(arguments: Namespace, *algorithms: str, alone: bool = False) -> App:
     learners = load_models(algorithms, arguments.model, arguments)
     return App(
         learners,
-        forms,
         _name(arguments.model),
         [] if alone else list(_others(arguments)),
         version=algorist.__version__,
@@ -135,7 +136,7 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
 
 def _serve(arguments: Namespace, terminal: Terminal) -> None:
     given = inputs.given(arguments)
-    first = forms.asked(_algorithm(arguments, given[0]), arguments) if given else None
+    first = forms.page_request(_algorithm(arguments, given[0]), arguments) if given else None
     app = _app(arguments)
     if first:
         app.begin_with(first)
