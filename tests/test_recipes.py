@@ -7,7 +7,8 @@ import pytest
 
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
-from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig, build
+from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
+from algorist.training.config_values import build
 from algorist.training.recipes import ABLATION_ORDER, IMPROVEMENTS, ablations, recipe, without
 
 

@@ -25,7 +25,7 @@ from algorist.experiments.run_requests import FAILED, RunRequest
 from algorist.report.sweep_progress import SweepProgress
 from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
-from algorist.training.report import Report
+from algorist.training.validation_report import ValidationReport
 
 pytestmark = pytest.mark.usefixtures("piped", "own_registry")
 ROOT = Path(__file__).parent.parent
@@ -322,7 +322,7 @@ def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_p
     job.folder.mkdir(parents=True)
     with SweepProgress(Terminal(), 3, lambda: True) as progress:
         progress.watch([job])
-        report = Report(500, {}, {}, [0.25], [500])
+        report = ValidationReport(500, {}, {}, [0.25], [500])
         (job.folder / "metrics.jsonl").write_text(f"{json.dumps(asdict(report))}\n")
         progress.watch([])
         progress.watch([job])

@@ -9,7 +9,7 @@ import small
 
 from algorist.cli import main
 from algorist.model.compute_config import ComputeConfig
-from algorist.training.engine import CapturedEngine
+from algorist.training.captured_engine import CapturedEngine
 from algorist.training.run import Run
 from algorist.training.run_files import pack_run
 from algorist.training.time_accounting import TimeAccount

@@ -16,7 +16,8 @@ import algorist
 from algorist.experiments.config_hash import config_hash
 from algorist.model.losses import feature_losses
 from algorist.training import loss_terms, optimizer, schedules
-from algorist.training.engine import CapturedEngine, Engine
+from algorist.training.captured_engine import CapturedEngine
+from algorist.training.engine import Engine
 from algorist.training.loader import TaskStream
 from algorist.training.optimizer import Optimizer
 from algorist.training.run import Run
@@ -104,7 +105,7 @@ def test_penalties_are_part_of_captured_steps_too(monkeypatch):
         return {**usual(spec, rollout, window), "penalty": penalty}
 
     monkeypatch.setattr("algorist.training.engine.feature_losses", with_penalty)
-    monkeypatch.setattr("algorist.training.engine.CAPTURE_LOCK", nullcontext())
+    monkeypatch.setattr("algorist.training.captured_engine.CAPTURE_LOCK", nullcontext())
     small.without_streams(monkeypatch)
     direct, captured = Trainer(config()), Trainer(config())
     engines = [
@@ -220,7 +221,7 @@ def test_a_schedule_sets_the_rate_of_every_step_and_resumes_exactly(tmp_path):
 
 def test_captured_steps_follow_a_schedule(monkeypatch):
     """The rate is a tensor that does not move: a replay reads what it holds by then."""
-    monkeypatch.setattr("algorist.training.engine.CAPTURE_LOCK", nullcontext())
+    monkeypatch.setattr("algorist.training.captured_engine.CAPTURE_LOCK", nullcontext())
     small.without_streams(monkeypatch)
     nets = []
     for kind in (Engine, CapturedEngine):
@@ -323,7 +324,7 @@ def test_every_optimizer_resumes_exactly(name, tmp_path):
 @pytest.mark.usefixtures("radam")
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_an_optimizer_of_ones_own_steps_outside_of_captured_graphs(accumulate, monkeypatch):
-    monkeypatch.setattr("algorist.training.engine.CAPTURE_LOCK", nullcontext())
+    monkeypatch.setattr("algorist.training.captured_engine.CAPTURE_LOCK", nullcontext())
     small.without_streams(monkeypatch)
     chosen = config(optimizer="radam", accumulate=accumulate)
     nets = []

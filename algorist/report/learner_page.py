@@ -24,7 +24,7 @@ from algorist.report.scores import (
 )
 from algorist.report.trajectories import trajectory_sections
 from algorist.training.config import Config
-from algorist.training.report import Report
+from algorist.training.validation_report import ValidationReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ class TrainedLearner(NamedTuple):
     """A learner, and the reports of its training if it is a run."""
 
     learner: Learner
-    reports: Sequence[Report] | None = None
+    reports: Sequence[ValidationReport] | None = None
 
     @property
     def config(self) -> Config | None:
@@ -114,7 +114,7 @@ def training_section(trained: TrainedLearner, title: str | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _figure(config: Config, reports: Sequence[Report]) -> Figure:
+def _figure(config: Config, reports: Sequence[ValidationReport]) -> Figure:
     """Validation score and loss over the steps."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
@@ -137,7 +137,9 @@ def _figure(config: Config, reports: Sequence[Report]) -> Figure:
     return figure
 
 
-def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, list[float]]) -> None:
+def _draw(
+    axes: Any, title: str, reports: Sequence[ValidationReport], series: dict[str, list[float]]
+) -> None:
     steps = [report.step for report in reports]
     marker = "." if len(steps) < 40 else ""
     for number, (label, values) in enumerate(series.items()):
@@ -150,7 +152,7 @@ def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, li
 
 
 def _series(
-    config: Config, reports: Sequence[Report], what: str, scale: float
+    config: Config, reports: Sequence[ValidationReport], what: str, scale: float
 ) -> dict[str, list[float]]:
     """A single task has a curve for each seed; several have one each, the mean over the seeds."""
     values = [getattr(report, what) for report in reports]

@@ -19,9 +19,9 @@ from algorist.errors import counted
 from algorist.experiments.run_control import STOPPING
 from algorist.report.format_numbers import format_duration, format_mean, format_scores
 from algorist.report.terminal import Terminal
-from algorist.training.report import Report
 from algorist.training.run import Observer
 from algorist.training.trainer import Trainer
+from algorist.training.validation_report import ValidationReport
 
 _REFRESH = 0.25
 """Seconds between two looks at the losses: on a GPU each look waits for it."""
@@ -34,9 +34,9 @@ class TrainingStatus:
         self._terminal, self.trainer = terminal, trainer
         self._first_step, self._start, self._looked = trainer.step, 0.0, 0.0
         self.losses: dict[str, list[float]] = {}
-        self.report: Report | None = None
+        self.report: ValidationReport | None = None
 
-    def __call__(self, trainer: Trainer, report: Report | None) -> None:
+    def __call__(self, trainer: Trainer, report: ValidationReport | None) -> None:
         """Record a step."""
         now = time.perf_counter()
         if not self._start:  # the clock starts after the first step, which may have to compile
@@ -104,7 +104,7 @@ class Progress(LiveDisplay):
             self._terminal.print(f"going on after step {self._trainer.step}")
         return super().__enter__()
 
-    def __call__(self, trainer: Trainer, report: Report | None) -> None:
+    def __call__(self, trainer: Trainer, report: ValidationReport | None) -> None:
         """Record a step."""
         self._watch(trainer, report)
         if report is not None and not self._terminal.is_terminal:
@@ -118,7 +118,7 @@ class Progress(LiveDisplay):
             parts.insert(0, self._tasks(watch.report))
         return Group(*parts, *footer_lines(0, self._stopping()))
 
-    def _tasks(self, report: Report) -> Table:
+    def _tasks(self, report: ValidationReport) -> Table:
         """A row for each task."""
         sign = self._terminal.plus_minus
         table = Table("task", box=None, pad_edge=False)
@@ -155,7 +155,7 @@ class MultiRunProgress(LiveDisplay):
         self._ended.pop(name, None)
         watch = self._running[name] = TrainingStatus(self._terminal, trainer)
 
-        def observe(trainer: Trainer, report: Report | None) -> None:
+        def observe(trainer: Trainer, report: ValidationReport | None) -> None:
             watch(trainer, report)
             if report is not None:
                 self._say(name, watch.facts())

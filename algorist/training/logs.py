@@ -8,11 +8,11 @@ from types import ModuleType
 from typing import Any
 
 from algorist.extras import extra
-from algorist.training.report import Report
 from algorist.training.run import Run
+from algorist.training.validation_report import ValidationReport
 
 
-def curves(report: Report, place: int) -> dict[str, float]:
+def curves(report: ValidationReport, place: int) -> dict[str, float]:
     """The values of a report for one replica, by the names of the curves."""
     found = {}
     for task, losses in report.loss.items():
@@ -38,7 +38,7 @@ class TensorBoard:
             for seed in run.trainer.config.seeds
         ]
 
-    def report(self, report: Report) -> None:
+    def report(self, report: ValidationReport) -> None:
         """Add a point to every curve."""
         for place, writer in enumerate(self._writers):
             for name, value in curves(report, place).items():
@@ -68,7 +68,7 @@ class WeightsAndBiases:
         # Its own count of steps only ever grows; ours goes back when a run is resumed.
         self._run.define_metric("*", step_metric="step")
 
-    def report(self, report: Report) -> None:
+    def report(self, report: ValidationReport) -> None:
         """Add a point to every curve."""
         values: dict[str, Any] = {"step": report.step}
         for place, seed in enumerate(self._seeds):

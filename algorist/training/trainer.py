@@ -20,15 +20,15 @@ from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.model.compute_config import ON_CPU, ComputeConfig
 from algorist.model.learner import Learner, load_weights
 from algorist.training.averaged_weights import AveragedWeights
+from algorist.training.captured_engine import CapturedEngine
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.divergence import expect_finite_losses, expect_finite_weights
-from algorist.training.engine import CapturedEngine, Engine
+from algorist.training.engine import Engine
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, TaskStream
 from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.report import Report
 from algorist.training.reschedule import reschedule
 from algorist.training.saved_learners import best_learner
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
@@ -36,6 +36,7 @@ from algorist.training.time_accounting import TimeAccount
 from algorist.training.trainer_state import restore_state, save_state, saved_config
 from algorist.training.transfer import load_processor
 from algorist.training.validation import Validation
+from algorist.training.validation_report import ValidationReport
 from algorist.training.workers import Loader, WorkerPool
 
 _POLL_SECONDS = 1e-3
@@ -116,7 +117,7 @@ class Trainer:
         """The device of the net."""
         return self.net.device
 
-    def run(self) -> Generator[Report | None, None, None]:
+    def run(self) -> Generator[ValidationReport | None, None, None]:
         """Train to the last step; yields after each step, a report where a validation is due."""
         with self._packed_batches() as packed_batches:
             while self.step < self.config.schedule.steps:
@@ -182,7 +183,7 @@ class Trainer:
         self.engine.learn(packed_batch)
         self._cursors[packed_batch.key] = packed_batch.cursors
 
-    def _report(self) -> Report:
+    def _report(self) -> ValidationReport:
         # Reading losses waits for the device, so that what follows is timed alone.
         expect_finite_losses(self.engine.losses(), self.config.seeds, self.step)
         is_first = self._graphs is not None and self._validation is None
@@ -193,7 +194,7 @@ class Trainer:
         ):
             return self._validate()
 
-    def _validate(self) -> Report:
+    def _validate(self) -> ValidationReport:
         validation = self._validation = self._validation or self._new_validation()
         scores = self.peers.all_gather(validation.qualities(), self.config.algorithms)
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
@@ -205,7 +206,7 @@ class Trainer:
         self.summed_steps = 0
         changes = self.config.optimizer.schedule != DEFAULT_SCHEDULE
         rate = self._rate if changes else None
-        return Report(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
+        return ValidationReport(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
 
     def _new_validation(self) -> Validation:
         graphs = self._graphs.with_own_pool() if self._graphs else None
