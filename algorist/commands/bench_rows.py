@@ -43,11 +43,11 @@ Named = Iterator[tuple[str, "Outcome"]]
 
 def _in_turn(measures: Sequence[Measure]) -> Named:
     """Measure one thing after the other."""
-    from algorist.training.job_pool import run_task
+    from algorist.training.job_pool import run_job
 
-    for place, (name, measure) in enumerate(measures):
+    for number, (name, measure) in enumerate(measures):
         with Terminal(stderr=True).status(f"measuring {name}"):
-            outcome = run_task(place, measure)
+            outcome = run_job(number, measure)
         yield name, outcome
 
 
@@ -66,7 +66,7 @@ def measured(
 
     notes = Notes(arguments)
     lines = RowPrinter(terminal, named, table.headings)
-    by_place, seen = {}, set()
+    by_number, seen = {}, set()
     for name, outcome in outcomes:
         seen.add(name)
         if outcome.error is not None:
@@ -76,12 +76,12 @@ def measured(
                 print(outcome.trace, file=sys.stderr)
             notes.add({"name": name, "error": outcome.trace})
             continue
-        by_place[outcome.place] = outcome.value
+        by_number[outcome.number] = outcome.value
         notes.add(asdict(outcome.value))
         lines.add(name, table.cells(outcome.value))
         if table.details:
             table.details(outcome.value)
-    costs = [by_place[place] for place in sorted(by_place)]
+    costs = [by_number[number] for number in sorted(by_number)]
     if table.sums and len(costs) > 1:
         lines.add("all", table.sums(costs))
     notes.end(table.totals(costs) if table.totals else {})

@@ -83,7 +83,7 @@ def _trained(
     tasks = [partial(training_cost, config, how, **times) for config in configs]
     with Terminal(stderr=True).status("measuring"):
         for outcome in pool.outcomes(tasks):
-            yield names[outcome.place], outcome
+            yield names[outcome.number], outcome
 
 
 def _title(algorithms: Sequence[str]) -> str:

@@ -197,7 +197,7 @@ def _run(
     from algorist.report.sweep_progress import SweepProgress
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
-    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.places} at once")
+    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.capacity} at once")
     runs.mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
         with prepare_data(left.jobs):

@@ -73,7 +73,7 @@ def joined_processes(
     how = compute_config(arguments)
     with join_process_group(how.device) as peers:
         terminal.quiet = not peers.is_first
-        if how.graphs and how.on_gpu and not peers.place(how).graphs:
+        if how.graphs and how.on_gpu and not peers.own_compute_config(how).graphs:
             terminal.print("several processes: steps are not captured as CUDA graphs")
         yield how, peers
 

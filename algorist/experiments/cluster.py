@@ -59,7 +59,7 @@ class Cluster:
             raise ValueError(f"--ray: cannot reach {address} ({error})") from error
         nodes = self._ray.nodes()
         self._machines: list[Mapping[str, float]] = [n["Resources"] for n in nodes if n["Alive"]]
-        self.places = 0
+        self.capacity = 0
         self._at_work: set[Any] = set()
         self._lock, self._stopping = Lock(), False
 
@@ -79,10 +79,10 @@ class Cluster:
                 f"--ray: {self._address} has no room for a run: got machines of {got}, "
                 f"expected {_size(needed)} on one of them"
             )
-        self.places = at_once or room
+        self.capacity = at_once or room
         self._actor = self._ray.remote(num_cpus=cores, num_gpus=gpus, max_concurrency=2)(Host)
 
-    def execute(self, place: int, request: RunRequest) -> Reply:
+    def execute(self, slot: int, request: RunRequest) -> Reply:
         """Execute a request and wait for the reply."""
         host = self._actor.remote()
         with self._lock:

@@ -29,12 +29,12 @@ _FOR_GOOD = (DivergedError, ValueError)
 """Errors that would recur if a run were tried again."""
 
 ShouldStop = Callable[[], bool]
-Task = TypeVar("Task")
-ThreadTask = Callable[[GpuContext, ShouldStop], Reply]
+Work = TypeVar("Work")
+ThreadWork = Callable[[GpuContext, ShouldStop], Reply]
 """Executes a run in a context, until it is told to stop."""
 
 
-class Executor(ABC, Generic[Task]):
+class Executor(ABC, Generic[Work]):
     """Executes runs until none is left, or until it is to stop. To be used with `with`."""
 
     at_once: int
@@ -42,7 +42,7 @@ class Executor(ABC, Generic[Task]):
 
     @abstractmethod
     def replies(
-        self, tasks: Mapping[str, Task], should_stop: ShouldStop
+        self, runs: Mapping[str, Work], should_stop: ShouldStop
     ) -> Iterator[tuple[str, Reply]]:
         """Execute runs; yields the name and the reply of each, in the order in which they end.
 
@@ -55,16 +55,16 @@ class Executor(ABC, Generic[Task]):
 
     def run_all(
         self,
-        tasks: Mapping[str, Task],
+        runs: Mapping[str, Work],
         should_stop: ShouldStop,
         on_end: Callable[[str, Reply], None],
     ) -> Summary:
         """Execute runs, and call `on_end` with the name and the reply of each as it ends."""
         replies = {}
-        for name, reply in self.replies(tasks, should_stop):
+        for name, reply in self.replies(runs, should_stop):
             replies[name] = reply
             on_end(name, reply)
-        return Summary(list(tasks), replies)
+        return Summary(list(runs), replies)
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +73,7 @@ class Executor(ABC, Generic[Task]):
         self.close()
 
 
-class ThreadExecutor(Executor[ThreadTask]):
+class ThreadExecutor(Executor[ThreadWork]):
     """Runs in threads of this process, each with a context of its own (see `JobPool`).
 
     It must be made before there are other threads, since it forks processes that prepare data.
@@ -87,14 +87,14 @@ class ThreadExecutor(Executor[ThreadTask]):
         self._pool.close()
 
     def replies(
-        self, tasks: Mapping[str, ThreadTask], should_stop: ShouldStop
+        self, runs: Mapping[str, ThreadWork], should_stop: ShouldStop
     ) -> Iterator[tuple[str, Reply]]:
         """Execute runs; those that no thread has taken failed with `NOT_RUN`."""
-        left = list(tasks)
-        work = [partial(_execute, tasks[name], should_stop) for name in left]
+        left = list(runs)
+        jobs = [partial(_execute, runs[name], should_stop) for name in left]
         ended = set()
-        for outcome in self._pool.outcomes(work):
-            name = left[outcome.place]
+        for outcome in self._pool.outcomes(jobs):
+            name = left[outcome.number]
             ended.add(name)
             yield name, _reply_of(outcome)
         for name in left:
@@ -102,8 +102,8 @@ class ThreadExecutor(Executor[ThreadTask]):
                 yield name, Reply(FAILED, NOT_RUN)
 
 
-def _execute(task: ThreadTask, should_stop: ShouldStop, context: GpuContext) -> Reply:
-    return Reply(STOPPED) if should_stop() else task(context, should_stop)
+def _execute(work: ThreadWork, should_stop: ShouldStop, context: GpuContext) -> Reply:
+    return Reply(STOPPED) if should_stop() else work(context, should_stop)
 
 
 def _reply_of(outcome: Outcome) -> Reply:
@@ -128,13 +128,13 @@ class RemoteExecutor(Executor[RunRequest]):
 
         `watch` is called now and then with the names of the runs that are being executed.
         """
-        self.at_once = backend.places
+        self.at_once = backend.capacity
         self._backend, self._retries, self._watch = backend, retries, watch
         self._stopping = Event()
         self._running: dict[str, None] = {}
-        self._places: SimpleQueue[int] = SimpleQueue()
-        for place in range(backend.places):
-            self._places.put(place)
+        self._slots: SimpleQueue[int] = SimpleQueue()
+        for slot in range(backend.capacity):
+            self._slots.put(slot)
 
     def close(self) -> None:
         """Kill the processes that are left."""
@@ -142,11 +142,11 @@ class RemoteExecutor(Executor[RunRequest]):
         self._backend.close()
 
     def replies(
-        self, tasks: Mapping[str, RunRequest], should_stop: ShouldStop
+        self, runs: Mapping[str, RunRequest], should_stop: ShouldStop
     ) -> Iterator[tuple[str, Reply]]:
         """Execute requests; yields the name and the reply of each as it ends."""
         pool = ThreadPoolExecutor(self.at_once)
-        waiting = {pool.submit(self._execute, name, tasks[name]): name for name in tasks}
+        waiting = {pool.submit(self._execute, name, runs[name]): name for name in runs}
         try:
             while waiting:
                 ended = wait(waiting, _POLL_SECONDS, FIRST_COMPLETED).done
@@ -161,20 +161,20 @@ class RemoteExecutor(Executor[RunRequest]):
             pool.shutdown()
 
     def _execute(self, name: str, request: RunRequest) -> Reply:
-        place = self._places.get()
+        slot = self._slots.get()
         self._running[name] = None
         try:
-            return self._try(place, request)
+            return self._try(slot, request)
         finally:
             del self._running[name]
-            self._places.put(place)
+            self._slots.put(slot)
 
-    def _try(self, place: int, request: RunRequest) -> Reply:
+    def _try(self, slot: int, request: RunRequest) -> Reply:
         for _ in range(1 + self._retries):
             if self._stopping.is_set():
                 return Reply(STOPPED, "not begun")
             try:
-                return self._backend.execute(place, request)
+                return self._backend.execute(slot, request)
             except DiedError as error:
                 reason = str(error)
         return Reply(FAILED, f"{reason} (tried {counted(1 + self._retries, 'time')})")

@@ -18,7 +18,7 @@ import torch
 
 from algorist.experiments.run_requests import FAILED, Reply, RunRequest, execute
 from algorist.plugins import load_plugin
-from algorist.training.job_pool import run_task
+from algorist.training.job_pool import run_job
 from algorist.version import __version__
 
 
@@ -52,7 +52,7 @@ def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
             load_plugin(file)
         return execute(request, should_stop)
 
-    outcome = run_task(0, work)
+    outcome = run_job(0, work)
     if outcome.error is None:
         reply: Reply = outcome.value
         return reply

@@ -47,9 +47,9 @@ def compress(checkpoint: Checkpoint) -> Checkpoint:
     for name in tensors:
         names.setdefault(name.split("/")[0], []).append(name)
     content = {
-        f"{part}/{place:04d}": run
+        f"{part}/{number:04d}": run
         for part, of_part in names.items()
-        for place, run in enumerate(_compressed([tensors[n] for n in of_part], _FORMS[part]))
+        for number, run in enumerate(_compressed([tensors[n] for n in of_part], _FORMS[part]))
     }
     # In lists, since the names of a JSON object have no order.
     shapes = {part: [[n, list(tensors[n].shape)] for n in own] for part, own in names.items()}

@@ -227,13 +227,13 @@ class LoaderSpec:
 
         Chunks go on where others stopped, so those of one size have one worker.
         """
-        streams, place = self.streams(), count()
+        streams, numbers = self.streams(), count()
         for step in range(self.step, self.config.schedule.steps):
             for task, stream in enumerate(streams):
                 if self.config.data.chunk:
                     number = task + stream.sizes.index(stream.key(step).size)
                 else:
-                    number = next(place)
+                    number = next(numbers)
                 yield number % workers, stream, step
 
     def packed_batch(self, item: tuple[int, TaskStream, int]) -> PackedBatch:

@@ -12,17 +12,17 @@ from algorist.training.run import Run
 from algorist.training.validation_report import ValidationReport
 
 
-def curves(report: ValidationReport, place: int) -> dict[str, float]:
+def curves(report: ValidationReport, replica: int) -> dict[str, float]:
     """The values of a report for one replica, by the names of the curves."""
     found = {}
     for task, losses in report.loss.items():
-        found[f"loss/{task}"] = losses[place]
+        found[f"loss/{task}"] = losses[replica]
         for name, values in report.terms.get(task, {}).items():
-            found[f"loss/{task}/{name}"] = values[place]
-        found[f"validation/{task}"] = report.scores[task][place]
+            found[f"loss/{task}/{name}"] = values[replica]
+        found[f"validation/{task}"] = report.scores[task][replica]
     if report.learning_rate is not None:
         found["learning_rate"] = report.learning_rate
-    return {**found, "validation": report.score[place]}
+    return {**found, "validation": report.score[replica]}
 
 
 class TensorBoard:
@@ -40,8 +40,8 @@ class TensorBoard:
 
     def report(self, report: ValidationReport) -> None:
         """Add a point to every curve."""
-        for place, writer in enumerate(self._writers):
-            for name, value in curves(report, place).items():
+        for replica, writer in enumerate(self._writers):
+            for name, value in curves(report, replica).items():
                 writer.add_scalar(name, value, report.step)
             writer.flush()
 
@@ -71,9 +71,9 @@ class WeightsAndBiases:
     def report(self, report: ValidationReport) -> None:
         """Add a point to every curve."""
         values: dict[str, Any] = {"step": report.step}
-        for place, seed in enumerate(self._seeds):
+        for replica, seed in enumerate(self._seeds):
             prefix = f"seed-{seed}/" if len(self._seeds) > 1 else ""
-            values |= {f"{prefix}{name}": x for name, x in curves(report, place).items()}
+            values |= {f"{prefix}{name}": x for name, x in curves(report, replica).items()}
         self._run.log(values)
 
     def close(self) -> None:

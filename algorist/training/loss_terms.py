@@ -133,5 +133,5 @@ def _by_seed(
         yield prediction, batch
 
 
-def _selected(values: Mapping[str, Tensor], axis: int, place: int) -> dict[str, Tensor]:
-    return {name: value.select(axis, place) for name, value in values.items()}
+def _selected(values: Mapping[str, Tensor], axis: int, index: int) -> dict[str, Tensor]:
+    return {name: value.select(axis, index) for name, value in values.items()}

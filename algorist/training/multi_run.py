@@ -34,8 +34,8 @@ class MultiRun:
     def start(cls, folder: Path | str, config: Config) -> MultiRun:
         """A run for each algorithm, in a folder that does not hold any of them yet."""
         folder = Path(folder)
-        for place in (folder, *(folder / name for name in config.algorithms)):
-            expect_no_run(place)
+        for own in (folder, *(folder / name for name in config.algorithms)):
+            expect_no_run(own)
         each = cls(folder, config)
         for name in each.algorithms:
             TaskStream(config, name)  # refuses what cannot be drawn: now, not after hours

@@ -168,21 +168,21 @@ class Optimizer:
         storages = list(storages_of(gradients))
         if len(storages) > STORAGES:
             return None
-        places = tuple(
+        layout = tuple(
             (id(p), storages.index(g.untyped_storage().data_ptr()), int(g.storage_offset()))
             for p, g in learning.items()
         )
-        if places not in self._fused:
+        if layout not in self._fused:
             states = self._torch.state
             weights = [
                 Weights(p.detach(), g, *(states[p][m] for m in (*_MOMENTS, _COUNT)))
                 for p, g in learning.items()
             ]
             config = self._config
-            self._fused[places] = Adam(
+            self._fused[layout] = Adam(
                 weights, weight_decay=config.weight_decay, **_adam_settings(config)
             )
-        return self._fused[places]
+        return self._fused[layout]
 
     def tensors(self) -> dict[str, Tensor]:
         """The state of all parameters that were updated, as far as it is tensors."""
@@ -274,8 +274,8 @@ def _made(
 
 def _are_apart(gradients: Sequence[Tensor]) -> bool:
     """Whether each gradient is in one piece, and none is another's."""
-    places = {gradient.data_ptr() for gradient in gradients}
-    return len(places) == len(gradients) and all(g.is_contiguous() for g in gradients)
+    addresses = {gradient.data_ptr() for gradient in gradients}
+    return len(addresses) == len(gradients) and all(g.is_contiguous() for g in gradients)
 
 
 def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:

@@ -60,9 +60,9 @@ class WindowLayout:
 
     def write(self, window: AnyWindow, content: Tensor) -> None:
         """Copy a window into the given buffer."""
-        places = _tensors(self.window(content))
-        for place, tensor in zip(places, _tensors(window), strict=True):
-            place.copy_(tensor)
+        slices = _tensors(self.window(content))
+        for target, tensor in zip(slices, _tensors(window), strict=True):
+            target.copy_(tensor)
 
 
 class StreamKey(NamedTuple):

@@ -85,7 +85,7 @@ class Peers:
                 f"{self.share.of} processes"
             )
 
-    def place(self, computing: ComputeConfig) -> ComputeConfig:
+    def own_compute_config(self, computing: ComputeConfig) -> ComputeConfig:
         """The device and settings of this process."""
         return computing
 
@@ -127,7 +127,7 @@ class ProcessGroup(Peers):
         self.share = Share(distributed.get_rank(), distributed.get_world_size())
         self._local_rank = local_rank
 
-    def place(self, computing: ComputeConfig) -> ComputeConfig:
+    def own_compute_config(self, computing: ComputeConfig) -> ComputeConfig:
         """On a GPU of its own, if there are enough; its steps are not captured as graphs."""
         return replace(computing, device=_device(computing.device, self._local_rank), graphs=False)
 

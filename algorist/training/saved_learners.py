@@ -97,7 +97,7 @@ def not_begun(source: Path | str) -> list[str]:
     """The algorithms whose members are still to begin, which only `train --each` leaves."""
     if not is_multi_run(Path(source)):
         return []
-    return [name for name, place in members(source).items() if not is_run(Path(place))]
+    return [name for name, path in members(source).items() if not is_run(Path(path))]
 
 
 def is_run(folder: Path) -> bool:

@@ -64,7 +64,7 @@ class Trainer:
             raise ValueError(
                 f"sparse: got {peers.share.of} processes, expected one for sparse nets"
             )
-        computing = peers.place(computing)
+        computing = peers.own_compute_config(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.time_account = TimeAccount()
         self.learner = _make_learner(config, computing, weights)
