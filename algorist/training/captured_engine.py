@@ -28,7 +28,7 @@ _PINNED_BUFFERS = 8
 class CapturedEngine(Engine):
     """An engine whose steps are CUDA graphs, one for each key and shape of windows.
 
-    A graph reads its window from bytes of its own. They are filled while the step before runs.
+    A graph reads its window from a buffer of its own, which is filled while the previous step runs.
     """
 
     fit = staticmethod(bucket_window)
@@ -42,20 +42,20 @@ class CapturedEngine(Engine):
         *,
         time_account: TimeAccount | None = None,
     ):
-        """Windows are copied to the GPU on a new stream, or on a given one."""
+        """Windows are copied to the GPU on the stream `copies`, or on a new one."""
         super().__init__(net, config)
-        # An optimizer of one's own is not captured: it may do what a CUDA graph cannot.
+        # Registered optimizers are not captured: they may do what a CUDA graph cannot.
         self._updates_at_once = not self._accumulates and self.optimizer.is_capturable
         self._graphs, self._time_account = graphs, time_account or TimeAccount()
         self._steps: dict[tuple[StreamKey, Shape], _Step] = {}
         self._loaded: set[tuple[StreamKey, Shape]] = set()
-        """Those whose kernels are loaded."""
+        """The shapes whose kernels are loaded."""
         self._copies = copies or torch.cuda.Stream(net.device)
         self._pinned_buffers = cycle(
             [_PinnedBuffer(pinned=self._on_gpu) for _ in range(_PINNED_BUFFERS)]
         )
         self._gradients: dict[str, Tensor] = {}
-        """Where gradients are kept for an update that is not part of a captured step."""
+        """The gradients of an update that is not part of a captured step."""
         self._learning: dict[StreamKey, list[str]] = {}
         """The parameters that have a gradient, by key."""
         self._update: torch.cuda.CUDAGraph | None = None
@@ -65,9 +65,9 @@ class CapturedEngine(Engine):
         step = self._steps.get(packed_batch.shape)
         if step is None:
             with self._capturing():
-                step = self._steps[packed_batch.shape] = self._captured(packed_batch)
+                step = self._steps[packed_batch.shape] = self._capture(packed_batch)
         pinned, current = next(self._pinned_buffers), torch.cuda.current_stream(self.net.device)
-        content = pinned.taken(packed_batch.content)
+        content = pinned.fill(packed_batch.content)
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(step.done)
             step.content.copy_(content, non_blocking=True)
@@ -91,28 +91,28 @@ class CapturedEngine(Engine):
 
     @contextmanager
     def _capturing(self) -> Iterator[None]:
-        """When no other thread does, and no step is under way any more."""
+        """Capture in the block: no other thread captures, and all steps have ended."""
         torch.cuda.current_stream(self.net.device).synchronize()
         with self._time_account.on("captures"), CAPTURE_LOCK:
             yield
 
     def _rounding(self, key: StreamKey) -> AbstractContextManager[None]:
-        """How the products of a step are rounded; the fused scan rounds its own."""
+        """The rounding of matrix products in a step; the fused scan rounds its own."""
         net = self.net
         if net.kernels == "plain" or net.precision == "fp32" or net.is_fused(*key[:2]):
             return nullcontext()
         return rounded_products()
 
-    def _captured(self, packed_batch: PackedBatch) -> _Step:
-        """The step of a packed batch, ready for a replay. The state of training is not touched."""
+    def _capture(self, packed_batch: PackedBatch) -> _Step:
+        """Capture the step of a packed batch; the state of training does not change."""
         key, content = packed_batch.key, packed_batch.content.to(self.net.device, copy=True)
         window = packed_batch.layout.window(content)
         if packed_batch.shape not in self._loaded:
-            self._load(key, window)
+            self._warm_up(key, window)
             self._loaded.add(packed_batch.shape)
 
         def learn() -> None:
-            self._set_gradients(self._gradients)  # an attempt before may have left others
+            self._set_gradients(self._gradients)  # a failed attempt may have left others
             with self._rounding(packed_batch.key):
                 self._learn(key, window)
 
@@ -125,8 +125,8 @@ class CapturedEngine(Engine):
         done.record(torch.cuda.current_stream(self.net.device))
         return _Step(graph, content, done)
 
-    def _load(self, key: StreamKey, window: AnyWindow) -> None:
-        """Have all kernels of a step loaded and all made that a capture finds there."""
+    def _warm_up(self, key: StreamKey, window: AnyWindow) -> None:
+        """Run the step once outside of a graph, to load its kernels and make its buffers."""
         self._set_gradients({})
         known = list(self._losses[key.algorithm].names)
         with self._graphs.on_stream():
@@ -146,18 +146,18 @@ class CapturedEngine(Engine):
         self._set_gradients({})
 
     def _forget_steps(self) -> None:
-        """Have all that was captured captured again when it comes, in less memory."""
+        """Drop all graphs: they are captured again, in less memory, when they are needed."""
         self._steps.clear()
         self._update = None
         self._graphs.reset()
 
     @torch.no_grad()
     def _empty_carry(self, key: StreamKey, window: AnyWindow) -> Carry:
-        """Zeros: the first window begins all of its lanes, so it does not read them."""
+        """Zeros, which no lane reads: all lanes of the first window begin a trajectory."""
         return self.net.rollout(key.algorithm, window).carry.detach().map(torch.zeros_like)
 
     def _make_gradients(self) -> None:
-        """Room where gradients of several graphs add up, for all parameters that have one."""
+        """Allocate a gradient for each parameter that has one, in which several graphs add up."""
         for name, parameter in self.optimizer.parameters.items():
             if parameter.grad is not None and name not in self._gradients:
                 self._gradients[name] = torch.zeros_like(parameter)
@@ -167,7 +167,7 @@ class CapturedEngine(Engine):
             parameter.grad = gradients.get(name)
 
     def _apply_gradients(self, gradients: Mapping[str, Tensor]) -> None:
-        self._set_gradients(gradients)  # an attempt before may have left others
+        self._set_gradients(gradients)  # a failed attempt may have left others
         self.optimizer.update()
         torch._foreach_zero_(list(gradients.values()))
 
@@ -181,15 +181,15 @@ class _Step(NamedTuple):
 
 
 class _PinnedBuffer:
-    """Memory in which bytes wait for their copy to a GPU, which is fastest from pinned memory."""
+    """A buffer for copies to a GPU, which are fastest from pinned memory."""
 
     def __init__(self, *, pinned: bool):
         self._pinned, self._room = pinned, torch.empty(0, dtype=torch.uint8)
         self.left = torch.cuda.Event()
-        """When the bytes have been copied. It is to be recorded after each use."""
+        """The end of the copy; record it after each use."""
 
-    def taken(self, content: Tensor) -> Tensor:
-        """Some bytes, here, as soon as those before them have left."""
+    def fill(self, content: Tensor) -> Tensor:
+        """Copy bytes into the buffer, once those before them have left it."""
         self.left.synchronize()
         size = len(content)
         if len(self._room) < size:

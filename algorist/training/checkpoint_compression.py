@@ -1,8 +1,8 @@
-"""Transport: a checkpoint in less than half of its bytes, to go on with it on another machine.
+"""Compressed checkpoints, in less than half of the bytes, to continue on another machine.
 
-The weights are kept to the bit. What the best weights and the mean of the last ones have more than
-the present ones is rounded to bfloat16, moments and carries are rounded to one bit less (by 0.8 %
-at most): training goes on nearly as it would have gone on here.
+The present weights are kept to the bit. The differences of the best and the averaged weights from
+them are rounded to bfloat16; moments and carries are rounded to one bit less (by 0.8 % at most).
+So training continues nearly as it would have here.
 """
 
 from __future__ import annotations

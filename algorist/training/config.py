@@ -1,4 +1,4 @@
-"""What a run is: one frozen dataclass per concern, saved as JSON with every run.
+"""The configuration of a run: a frozen dataclass per concern, saved as JSON with every run.
 
 The text under each field is its help on the command line.
 """
@@ -26,7 +26,7 @@ from algorist.version import __version__
 _VERSION = "version"
 """What the version of this library is saved under."""
 _MEASURES = ("outputs", "hints", "loss")
-"""What weights may be validated by."""
+"""The values of `validate_by`."""
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from algorist.training.parallel import ALONE, Peers
 
 
 class Engine:
-    """A net in training: its optimizer, what chunks hand on, and the losses so far.
+    """A net in training: its optimizer, the carries of its chunks, and the sums of its losses.
 
-    Losses are added up where they are computed, so that no step waits for another's result.
+    Losses are summed on the device, so no step waits for a result of the one before.
     """
 
     fit = staticmethod(pack_lanes)
-    """How windows are put into shape."""
+    """The function that packs windows for this engine."""
 
     def __init__(self, net: Net, config: Config, *, peers: Peers = ALONE):
         self.net, self._peers = net, peers
@@ -52,7 +52,7 @@ class Engine:
     def learn(self, packed_batch: PackedBatch) -> None:
         """Learn from a window: unless gradients accumulate, the weights change.
 
-        When this returns the packed batch's bytes are no longer needed.
+        The bytes of the packed batch may be overwritten when this returns.
         """
         with on(self.net.device):
             self._learn(packed_batch.key, packed_batch.window(self.net.device))
@@ -63,7 +63,7 @@ class Engine:
             self._change_weights()
 
     def idle(self) -> bool:
-        """Whether all that was begun is done."""
+        """Whether the device has finished all steps."""
         return not self._on_gpu or torch.cuda.current_stream(self.net.device).query()
 
     def losses(self) -> dict[str, dict[str, list[float]]]:
@@ -75,7 +75,7 @@ class Engine:
         }
 
     def set_losses(self, sums: Mapping[str, Mapping[str, list[float]]]) -> None:
-        """Go on with sums that `losses` returned."""
+        """Set the sums to those that `losses` returned."""
         for task, own in self._losses.items():
             if len(sums[task]) > len(own.names):
                 own.add_names(sums[task])
@@ -84,7 +84,7 @@ class Engine:
             own.sums.copy_(torch.tensor(rows, dtype=torch.float64))
 
     def clear_losses(self) -> None:
-        """Start all sums anew."""
+        """Set all sums to zero."""
         for own in self._losses.values():
             own.sums.zero_()
 
@@ -93,13 +93,13 @@ class Engine:
         return self.net.device.type == "cuda"
 
     def _learn(self, key: StreamKey, window: AnyWindow) -> None:
-        """The learning step: gradients, losses, an update, and what the next chunk starts from."""
+        """The learning step: gradients, losses, an update, and the carry for the next chunk."""
         losses, carry = self._differentiate(key, window)
         self._losses[key.algorithm].sums += self._peers.all_reduce(losses)
         if self._updates_at_once:
             self._change_weights()
         if self._chunked:
-            self._keep(key, carry)
+            self._store_carry(key, carry)
 
     def _change_weights(self) -> None:
         """Take a step along the gradients of all processes."""
@@ -117,22 +117,22 @@ class Engine:
             assert isinstance(window, Window), "sparse nets have no further loss terms"
             parts = self._terms.weighted(algorithm, spec, parts, rollout, window)
         if len(parts) > len(self._features[algorithm]) or self.has_further_losses:
-            self._weigh_further(kept, parts, self._features[algorithm])
+            self._add_further_losses(kept, parts, self._features[algorithm])
         losses = torch.stack([parts[name] for name in kept.names])
         losses.backward(kept.ones)
         return losses.detach(), rollout.carry.detach()
 
-    def _weigh_further(
+    def _add_further_losses(
         self, kept: _LossSums, parts: dict[str, Tensor], features: Sequence[str]
     ) -> None:
-        """Have sums for all parts beside features: means over the lanes of all processes."""
+        """Add sums for losses beside those of features: means over the lanes of all processes."""
         kept.add_names(parts)
         self.has_further_losses = True
         for name in kept.names[len(features) :]:
             parts[name] = parts.get(name, kept.ones[0] * 0.0) * self._lanes_share
 
-    def _keep(self, key: StreamKey, carry: Carry) -> None:
-        """Carries stay where they are in memory, once they are there."""
+    def _store_carry(self, key: StreamKey, carry: Carry) -> None:
+        """Store the carry of a stream in the same memory each time."""
         if key not in self.carries:
             self.carries[key] = carry.map(torch.clone)
             return
@@ -150,7 +150,7 @@ class _LossSums:
         self.ones = torch.ones(len(names), net.replicas, device=net.device)
 
     def add_names(self, names: Iterable[str]) -> None:
-        """Have sums for parts that were not known yet."""
+        """Add sums for new parts of the loss."""
         new = [name for name in names if name not in self.names]
         if new:
             grown = _LossSums([*self.names, *new], self._net)

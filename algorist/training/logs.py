@@ -60,12 +60,12 @@ class WeightsAndBiases:
         self._run = import_wandb().init(
             project=project,
             name=run.folder.name,
-            id=_identity(run),
+            id=_run_id(run),
             resume="allow",
             dir=str(run.folder),
             config=asdict(config),
         )
-        # Its own count of steps only ever grows; ours goes back when a run is resumed.
+        # Its own step count never decreases; ours does when a run is resumed.
         self._run.define_metric("*", step_metric="step")
 
     def report(self, report: ValidationReport) -> None:
@@ -86,8 +86,8 @@ def import_wandb() -> ModuleType:
     return extra("wandb", "Weights & Biases")
 
 
-def _identity(run: Run) -> str:
-    """The name of a run over there, drawn once and kept in the folder."""
+def _run_id(run: Run) -> str:
+    """The id of a run at Weights & Biases, drawn once and kept in the folder."""
     file = run.folder / "wandb-id"
     if not file.exists():
         file.write_text(uuid.uuid4().hex)

@@ -25,7 +25,7 @@ class RunProgress(NamedTuple):
 
 
 class MultiRun:
-    """The runs of a folder: those that are done, that have begun and that are still to begin."""
+    """The runs of a folder: done, begun, and still to begin."""
 
     def __init__(self, folder: Path, config: Config):
         self.folder, self.config = folder, config

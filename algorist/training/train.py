@@ -52,7 +52,7 @@ def build_config(
     seeds: Sequence[int] = (0,),
     **settings: Any,
 ) -> Config:
-    """The configuration of a recipe, less some improvements, with some settings changed."""
+    """The configuration of a recipe without some improvements and with some settings changed."""
     names = [algorithms] if isinstance(algorithms, str) else list(algorithms)
     config = _without(_recipe(recipe, names), *without)
     return replace(change_settings(config, **settings), seeds=tuple(seeds))

@@ -1,6 +1,6 @@
 """The training loop: in each step the net learns from one batch of every task.
 
-There is one loop for one task and for many, for whole trajectories and for chunks.
+The same loop serves one task and many, whole trajectories and chunks.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Trainer:
     ):
         """Start from the given weights, or from fresh ones.
 
-        With a `context` other trainings run on the same device at the same time; with `peers` this
-        is one of several processes that train the same net.
+        A `context` lets several trainings run on one device; `peers` are the other processes that
+        train the same net.
         """
         peers.check(config.data.batch_size)
         if config.convention.sparse and peers.share.of > 1:
@@ -79,7 +79,7 @@ class Trainer:
         self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self.summed_steps = 0
         self._rate = config.optimizer.learning_rate
-        """The learning rate that the optimizer has now."""
+        """The present learning rate of the optimizer."""
         self._reset_best()
 
     def _make_graphs(self) -> CudaGraphs | None:
@@ -157,7 +157,7 @@ class Trainer:
             return Loader(self._context.worker_pool, loader_spec, alone=False)
         if workers > 1:
             return Loader(WorkerPool(workers), loader_spec)
-        return Prefetch(loader_spec.packed_batch, loader_spec.order(), workers=1)
+        return Prefetch(loader_spec.packed_batch, loader_spec.work_items(), workers=1)
 
     def chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """The cursors of a task's chunks, for each size."""
@@ -266,7 +266,7 @@ class Trainer:
         context: GpuContext | None = None,
         peers: Peers = ALONE,
     ) -> Trainer:
-        """The trainer of which a checkpoint was made."""
+        """The trainer in the state of a checkpoint."""
         config = saved_config(checkpoint)
         trainer = cls(config, computing, checkpoint.below("net/"), context, peers)
         restore_state(trainer, checkpoint)

@@ -1,4 +1,4 @@
-"""Validation: what the best weights of a run are chosen by."""
+"""Validation, by which the best weights of a run are chosen."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from algorist.model.losses import feature_losses
 from algorist.model.sparse_window import sparse_window
 from algorist.sparse_batch import SparseBatch
 
-OUTPUTS, HINTS, LOSS = "outputs", "hints", "loss"
-"""What weights are validated by, all at n = 16: the score of outputs, of hints, minus the loss."""
+OUTPUTS, HINTS = "outputs", "hints"
+"""Values of `validate_by`; the third one, `loss`, takes minus the total loss."""
 
 
 class Validation:
-    """A learner that is evaluated, the problems for that, made ready once, and its best weights."""
+    """Evaluates a learner on problems that are prepared once, and keeps its best weights."""
 
     def __init__(
         self,
