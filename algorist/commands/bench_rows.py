@@ -1,4 +1,4 @@
-"""What is measured at the command line, row by row: printed, and kept in a file."""
+"""The rows of `algorist bench`: measured, printed and written to a file."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
 
 
 def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
-    """Trains and tests a run, and shows how it gets on."""
+    """A function that trains and tests a run and shows its progress."""
     from algorist.commands.arguments import compute_config
     from algorist.experiments.evaluate_runs import RunEvaluator
     from algorist.experiments.run_requests import train_and_evaluate

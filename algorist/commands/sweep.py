@@ -188,7 +188,7 @@ def _run(
     arguments: Namespace,
     terminal: Terminal,
 ) -> Summary:
-    """Do all runs, and write down at once what becomes of each."""
+    """Execute all runs, and record the result of each as it ends."""
     from algorist.commands.experiment_output import scores_text
     from algorist.experiments.executors import RemoteExecutor
     from algorist.experiments.gpu_sharing import multi_process_service

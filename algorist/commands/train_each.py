@@ -1,4 +1,4 @@
-"""`train --each` and `reproduce` in the terminal: several runs in threads, until all are done."""
+"""Several runs in threads of one command: `train --each` and `reproduce`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from algorist.training.multi_run import MultiRun
 from algorist.training.parallel import expect_alone
 
 Work = Callable[[str, GpuContext, MultiRunProgress, ShouldStop], Reply]
-"""Goes on with the run of that name in a context, until it is to stop, and shows its end."""
+"""Continues the run of that name in a context until it is to stop, and shows how it ended."""
 
 
 def check_at_once(arguments: Namespace) -> None:
-    """Complain about what cannot be done at once before a run begins."""
+    """Raise a `ValueError` for an impossible `--at-once`, before a run begins."""
     expect_alone()
     count = job_count(arguments.at_once, compute_config(arguments))
     if arguments.wandb and count > 1:
@@ -109,7 +109,7 @@ def run_in_threads(
     arguments: Namespace,
     terminal: Terminal,
 ) -> RunsEnding:
-    """Do the work of all runs but those that have ended, some at once, until told to stop."""
+    """Execute all runs but those that have ended, some at once, until told to stop."""
     how = compute_config(arguments)
     left = [name for name in names if name not in ended]
     count = min(job_count(arguments.at_once, how), len(left))

@@ -1,4 +1,4 @@
-"""One run in the terminal, from its first step here to its end: progress, logs, interrupts."""
+"""One run in the terminal: progress, logs, interrupts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def seconds(text: str) -> float:
 
 
 def check_logs(arguments: Namespace) -> None:
-    """Complain about logs that cannot be kept before a run begins."""
+    """Raise a `ValueError` if Weights & Biases is asked for and not installed."""
     if arguments.wandb:
         import_wandb()
 
@@ -69,7 +69,7 @@ def check_logs(arguments: Namespace) -> None:
 def joined_processes(
     arguments: Namespace, terminal: Terminal
 ) -> Iterator[tuple[ComputeConfig, Peers]]:
-    """How a run is computed, and the processes that train it (torchrun); only the first prints."""
+    """The compute configuration of a run, and its processes (torchrun); the first prints."""
     how = compute_config(arguments)
     with join_process_group(how.device) as peers:
         terminal.quiet = not peers.is_first
@@ -79,7 +79,7 @@ def joined_processes(
 
 
 def open_logs(run: Run, arguments: Namespace) -> list[Log]:
-    """Where the metrics of a run go."""
+    """The logs of a run: TensorBoard, and Weights & Biases if asked for."""
     if not run.trainer.peers.is_first:
         return []
     logs: list[Log] = [TensorBoard(run)]
