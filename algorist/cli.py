@@ -33,7 +33,7 @@ from algorist.commands.view import command as view_command
 from algorist.errors import nearest
 from algorist.machine import keep_freed_memory
 from algorist.plugin_errors import reason
-from algorist.report.terminal import Terminal, complain, silence
+from algorist.report.terminal import Terminal, discard_output, print_error
 
 COMMANDS: dict[str, Command] = {
     "list": list_command,
@@ -72,17 +72,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
-            silence(sys.stdout)
+            discard_output(sys.stdout)
             return 0
-        complain(_described(error))
+        print_error(_described(error))
         return WRONG_INPUT
     except NumbaError as error:
-        complain(reason(error))
+        print_error(reason(error))
         return WRONG_INPUT
     except RuntimeError as error:
         if not _OUT_OF_MEMORY.search(str(error)):
             raise
-        complain(f"there is not enough memory ({reason(error)})")
+        print_error(f"there is not enough memory ({reason(error)})")
         return WRONG_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED

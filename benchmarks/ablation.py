@@ -27,7 +27,7 @@ import small_nets
 from small_nets import Accuracy
 
 from algorist.training.config import Config
-from algorist.training.recipes import WHOLE, ablated
+from algorist.training.recipes import WHOLE, ablations
 from algorist.training.trainer import Trainer
 
 _FIRST_UPDATES = 2
@@ -66,7 +66,7 @@ def parts(arguments: argparse.Namespace) -> Iterator[tuple[Part, Config, Config]
     for without in (WHOLE, *arguments.switches):
         for name in arguments.algorithms:
             whole = replace(small_nets.configure(arguments, [name]), seeds=arguments.seeds)
-            configs = dict(ablated(whole, more=False))
+            configs = dict(ablations(whole, cumulative=False))
             if without in configs:
                 yield Part(without, name), configs[without], whole
 
@@ -158,7 +158,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     small = small_nets.parse(rest)
     switches = arguments.switches.split(",") if arguments.switches else None
     whole = small_nets.configure(small, small.algorithms)
-    known = [name for name, _ in ablated(whole, more=False) if name != WHOLE]
+    known = [name for name, _ in ablations(whole, cumulative=False) if name != WHOLE]
     for name in switches or ():
         if name not in known:
             own.error(f"--switches: got {name}, expected some of {', '.join(known)}")

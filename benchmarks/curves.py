@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import algorist
-from algorist.commands.arguments import add_computing, loaded_for
+from algorist.commands.arguments import add_compute_options
+from algorist.commands.load_models import load_models
 from algorist.evaluation.evaluator import evaluate
 from algorist.experiments.results import SHIPPED, file_of
 from algorist.experiments.results import read as read_results
@@ -42,7 +43,7 @@ def main() -> None:
     for point in _tested(Path(arguments.results)):
         points[point.key] = point
     curves.write(points.values())
-    learners = loaded_for(arguments.algorithms, arguments.model, arguments)
+    learners = load_models(arguments.algorithms, arguments.model, arguments)
     several = members(arguments.model)
     for n in arguments.sizes:
         for algorithm, learner in learners.items():
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=float, default=float("inf"), help="begin no test after so many"
     )
     parser.add_argument("--results", default="results", help="where shipped.csv is")
-    add_computing(parser)
+    add_compute_options(parser)
     return parser
 
 

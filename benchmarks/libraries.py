@@ -58,7 +58,9 @@ def workers(
 
 def write_json(file: str | None, numbers: dict[str, Any]) -> None:
     """Write numbers, with what they were measured on, to a file if there is one."""
-    from algorist.report.machine import machine  # which interpreters of others do not have
+    from algorist.report.machine import describe_machine  # which interpreters of others do not have
 
     if file:
-        Path(file).write_text(json.dumps({"machine": machine(), **numbers}, indent=2) + "\n")
+        Path(file).write_text(
+            json.dumps({"machine": describe_machine(), **numbers}, indent=2) + "\n"
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import algorist
-from algorist.commands import forms
+from algorist.problems import forms
 from algorist.viewer.first_problems import FIRST_PROBLEMS
 from algorist.viewer.previews import FILE, preview
 

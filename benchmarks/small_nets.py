@@ -27,7 +27,7 @@ from algorist.data.stream import SIZES
 from algorist.evaluation.evaluator import Evaluation, evaluate
 from algorist.model.learner import Learner
 from algorist.spec import SCALARS
-from algorist.training.config import Config, changed
+from algorist.training.config import Config, change_settings
 from algorist.training.recipes import IMPROVEMENTS, RECIPES, recipe, without
 from algorist.training.trainer import Trainer
 
@@ -97,7 +97,7 @@ def configure(arguments: argparse.Namespace, names: Sequence[str]) -> Config:
             settings[name] = json.loads(value)
         except json.JSONDecodeError:
             settings[name] = value
-    config = without(changed(config, **settings), *arguments.without)
+    config = without(change_settings(config, **settings), *arguments.without)
     return replace(config, seeds=(arguments.seed,))
 
 

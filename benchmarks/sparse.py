@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from algorist.training.config import Config, changed
+from algorist.training.config import Config, change_settings
 from algorist.training.recipes import recipe
 from algorist.training.trainer import Trainer
 
@@ -27,10 +27,10 @@ _KINDS = {
 
 def config(*, sparse: bool, **settings: object) -> Config:
     """The configuration of one of the nets; the dense one has the graphs of CLRS-30."""
-    made = changed(recipe("salsa2023", ["bfs"]), sizes=(16,), **settings)
+    made = change_settings(recipe("salsa2023", ["bfs"]), sizes=(16,), **settings)
     if sparse:
         return made
-    dense = changed(made, processor="pgn", varied=False)
+    dense = change_settings(made, processor="pgn", varied=False)
     return replace(dense, convention=replace(dense.convention, sparse=False))
 
 

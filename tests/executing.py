@@ -10,7 +10,7 @@ from algorist.model.executing.exact_sums import SumLogits, with_constants
 from algorist.model.executing.task_features import TaskFeatures
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.spec import Kind, Location
-from algorist.training.config import changed
+from algorist.training.config import change_settings
 from algorist.training.recipes import recipe
 
 ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
@@ -20,7 +20,7 @@ LOCATIONS = (Location.NODE, Location.EDGE, Location.GRAPH)
 
 def config(*names, **settings):
     """The recipe for a small net."""
-    return changed(recipe("algorist2026", names), **{**SMALL, **settings})
+    return change_settings(recipe("algorist2026", names), **{**SMALL, **settings})
 
 
 def learner(name, **settings):

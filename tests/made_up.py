@@ -43,7 +43,7 @@ def write_results(folder, *, seeds=3, experiments=tuple(EXPERIMENTS), algorithms
                     0, min(100, published()[algorithm]["triplet_gmpnn"].mean + draw.gauss(-3, 4))
                 ),
                 samples=sample_count(algorithm, None),
-                recipe=part.recipe,
+                recipe=part.config_hash,
             )
             for part in plan.trained_for(experiment)
             for algorithm in part.config.algorithms

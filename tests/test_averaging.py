@@ -5,7 +5,7 @@ import small
 import torch
 
 from algorist.cli import main
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.training.run import Run
 from algorist.training.run_files import pack_run
 from algorist.training.saved_learners import load, newest
@@ -123,7 +123,7 @@ def test_another_mean_is_what_is_validated(monkeypatch):
 
 
 def test_means_are_another_recipe_unless_there_are_none():
-    assert len({recipe_of(config(average)) for average in (0, 1, 2)}) == 3
+    assert len({config_hash(config(average)) for average in (0, 1, 2)}) == 3
 
 
 def test_what_makes_no_sense_is_refused(capsys, tmp_path):

@@ -8,11 +8,11 @@ import small
 import torch
 from small import needs_gpu
 
+from algorist.bench import step_cost, timing, training_cost
+from algorist.bench.timing import TimingConfig
 from algorist.cli import main
 from algorist.model.compute_config import ComputeConfig
-from algorist.training import step_cost, timing, training_cost
 from algorist.training.engine import Engine
-from algorist.training.timing import TimingConfig
 from algorist.training.trainer import Trainer
 from algorist.training.validation import Validation
 

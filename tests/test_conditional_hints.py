@@ -27,7 +27,7 @@ from algorist.model.kinds import row
 from algorist.model.net import Net
 from algorist.model.window import split_window
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
-from algorist.training.config import changed
+from algorist.training.config import change_settings
 from algorist.training.recipes import recipe
 
 
@@ -89,8 +89,8 @@ def test_masks_may_take_the_head_start_away(case):
     _, old, weight, place = CASES[case]
     decoder, decide = decoder_and_decision(case)
     decoder.keep.weight.data[0][weight if case == "edge mask" else (0, 0)] = -10.0
-    changed = (decide() != old).nonzero()
-    assert changed[:, 0].unique().tolist() == [place[0]]
+    change_settings = (decide() != old).nonzero()
+    assert change_settings[:, 0].unique().tolist() == [place[0]]
 
 
 def conditional_features(name, **settings):
@@ -115,7 +115,7 @@ def test_outputs_go_on_from_the_hint_that_they_end():
 @pytest.mark.parametrize("hints", ["decoded_only", "none"])
 def test_hints_that_are_not_read_cannot_be_conditional(hints):
     with pytest.raises(ValueError, match=f"conditional_hints: got hints {hints}, expected encod"):
-        changed(recipe("ibarz2022", ["bfs"]), conditional_hints=True, hints=hints)
+        change_settings(recipe("ibarz2022", ["bfs"]), conditional_hints=True, hints=hints)
     with pytest.raises(ValueError, match=f"conditional_hints: got hints {hints}, expected encod"):
         Net(["bfs"], conditional_hints=True, hints=hints)
 
@@ -158,10 +158,10 @@ def predictions(net, batch, *, training):
 
 def with_next(batch, **hints):
     """The same problems with other true hints after the first step."""
-    changed = {name: x.copy() for name, x in batch.hints.items()}
+    change_settings = {name: x.copy() for name, x in batch.hints.items()}
     for name, value in hints.items():
-        changed[name][1] = value
-    return replace(batch, hints=changed)
+        change_settings[name][1] = value
+    return replace(batch, hints=change_settings)
 
 
 def test_in_training_hints_are_decoded_given_the_true_masks():

@@ -18,9 +18,9 @@ from test_readme import stripped, without_numbers
 
 import algorist
 from algorist.cli import COMMANDS, command_parser, main
-from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
 from algorist.model.processors import PROCESSORS
+from algorist.problems.inputs import problem
 from algorist.training.recipes import IMPROVEMENTS, RECIPES
 
 ROOT = Path(__file__).parent.parent

@@ -17,8 +17,9 @@ from algorist.model.compute_config import ComputeConfig
 from algorist.model.learner import Learner
 from algorist.model.losses import feature_losses
 from algorist.training import checkpoint
+from algorist.training.captured_engine import CapturedEngine
 from algorist.training.divergence import DivergedError
-from algorist.training.engine import CapturedEngine, Engine
+from algorist.training.engine import Engine
 from algorist.training.loader import TaskStream
 from algorist.training.packing import WindowLayout, bucket_window, rounded_up
 from algorist.training.run import Run

@@ -15,9 +15,9 @@ from algorist.cli import main
 from algorist.data import official
 from algorist.evaluation.evaluator import evaluate
 from algorist.experiments import evaluate_runs, run_control
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.evaluate_runs import RunEvaluator
-from algorist.experiments.identity import recipe_of
-from algorist.experiments.jobs import jobs
+from algorist.experiments.jobs import find_jobs
 from algorist.experiments.plan import EXPERIMENTS, Plan
 from algorist.experiments.results import Results, read, sample_count
 from algorist.experiments.run_control import Interrupt
@@ -88,7 +88,7 @@ def test_every_net_has_its_row_with_the_score_of_its_best_model(done):
         assert row.score == 100 * expected.score
         assert row.correct == 100 * expected.correct
         assert (row.validation, row.best_step) == (100 * about["validation"], about["step"])
-        assert row.recipe == recipe_of(Run.resume(folder).trainer.config)
+        assert row.recipe == config_hash(Run.resume(folder).trainer.config)
         assert row.weights == sum(p.numel() for p in learner.replica(0).net.parameters())
         assert (row.experiment, row.steps, row.samples, row.device) == ("specialists", 4, 2, "cpu")
         assert row.version == algorist.__version__
@@ -166,7 +166,7 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
     monkeypatch.setattr(evaluate_runs, "evaluate", noted)
     (part,) = Plan(["activity_selector", "bfs"], change).of("generalist")
     results = Results(tmp_path, "generalist")
-    (job,) = jobs([part], range(1), 2, results, tmp_path / "runs")
+    (job,) = find_jobs([part], range(1), 2, results, tmp_path / "runs")
     run = job.run(ComputeConfig())
     run.train()
     evaluator = RunEvaluator(results, 2)
@@ -174,7 +174,7 @@ def test_tests_can_be_stopped_between_algorithms_and_are_exact(tmp_path, monkeyp
     assert [row.algorithm for row in read(results.file)] == ["activity_selector"]
     assert evaluator.evaluate(job, run.trainer)
     assert [row.algorithm for row in read(results.file)] == ["activity_selector", "bfs"]
-    assert not list(jobs([part], range(1), 2, results, tmp_path / "runs"))
+    assert not list(find_jobs([part], range(1), 2, results, tmp_path / "runs"))
     assert run.trainer.net.precision == "tf32"
     assert precisions == ["fp32"] * 2
 
@@ -221,14 +221,14 @@ def test_results_of_other_settings_are_refused_with_the_way_out(capsys, done):
 def test_few_samples_do_not_count_as_all(done, tmp_path):
     results = Results(done / "results", "specialists")
     plan = Plan(["activity_selector"])
-    part = replace(plan.of("specialists")[0], recipe=results.rows[0].recipe)
+    part = replace(plan.of("specialists")[0], config_hash=results.rows[0].recipe)
     assert sample_count("bfs", None) == 32
     assert sample_count("binary_search", None) > 32
     assert results.has(part, "activity_selector", 0, 2)
     assert not results.has(part, "activity_selector", 0, 3)
     assert not results.has(part, "activity_selector", 0, None)
-    assert not results.has(replace(part, recipe="other"), "activity_selector", 0, 2)
-    assert len(list(jobs([part], range(2), None, results, tmp_path))) == 1
+    assert not results.has(replace(part, config_hash="other"), "activity_selector", 0, 2)
+    assert len(list(find_jobs([part], range(2), None, results, tmp_path))) == 1
 
 
 def test_a_packed_run_from_elsewhere_is_gone_on_with(capsys, done, tmp_path, packed_batches):

@@ -12,7 +12,7 @@ from algorist.algorithms.explain_answers import EXPLAINERS, explain_outputs
 from algorist.algorithms.format_answers import compact
 from algorist.algorithms.user_inputs.problems import read_problem
 from algorist.model.learner import Learner, TaskEncoding
-from algorist.report.solutions import plain
+from algorist.report.solutions import solution_json
 from algorist.spec import Spec, edge, graph, node
 
 ROADS = [("home", "shop", 1), ("home", "park", 3), ("shop", "park", 1), ("park", "sea", 4)]
@@ -278,7 +278,7 @@ def test_a_solution_explains_itself(learner):
     assert "(algorithm: " in solution.explain()
     assert lines[7].startswith("The answer is ")
     assert lines[8].endswith("Numbers count as right within 5 % of the largest true one.")
-    described = plain(solution, steps=False)
+    described = solution_json(solution, steps=False)
     assert described["read"] == solution.read
     assert described["true_explanation"][2] == {
         "node": "park", "distance": 2.0, "path": ["home", "shop", "park"],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from algorist.algorithms.user_inputs.edge_lists import UNSET, GraphOptions
 from algorist.algorithms.user_inputs.user_graphs import read_graph
-from algorist.commands import files
+from algorist.problems import files
 
 
 def test_commas_are_decimal_points_only_where_others_separate():

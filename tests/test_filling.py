@@ -4,8 +4,8 @@ import pytest
 from made_up import write_results, write_shipped
 
 from algorist.cli import main
-from algorist.report.filling import UNMEASURED, Filling
-from algorist.report.reproduced import Reproduced
+from algorist.report.markdown_tables import UNMEASURED, MarkdownFiller
+from algorist.report.paper_results import PaperResults
 
 pytestmark = pytest.mark.usefixtures("piped")
 
@@ -36,7 +36,7 @@ def test_marked_places_are_filled_and_all_else_stays(tmp_path, capsys):
     assert text.startswith("# Title\n")
     assert text.endswith("<!-- results: end -->\nafter\n")
     assert not (tmp_path / "figures").exists()
-    assert Filling(Reproduced(tmp_path)).filled(text) == text
+    assert MarkdownFiller(PaperResults(tmp_path)).filled(text) == text
 
 
 @pytest.mark.parametrize(

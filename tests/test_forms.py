@@ -5,8 +5,8 @@ import re
 import pytest
 
 import algorist
-from algorist.algorithms.user_inputs.problems import read_problem
-from algorist.commands import forms
+from algorist.algorithms.user_inputs import read_problem
+from algorist.problems import forms
 
 
 def read(name, **fields):
@@ -82,7 +82,7 @@ def test_lists_and_words_may_be_written_in_any_usual_form():
     ],
 )  # fmt: skip
 def test_messages_are_said_at_their_field_in_its_words(name, message, field, text):
-    assert forms.located(algorist.get(name), message) == (field, text)
+    assert forms.locate_error(algorist.get(name), message) == (field, text)
 
 
 @pytest.mark.parametrize("name", algorist.algorithms())

@@ -1,4 +1,4 @@
-"""Imports: light at the base, and one way between the rooms."""
+"""Imports: light at the base, and one way between packages."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "algorist"
 sys.path.append(str(ROOT / "docs" / "making"))
 
-import rooms  # noqa: E402
+import package_diagram  # noqa: E402
 
 ORDER = [
     "version",
@@ -37,41 +37,45 @@ ORDER = [
     "model",
     "evaluation",
     "training",
+    "bench",
     "experiments",
     "report",
+    "problems",
     "viewer",
     "__init__",  # the table of contents: what users import, and the commands with them
     "commands",
     "cli",
     "__main__",
 ]
-"""A room may import those before it."""
+"""A package may import those before it."""
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def test_every_room_has_its_place():
-    assert {rooms.room(file) for file in FILES} <= set(ORDER)
+def test_every_package_has_its_place():
+    assert {package_diagram.package_of(file) for file in FILES} <= set(ORDER)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
-def test_rooms_import_only_what_comes_before(file):
-    place = ORDER.index(rooms.room(file))
-    for other in rooms.imported(file):
-        assert ORDER.index(other) <= place, f"{rooms.room(file)} imports {other}"
+def test_packages_import_only_what_comes_before(file):
+    place = ORDER.index(package_diagram.package_of(file))
+    for other in package_diagram.imported_packages(file):
+        assert ORDER.index(other) <= place, f"{package_diagram.package_of(file)} imports {other}"
 
 
-def test_the_picture_of_the_rooms_is_that_of_the_imports():
-    drawn = rooms.PICTURE.read_text()
-    assert drawn == rooms.picture(), "draw it again: python docs/making/rooms.py"
+def test_the_diagram_is_that_of_the_imports():
+    drawn = package_diagram.DIAGRAM.read_text()
+    assert drawn == package_diagram.diagram(), (
+        "draw it again: python docs/making/package_diagram.py"
+    )
 
 
-def test_the_picture_shows_every_import_by_a_chain_of_arrows():
+def test_the_diagram_shows_every_import_by_a_chain_of_arrows():
     above = {}
-    for name in (name for row in rooms.levels() for name in row):
-        direct = {used for user, used in rooms.reduced() if user == name}
+    for name in (name for row in package_diagram.levels() for name in row):
+        direct = {used for user, used in package_diagram.transitive_reduction() if user == name}
         above[name] = direct.union(*(above[used] for used in direct))
-    assert all(used in above[user] for user, used in rooms.edges())
+    assert all(used in above[user] for user, used in package_diagram.edges())
 
 
 def fresh(program: str) -> str:

@@ -26,7 +26,7 @@ def test_tasks_in_contexts_are_done_at_the_same_time():
     with JobPool(2, ComputeConfig()) as pool:
         tasks = [lambda context: meeting.wait(timeout=60)] * 4
         outcomes = list(pool.outcomes(tasks))
-    assert sorted(outcome.place for outcome in outcomes) == [0, 1, 2, 3]
+    assert sorted(outcome.number for outcome in outcomes) == [0, 1, 2, 3]
     assert not any(outcome.error for outcome in outcomes)
 
 
@@ -92,7 +92,7 @@ def test_a_task_that_does_not_fit_at_all_fails():
     free = [10]
     with JobPool(3, ComputeConfig()) as pool:
         outcomes = list(pool.outcomes([needing(11, free), needing(1, free)]))
-    assert {outcome.place: outcome.value for outcome in outcomes} == {0: None, 1: 1}
+    assert {outcome.number: outcome.value for outcome in outcomes} == {0: None, 1: 1}
     (error,) = (outcome.error for outcome in outcomes if outcome.error)
     assert isinstance(error, torch.OutOfMemoryError)
 

@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import algorist
 from algorist.cli import main
-from algorist.report.numbers import averaged, duration, percent
+from algorist.report.format_numbers import format_duration, format_mean, format_percent
 from algorist.report.published import NETS, published
 from algorist.training.config import Config, DataConfig, ModelConfig, ScheduleConfig
 from algorist.training.logs import TensorBoard, WeightsAndBiases
@@ -209,11 +209,11 @@ def test_published_scores_are_there_for_all_thirty():
 
 
 def test_numbers_are_written_for_people():
-    assert percent([0.5]) == "50.00"
-    assert percent([0.25, 0.75], 1) == "50.0 ± 25.0"
-    assert percent([float("nan")]) == "-"
-    assert averaged([1.0, float("nan")], ".1f", "+-") == "1.0"
-    assert [duration(s) for s in (0.4, 59.6, 3599.9, 36000)] == [
+    assert format_percent([0.5]) == "50.00"
+    assert format_percent([0.25, 0.75], 1) == "50.0 ± 25.0"
+    assert format_percent([float("nan")]) == "-"
+    assert format_mean([1.0, float("nan")], ".1f", "+-") == "1.0"
+    assert [format_duration(s) for s in (0.4, 59.6, 3599.9, 36000)] == [
         "0 s",
         "1 min 00 s",
         "1 h 00 min",

@@ -16,7 +16,7 @@ from algorist.model.executing.orders import (
 from algorist.model.executing.task_features import TaskFeatures
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.spec import Location
-from algorist.training.config import changed
+from algorist.training.config import change_settings
 from algorist.training.recipes import recipe
 
 ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
@@ -125,6 +125,6 @@ def test_nets_do_not_read_how_large_clocks_are():
     )
     differ = {k for k in now if not torch.equal(now[k].numbers, then[k].numbers)}
     assert differ <= {"limits_graph_", "limits_node_"}
-    own = changed(recipe("algorist2026", ["articulation_points"]), hidden=16)
+    own = change_settings(recipe("algorist2026", ["articulation_points"]), hidden=16)
     net = Learner.new(["articulation_points"], own.model, own.convention, own.seeds).net
     assert not {"d", "low", "time"} & set(net.encoders["articulation_points"].keys())

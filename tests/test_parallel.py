@@ -61,7 +61,7 @@ def test_shares_add_up_to_the_losses_and_gradients_of_the_batch(algorithm):
     )
     net = small.lively(small.net(algorithm, seeds=(0, 1))).double()
     window = TaskStream(config, algorithm).window(2)
-    shares = [Share(number, 3).taken(net.specs[algorithm], window) for number in range(3)]
+    shares = [Share(number, 3).take(net.specs[algorithm], window) for number in range(3)]
     parts = [learnt(net, algorithm, share) for share in shares]
     expected = learnt(net, algorithm, window)
     assert [share.follows.shape[-1] for share in shares] == [1, 2, 2]
@@ -76,7 +76,7 @@ def test_fused_kernels_know_of_shares():
     window = TaskStream(config, "bfs").window(3)
     net = small.lively(small.net("bfs")).to(DEVICE)
     net.kernels = "fused"
-    shares = [Share(number, 2).taken(net.specs["bfs"], window) for number in range(2)]
+    shares = [Share(number, 2).take(net.specs["bfs"], window) for number in range(2)]
     expected, *parts = (
         learnt(net, "bfs", each, lambda window: window.to(DEVICE)) for each in (window, *shares)
     )
@@ -97,7 +97,7 @@ def test_every_lane_is_in_one_share_whatever_their_number():
 
 def test_the_only_share_is_the_window_itself():
     window = TaskStream(small.training("bfs"), "bfs").window(0)
-    assert Share().taken(small.CONVENTION.spec("bfs"), window) is window
+    assert Share().take(small.CONVENTION.spec("bfs"), window) is window
 
 
 def test_lanes_without_an_end_have_one_that_weighs_nothing():

@@ -6,7 +6,7 @@ import pytest
 import small
 
 import algorist
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, FAMILIES, Name, Plan
 from algorist.training.recipes import recipe, without
 
@@ -102,14 +102,14 @@ def test_families_are_trained_together_and_a_family_of_one_is_a_specialist():
 
 
 def test_no_part_is_trained_twice():
-    trained = [part.recipe for name in EXPERIMENTS for part in PLAN.trained_for(name)]
+    trained = [part.config_hash for name in EXPERIMENTS for part in PLAN.trained_for(name)]
     assert len(set(trained)) == len(trained)
-    assert set(trained) == {part.recipe for part in PLAN.parts.values()}
+    assert set(trained) == {part.config_hash for part in PLAN.parts.values()}
 
 
 @pytest.mark.usefixtures("euclid")
 def test_algorithms_of_users_take_no_part():
-    assert recipe_of(Plan().of("generalist")[0].config) == PLAN.of("generalist")[0].recipe
+    assert config_hash(Plan().of("generalist")[0].config) == PLAN.of("generalist")[0].config_hash
     with pytest.raises(ValueError, match="algorithm of the paper"):
         Plan(["euclid"])
 
@@ -120,10 +120,10 @@ def test_algorithms_of_users_take_no_part():
 def test_the_hash_is_of_what_is_learnt_and_of_nothing_else():
     config = small.training("insertion_sort")
     same = replace(config, seeds=(4, 5), schedule=replace(config.schedule, checkpoint_every=9))
-    assert recipe_of(same) == recipe_of(config)
+    assert config_hash(same) == config_hash(config)
     fixed = recipe("clrs2022", ["bfs"])
     of_no_use = replace(fixed, data=replace(fixed.data, sizes=(4, 7)))
-    assert recipe_of(of_no_use) == recipe_of(fixed)
+    assert config_hash(of_no_use) == config_hash(fixed)
     changed = [
         replace(config, algorithms=("quicksort",)),
         replace(config, schedule=replace(config.schedule, steps=4)),
@@ -131,9 +131,9 @@ def test_the_hash_is_of_what_is_learnt_and_of_nothing_else():
         replace(config, model=replace(config.model, hidden=8)),
         *(without(config, name) for name in ("permutations", "soft_hints", "clipping")),
     ]
-    assert len({recipe_of(other) for other in [config, *changed]}) == 8
+    assert len({config_hash(other) for other in [config, *changed]}) == 8
 
 
 def test_the_hash_is_the_same_in_every_version():
     """Results on disk are known by it: a new setting must not change it while it is as before."""
-    assert recipe_of(recipe("ibarz2022", ["bfs"])) == "5034ff9c46"
+    assert config_hash(recipe("ibarz2022", ["bfs"])) == "5034ff9c46"

@@ -9,8 +9,8 @@ import algorist
 from algorist.algorithms.explanations import EXPLANATIONS, Explanation, explanation_of
 from algorist.algorithms.explanations.runs import Role, TracedRun, at, group, listed, span, style_of
 from algorist.algorithms.format_answers import compact
-from algorist.commands import forms
-from algorist.commands.inputs import drawn
+from algorist.problems import forms
+from algorist.problems.inputs import drawn
 from algorist.spec import Kind, Location
 from algorist.viewer.first_problems import FIRST_PROBLEMS
 

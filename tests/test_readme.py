@@ -8,11 +8,11 @@ import pytest
 
 import algorist
 from algorist.cli import command_parser, main
-from algorist.commands.inputs import problem
 from algorist.commands.train import configuration
 from algorist.experiments.results import is_results
-from algorist.report.filling import Filling
-from algorist.report.reproduced import Reproduced
+from algorist.problems.inputs import problem
+from algorist.report.markdown_tables import MarkdownFiller
+from algorist.report.paper_results import PaperResults
 
 ROOT = Path(__file__).parent.parent
 FILES = ("README.md", "docs/models.md", "docs/results.md")
@@ -72,7 +72,7 @@ def test_other_commands_in_readme_and_model_card_are_understood(command):
 def test_tables_and_figures_are_those_of_the_results(text):
     if not is_results(ROOT / "results"):
         pytest.skip("there are no results yet")
-    assert Filling(Reproduced(ROOT / "results")).filled(text) == text
+    assert MarkdownFiller(PaperResults(ROOT / "results")).filled(text) == text
 
 
 @pytest.mark.parametrize("file", FILES)

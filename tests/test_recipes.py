@@ -7,8 +7,9 @@ import pytest
 
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
-from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig, build
-from algorist.training.recipes import ABLATION_ORDER, IMPROVEMENTS, ablated, recipe, without
+from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
+from algorist.training.config_values import build
+from algorist.training.recipes import ABLATION_ORDER, IMPROVEMENTS, ablations, recipe, without
 
 
 def settings(config):
@@ -122,7 +123,9 @@ def test_each_improvement_over_the_paper_is_one_switch_that_the_paper_has_not(
 
 
 def test_nets_that_read_true_hints_anyway_are_not_ablated_by_teacher_forcing():
-    assert "no_teacher_forcing" not in dict(ablated(recipe("algorist2026", ["bfs"]), more=False))
+    assert "no_teacher_forcing" not in dict(
+        ablations(recipe("algorist2026", ["bfs"]), cumulative=False)
+    )
 
 
 def test_every_improvement_of_the_table_is_tested_and_ablated_once():
@@ -132,7 +135,7 @@ def test_every_improvement_of_the_table_is_tested_and_ablated_once():
 
 
 def test_the_cumulative_ablation_takes_one_more_away_each_time():
-    steps = list(ablated(recipe("ibarz2022", ["bfs"]), more=True))
+    steps = list(ablations(recipe("ibarz2022", ["bfs"]), cumulative=True))
     assert [name for name, _ in steps] == ["all", *ABLATION_ORDER]
     for (_, before), (name, after) in pairwise(steps):
         assert after == without(before, name) != before
@@ -141,7 +144,7 @@ def test_the_cumulative_ablation_takes_one_more_away_each_time():
 
 
 def test_the_cumulative_ablation_passes_over_what_is_not_there():
-    names = [name for name, _ in ablated(recipe("ibarz2022", ["bfs", "dfs"]), more=True)]
+    names = [name for name, _ in ablations(recipe("ibarz2022", ["bfs", "dfs"]), cumulative=True)]
     assert "gating" not in names
     assert names[:2] == ["all", "triplets"]
 

@@ -16,17 +16,17 @@ from algorist.experiments.plan import ALGORITHMS, FAMILIES
 from algorist.experiments.results import Results
 from algorist.report.ablations import generalist_ablation, single_ablation
 from algorist.report.means import (
-    Value,
-    mean_of_all,
+    Mean,
+    count_above,
+    family_mean,
     mean_of_families,
-    number_above,
-    of_family,
-    over_algorithms,
-    over_seeds,
+    mean_over_algorithms,
+    mean_over_seeds,
+    overall_mean,
 )
-from algorist.report.paper_figures import pictures
-from algorist.report.paper_tables import tables
-from algorist.report.reproduced import Reproduced, papers
+from algorist.report.paper_figures import paper_figures
+from algorist.report.paper_results import PaperResults, published_net
+from algorist.report.paper_tables import paper_tables
 from algorist.report.tables import Table
 
 pytestmark = pytest.mark.usefixtures("piped")
@@ -51,7 +51,7 @@ PRINTED = {
 @pytest.mark.parametrize("family", FAMILIES)
 def test_means_and_errors_of_families_are_the_papers(family):
     for net, (mean, error) in zip(NETS, PRINTED[family], strict=True):
-        ours = of_family(papers(net).values, family)
+        ours = family_mean(published_net(net).values, family)
         assert ours.mean == pytest.approx(mean, abs=0.011)
         assert ours.error == pytest.approx(error, abs=0.03)  # of errors that were rounded
 
@@ -66,41 +66,41 @@ def test_means_and_errors_of_families_are_the_papers(family):
     ],
 )
 def test_overall_means_and_counts_are_the_papers(net, by_family, of_all, above):
-    values = papers(net).values
+    values = published_net(net).values
     assert mean_of_families(values) == pytest.approx(by_family, abs=0.006)
-    assert mean_of_all(values) == pytest.approx(of_all, abs=0.006)
-    assert tuple(number_above(values, threshold) for threshold in (90, 80, 60)) == above
+    assert overall_mean(values) == pytest.approx(of_all, abs=0.006)
+    assert tuple(count_above(values, threshold) for threshold in (90, 80, 60)) == above
 
 
 def test_errors_that_are_not_known_make_none():
-    values = {name: Value(50, None if name == "dfs" else 1.0, 3) for name in ALGORITHMS}
-    assert of_family(values, "graphs") == Value(50, None, 3)
-    assert of_family(values, "sorting").error > 0
+    values = {name: Mean(50, None if name == "dfs" else 1.0, 3) for name in ALGORITHMS}
+    assert family_mean(values, "graphs") == Mean(50, None, 3)
+    assert family_mean(values, "sorting").error > 0
 
 
 def test_there_is_no_mean_of_what_is_not_there():
-    values = dict(papers("mpnn").values)
+    values = dict(published_net("mpnn").values)
     del values["bfs"]
-    assert of_family(values, "graphs") is None
-    assert of_family(values, "sorting") is not None
-    assert mean_of_families(values) is mean_of_all(values) is number_above(values, 60) is None
+    assert family_mean(values, "graphs") is None
+    assert family_mean(values, "sorting") is not None
+    assert mean_of_families(values) is overall_mean(values) is count_above(values, 60) is None
 
 
 def test_the_mean_over_algorithms_is_taken_seed_by_seed():
     scores = {"bfs": {0: 10.0, 1: 20.0, 2: 90.0}, "dfs": {0: 30.0, 1: 60.0}}
-    assert over_algorithms(scores, ["bfs", "dfs"]) == over_seeds([20.0, 40.0])
-    assert over_algorithms(scores, ["bfs", "dijkstra"]) is None
+    assert mean_over_algorithms(scores, ["bfs", "dfs"]) == mean_over_seeds([20.0, 40.0])
+    assert mean_over_algorithms(scores, ["bfs", "dijkstra"]) is None
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 10])
 def test_errors_are_standard_errors(seeds):
     scores = [float(x % 7) for x in range(seeds)]
-    assert over_seeds(scores).error == pytest.approx(scipy.stats.sem(scores))
+    assert mean_over_seeds(scores).error == pytest.approx(scipy.stats.sem(scores))
 
 
 def test_a_single_seed_has_no_error():
-    value = over_seeds([50.0])
-    assert value == Value(50.0, None, 1)
+    value = mean_over_seeds([50.0])
+    assert value == Mean(50.0, None, 1)
     assert value.text() == "50.00"
 
 
@@ -183,12 +183,12 @@ def test_ablations_start_with_the_whole_net_and_follow_the_plan(full):
 
 def test_every_table_and_figure_is_there_in_all_forms(full):
     folder, _ = full
-    results = Reproduced(folder / "results")
-    for table in tables(results):
+    results = PaperResults(folder / "results")
+    for table in paper_tables(results):
         assert not table.notes
         for ending in ("md", "csv", "tex"):
             assert (folder / "report" / "tables" / f"{table.name}.{ending}").stat().st_size > 100
-    for picture in pictures(results):
+    for picture in paper_figures(results):
         assert not picture.notes
         file = folder / "report" / "figures" / picture.name
         assert file.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
@@ -198,9 +198,9 @@ def test_every_table_and_figure_is_there_in_all_forms(full):
 def test_the_page_needs_nothing_else_and_shows_everything(full):
     folder, _ = full
     page = (folder / "report" / "index.html").read_text()
-    results = Reproduced(folder / "results")
-    assert page.count("<svg") == len(list(pictures(results)))
-    assert page.count("<table>") == len(list(tables(results)))
+    results = PaperResults(folder / "results")
+    assert page.count("<svg") == len(list(paper_figures(results)))
+    assert page.count("<table>") == len(list(paper_tables(results)))
     links = re.findall(r'(?:src|href)="([^"]*)"', page)
     assert links
     assert all(link.startswith("#") for link in links)
@@ -212,8 +212,8 @@ def test_the_page_needs_nothing_else_and_shows_everything(full):
 
 def test_what_is_missing_is_said_and_not_invented(tmp_path):
     write_results(tmp_path, experiments=["specialists"], algorithms=["bfs", "dfs"])
-    results = Reproduced(tmp_path)
-    made = {table.name: table for table in tables(results)}
+    results = PaperResults(tmp_path)
+    made = {table.name: table for table in paper_tables(results)}
     ours = made["algorithms"].headings.index("Triplet-GMPNN, ours (3 seeds)") - 1
     cells = {label: cells[ours] for label, cells in made["algorithms"].rows}
     assert {label for label, cell in cells.items() if cell is not None} == {"bfs", "dfs"}
@@ -223,7 +223,7 @@ def test_what_is_missing_is_said_and_not_invented(tmp_path):
     assert "Triplet-GMPNN, ours: 28 of 30 algorithms are missing (activity_selector, " in notes
     assert "PGN, ours: 30 of 30 algorithms are missing" in notes
     assert "algorist reproduce baselines" in notes
-    drawn = {picture.name: picture for picture in pictures(results)}
+    drawn = {picture.name: picture for picture in paper_figures(results)}
     assert drawn["old-vs-new"].draw is not None
     assert drawn["generalist-ablation"].draw is None
     assert drawn["generalist-vs-specialists"].draw is None  # there is no generalist to compare
@@ -241,17 +241,17 @@ def test_an_ablation_is_over_the_algorithms_that_all_nets_have(tmp_path):
     gone = [each for each in results.rows if each.part != "single/gating/bfs"]
     results.file.unlink()
     Results(tmp_path, "specialist-ablation").add(gone)
-    ablation = single_ablation(Reproduced(tmp_path))
+    ablation = single_ablation(PaperResults(tmp_path))
     assert list(ablation.algorithms) == ["dfs", "quicksort"]
     assert "over the 2 algorithms" in ablation.notes[-1]
 
 
 def test_nets_that_lack_nothing_are_no_ablation(tmp_path):
     write_results(tmp_path, experiments=["specialists", "generalist"])
-    results = Reproduced(tmp_path)
+    results = PaperResults(tmp_path)
     assert list(single_ablation(results).nets) == ["all"]
     assert list(generalist_ablation(results).nets) == ["all"]
-    drawn = {picture.name: picture for picture in pictures(results)}
+    drawn = {picture.name: picture for picture in paper_figures(results)}
     for name in ("generalist-ablation", "specialist-ablation-single", "families"):
         assert drawn[name].draw is None
     assert results.families().values == {}  # one family has one algorithm: it is a specialist
@@ -264,7 +264,7 @@ def test_experiments_without_results_are_listed_with_their_cost(tmp_path):
         Results(tmp_path, name).add(trained)
     bfs = next(own for own in trained if own.algorithm == "bfs")
     Results(tmp_path, "generalist").add([replace(bfs, seed=1, device="cpu", seconds=9.0)])
-    made = {table.name: table for table in tables(Reproduced(tmp_path))}
+    made = {table.name: table for table in paper_tables(PaperResults(tmp_path))}
     listed = dict(made["missing-results"].rows)
     assert "specialists" not in listed
     assert listed["pgn"] == ["30 of 30", pytest.approx(30 * 0.01), "reproduce pgn"]
@@ -278,7 +278,7 @@ def test_means_of_uneven_seeds_are_the_same_in_all_tables(tmp_path):
     results.add(
         [replace(row, seed=3, score=0.0) for row in results.rows if row.key[1:] == ("bfs", 0)]
     )
-    made = {table.name: table for table in tables(Reproduced(tmp_path))}
+    made = {table.name: table for table in paper_tables(PaperResults(tmp_path))}
     (_, cells), *_ = made["generalist"].summary
     own = cells[made["generalist"].headings[1:].index("specialists (3 to 4 seeds)")]
     (_, others), *_ = made["algorithms"].summary
@@ -320,7 +320,7 @@ def test_small_results_are_left_out_unless_asked_for_and_then_marked(capsys, tmp
     few = row(part="dfs", algorithm="dfs", recipe=full.recipe, samples=2)
     short = row(part="dijkstra", algorithm="dijkstra", steps=5)
     Results(results, "specialists").add([few, short])
-    assert Reproduced(results).rows == [full]
+    assert PaperResults(results).rows == [full]
     assert main(["report", str(results), "--out", str(report)]) == 0
     assert "left out, since they are not of the paper's settings: " in capsys.readouterr().out
     table = read_table(report / "tables" / "algorithms.csv")
@@ -372,7 +372,7 @@ def test_tables_are_written_in_all_forms():
         "Title",
         "In %.",
         ["a_b", "x", "count"],
-        [("one", [Value(1.005, 0.5, 3), 2]), ("two", [None, "1 / 2"])],
+        [("one", [Mean(1.005, 0.5, 3), 2]), ("two", [None, "1 / 2"])],
         [("mean", [3.25, None])],
         ["two is missing"],
     )

@@ -11,10 +11,11 @@ import small
 
 import algorist
 from algorist.cli import main
-from algorist.commands import files, forms, inputs
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.solving import memory, solver
-from algorist.report.solutions import plain, show_solution
+from algorist.problems import files, inputs
+from algorist.problems.form_texts import form_texts, problem_lines
+from algorist.report.solutions import show_solution, solution_json
 from algorist.report.solving_progress import SolvingProgress
 from algorist.report.terminal import Terminal
 
@@ -67,7 +68,7 @@ def run(home, monkeypatch, capsys):
 @pytest.fixture
 def at_hand(learner, monkeypatch):
     """The learner need not be loaded: that takes longer than all the rest."""
-    monkeypatch.setattr("algorist.commands.arguments.loaded", lambda *_: learner)
+    monkeypatch.setattr("algorist.commands.load_models.load_model", lambda *_: learner)
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def solved(run):
 @pytest.mark.parametrize("name", algorist.algorithms())
 def test_the_command_agrees_with_python(solved, learner, name):
     inputs = {key: x[0] for key, x in algorist.get(name).sample(7, 1, 5).inputs.items()}
-    expected = plain(learner.run(name, compare=True, **inputs), steps=True)
+    expected = solution_json(learner.run(name, compare=True, **inputs), steps=True)
     found = solved(name, "--random", "7", "--seed", "5", "--steps")
     drawn = found.pop("inputs")
     assert found == json.loads(json.dumps(expected))
@@ -93,8 +94,8 @@ def test_the_command_agrees_with_python(solved, learner, name):
 
 def test_of_a_large_random_problem_the_first_edges_are_shown():
     problem = inputs.drawn(algorist.get("bfs"), 40, 0)
-    count = len(forms.written(algorist.get("bfs"), problem)["graph"].splitlines())
-    edges = forms.lines(algorist.get("bfs"), problem)[0]
+    count = len(form_texts(algorist.get("bfs"), problem)["graph"].splitlines())
+    edges = problem_lines(algorist.get("bfs"), problem)[0]
     assert edges.count(";") == 100
     assert edges.endswith(f"; and {count - 100} more")
 

@@ -25,9 +25,9 @@ from algorist.evaluation.evaluator import evaluate
 from algorist.evaluation.sparse import evaluate_sparse
 from algorist.experiments.plan import ALGORITHMS
 from algorist.experiments.results import SHIPPED, Results, file_of, read, sample_count
+from algorist.report.paper_results import PaperResults
 from algorist.report.published import published
-from algorist.report.reproduced import Reproduced
-from algorist.report.shipped import shipped_scores
+from algorist.report.shipped_table import shipped_scores
 from algorist.spec import Kind
 from algorist.training.run import Run
 from algorist.training.run_files import pack_run
@@ -319,7 +319,7 @@ def test_scores_are_kept_as_soon_as_they_are_known(shipped, run, monkeypatch):
 
 def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp_path):
     rows = write_shipped(tmp_path)
-    table = shipped_scores(Reproduced(tmp_path))
+    table = shipped_scores(PaperResults(tmp_path))
     assert [name for name, _ in table.rows] == list(ALGORITHMS)
     for place, (name, (paper, score, _)) in enumerate(table.rows):
         assert score.mean == 50 + place
@@ -329,11 +329,11 @@ def test_the_table_has_scores_of_whole_tests_beside_the_paper_and_their_mean(tmp
     assert len(table.headings) == 4
     alone = replace(rows[5], part=f"specialists/{rows[5].algorithm}", score=99.0)
     Results(tmp_path, SHIPPED).add([alone])
-    table = shipped_scores(Reproduced(tmp_path))
+    table = shipped_scores(PaperResults(tmp_path))
     assert [cells[3] and cells[3].mean for _, cells in table.rows][4:7] == [None, 99.0, None]
     assert table.notes[0].startswith("the shipped specialists: 29 of 30 algorithms are missing")
     Results(tmp_path, SHIPPED).add([replace(rows[3], samples=2)])
-    table = shipped_scores(Reproduced(tmp_path))
+    table = shipped_scores(PaperResults(tmp_path))
     assert rows[3].algorithm not in dict(table.rows)
     assert table.summary[0][1][1] is None  # no mean of what is not whole
     assert "1 of 30 algorithms are missing" in table.notes[0]

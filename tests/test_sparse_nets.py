@@ -23,7 +23,7 @@ from algorist.model.sparse.window import sparse_window
 from algorist.model.window import make_window
 from algorist.sparse_scores import score_sparse
 from algorist.spec import Kind, Location
-from algorist.training.config import changed
+from algorist.training.config import change_settings
 from algorist.training.recipes import recipe
 from algorist.training.run import Run
 
@@ -133,18 +133,18 @@ def test_processors_and_algorithms_that_need_all_pairs_are_refused():
     with pytest.raises(ValueError, match="floyd_warshall: it does not run on sparse graphs"):
         recipe("salsa2023", ["floyd_warshall"]).convention.spec("floyd_warshall")
     with pytest.raises(ValueError, match="chunk: got 4, but sparse nets know only 0"):
-        changed(recipe("salsa2023", ["bfs"]), chunk=4)
+        change_settings(recipe("salsa2023", ["bfs"]), chunk=4)
     with pytest.raises(ValueError, match="conditional_hints: got True, but sparse nets know only"):
-        changed(recipe("salsa2023", ["bfs"]), conditional_hints=True)
+        change_settings(recipe("salsa2023", ["bfs"]), conditional_hints=True)
     with pytest.raises(ValueError, match="unknown family of graphs 'tree'"):
-        changed(recipe("salsa2023", ["bfs"]), graph_family="er+tree")
+        change_settings(recipe("salsa2023", ["bfs"]), graph_family="er+tree")
 
 
 @pytest.mark.parametrize("settings", [{}, {"teacher_forcing": 0.5, "carry_state": True}])
 def test_a_run_is_trained_and_resumed_exactly(tmp_path, settings):
     from dataclasses import replace
 
-    config = changed(recipe("salsa2023", ["bfs", "eccentricity"]), **{**SMALL, **settings})
+    config = change_settings(recipe("salsa2023", ["bfs", "eccentricity"]), **{**SMALL, **settings})
     config = replace(config, seeds=(0, 1))
     Run.start(tmp_path / "whole", config).train()
     stopped = Run.start(tmp_path / "stopped", config)
@@ -158,7 +158,7 @@ def test_a_run_is_trained_and_resumed_exactly(tmp_path, settings):
 
 @pytest.mark.parametrize("processor", SPARSE)
 def test_every_sparse_processor_learns(tmp_path, processor):
-    config = changed(recipe("salsa2023", ["bfs"]), **SMALL, processor=processor, average=0)
+    config = change_settings(recipe("salsa2023", ["bfs"]), **SMALL, processor=processor, average=0)
     run = Run.start(tmp_path / "run", config)
     before = {name: p.clone() for name, p in run.trainer.net.named_parameters()}
     run.train()

@@ -16,15 +16,16 @@ from processes import is_running, running, wait_until
 from algorist import __version__
 from algorist.cli import main
 from algorist.commands import sweep as command
+from algorist.commands.sweep_grid import sweep_parts
 from algorist.experiments import processes
 from algorist.experiments.jobs import Job
 from algorist.experiments.processes import Process, Processes
 from algorist.experiments.results import read
 from algorist.experiments.run_requests import FAILED, RunRequest
-from algorist.report.sweep_progress import ProgressOfSweep
+from algorist.report.sweep_progress import SweepProgress
 from algorist.report.terminal import Terminal
 from algorist.training.recipes import recipe
-from algorist.training.report import Report
+from algorist.training.validation_report import ValidationReport
 
 pytestmark = pytest.mark.usefixtures("piped", "own_registry")
 ROOT = Path(__file__).parent.parent
@@ -61,7 +62,7 @@ def parts(*words):
     parser = ArgumentParser()
     command.add_arguments(parser)
     given = parser.parse_args([*words, "--out", "somewhere"])
-    return {part.name.part: part for part in command.sweep_parts(given)}
+    return {part.name.part: part for part in sweep_parts(given)}
 
 
 def test_a_net_is_trained_for_each_algorithm_recipe_and_value():
@@ -311,7 +312,7 @@ def test_runs_take_turns_on_the_gpus(monkeypatch, tmp_path):
     share = {"LIMIT": "1"}
     backend = Processes(3, ["cuda:0", "cuda:1"], share)
     expected = [(device, share) for device in ("cuda:0", "cuda:1", "cuda:0")]
-    assert [backend.do(place, request) for place in range(3)] == expected
+    assert [backend.execute(place, request) for place in range(3)] == expected
 
 
 def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_path):
@@ -319,9 +320,9 @@ def test_a_terminal_shows_what_runs_have_written_down(capsys, monkeypatch, tmp_p
     monkeypatch.setenv("COLUMNS", "100")
     job, _ = assigned(tmp_path)
     job.folder.mkdir(parents=True)
-    with ProgressOfSweep(Terminal(), 3, lambda: True) as progress:
+    with SweepProgress(Terminal(), 3, lambda: True) as progress:
         progress.watch([job])
-        report = Report(500, {}, {}, [0.25], [500])
+        report = ValidationReport(500, {}, {}, [0.25], [500])
         (job.folder / "metrics.jsonl").write_text(f"{json.dumps(asdict(report))}\n")
         progress.watch([])
         progress.watch([job])

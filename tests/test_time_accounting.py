@@ -9,7 +9,7 @@ import small
 
 from algorist.cli import main
 from algorist.model.compute_config import ComputeConfig
-from algorist.training.engine import CapturedEngine
+from algorist.training.captured_engine import CapturedEngine
 from algorist.training.run import Run
 from algorist.training.run_files import pack_run
 from algorist.training.time_accounting import TimeAccount
@@ -125,7 +125,7 @@ def test_the_command_says_it_at_the_end_on_a_gpu(tmp_path, capsys, monkeypatch, 
     class Elsewhere(ComputeConfig):
         on_gpu = False
 
-    monkeypatch.setattr("algorist.commands.train_one.computing", lambda _: Elsewhere())
+    monkeypatch.setattr("algorist.commands.train_one.compute_config", lambda _: Elsewhere())
     begun = Run.train
 
     def train(self, **options):

@@ -13,10 +13,11 @@ from commanding import main
 from test_engine import RecordedGraphs
 
 import algorist
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.model.losses import feature_losses
 from algorist.training import loss_terms, optimizer, schedules
-from algorist.training.engine import CapturedEngine, Engine
+from algorist.training.captured_engine import CapturedEngine
+from algorist.training.engine import Engine
 from algorist.training.loader import TaskStream
 from algorist.training.optimizer import Optimizer
 from algorist.training.run import Run
@@ -104,7 +105,7 @@ def test_penalties_are_part_of_captured_steps_too(monkeypatch):
         return {**usual(spec, rollout, window), "penalty": penalty}
 
     monkeypatch.setattr("algorist.training.engine.feature_losses", with_penalty)
-    monkeypatch.setattr("algorist.training.engine.CAPTURE_LOCK", nullcontext())
+    monkeypatch.setattr("algorist.training.captured_engine.CAPTURE_LOCK", nullcontext())
     small.without_streams(monkeypatch)
     direct, captured = Trainer(config()), Trainer(config())
     engines = [
@@ -220,7 +221,7 @@ def test_a_schedule_sets_the_rate_of_every_step_and_resumes_exactly(tmp_path):
 
 def test_captured_steps_follow_a_schedule(monkeypatch):
     """The rate is a tensor that does not move: a replay reads what it holds by then."""
-    monkeypatch.setattr("algorist.training.engine.CAPTURE_LOCK", nullcontext())
+    monkeypatch.setattr("algorist.training.captured_engine.CAPTURE_LOCK", nullcontext())
     small.without_streams(monkeypatch)
     nets = []
     for kind in (Engine, CapturedEngine):
@@ -323,7 +324,7 @@ def test_every_optimizer_resumes_exactly(name, tmp_path):
 @pytest.mark.usefixtures("radam")
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_an_optimizer_of_ones_own_steps_outside_of_captured_graphs(accumulate, monkeypatch):
-    monkeypatch.setattr("algorist.training.engine.CAPTURE_LOCK", nullcontext())
+    monkeypatch.setattr("algorist.training.captured_engine.CAPTURE_LOCK", nullcontext())
     small.without_streams(monkeypatch)
     chosen = config(optimizer="radam", accumulate=accumulate)
     nets = []
@@ -396,7 +397,7 @@ def test_a_resumed_run_may_change_rate_and_schedule_and_says_so(capsys, tmp_path
     run = Run.start(folder, small.training("bfs", steps=4))
     stops = iter([False, True])
     run.train(should_stop=lambda: next(stops))
-    before = recipe_of(run.trainer.config)
+    before = config_hash(run.trainer.config)
     words = ["--learning-rate", "0.0001", "--schedule", "cosine"]
     assert main(["resume", str(folder), *words]) == 0
     assert "changed at step 2: learning_rate 0.001 -> 0.0001" in capsys.readouterr().out
@@ -406,7 +407,7 @@ def test_a_resumed_run_may_change_rate_and_schedule_and_says_so(capsys, tmp_path
         "step 2: schedule constant -> cosine",
     )
     assert saved.optimizer.schedule == "cosine"
-    assert recipe_of(saved) not in (before, recipe_of(replace(saved, changes=())))
+    assert config_hash(saved) not in (before, config_hash(replace(saved, changes=())))
     assert json.loads((folder / "config.json").read_text())["changes"] == list(saved.changes)
 
 

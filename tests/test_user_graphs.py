@@ -13,8 +13,8 @@ import scipy.sparse
 import torch
 
 import algorist
-from algorist.algorithms.user_inputs.problems import read_problem
-from algorist.commands import files
+from algorist.algorithms.user_inputs import read_problem
+from algorist.problems import files
 
 try:
     from pandas import DataFrame

@@ -7,7 +7,7 @@ import small
 import algorist
 from algorist.data import DEVELOPMENT_SIZES, official
 from algorist.evaluation.evaluator import evaluate
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.model.learner import Learner
 from algorist.training.trainer import Trainer
 
@@ -41,8 +41,8 @@ def test_the_loss_is_validated_as_a_negative_number():
 def test_what_is_validated_by_changes_neither_training_nor_the_default_identity():
     by_outputs, by_loss = trained("outputs")[0], trained("loss")[0]
     small.assert_identical(small.weights(by_outputs.net), small.weights(by_loss.net))
-    assert recipe_of(by_outputs.config) == recipe_of(small.training("bfs", "heapsort"))
-    assert recipe_of(by_outputs.config) != recipe_of(by_loss.config)
+    assert config_hash(by_outputs.config) == config_hash(small.training("bfs", "heapsort"))
+    assert config_hash(by_outputs.config) != config_hash(by_loss.config)
     with pytest.raises(ValueError, match="unknown validate_by 'hint': did you mean 'hints'"):
         small.training("bfs", schedule={"validate_by": "hint"})
 

@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 import algorist
 from algorist.cli import main
-from algorist.report.machine import machine
+from algorist.report.machine import describe_machine
 
 ROOT = Path(__file__).parent.parent
 MARKED = f"algorist {algorist.__version__}"
@@ -76,4 +76,4 @@ def test_arrays_and_measurements_say_which_version_made_them(tmp_path):
     assert main(["sample", "bfs", "--n", "4", "--out", str(tmp_path / "bfs.npz")]) == 0
     with np.load(tmp_path / "bfs.npz") as arrays:
         assert str(arrays["version"]) == algorist.__version__
-    assert machine()["algorist"] == algorist.__version__
+    assert describe_machine()["algorist"] == algorist.__version__

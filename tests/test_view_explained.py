@@ -12,10 +12,10 @@ import small
 import algorist
 from algorist.algorithms.explanations import Explanation
 from algorist.algorithms.graph_layout import Edges, place_nodes
-from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.model.solving.solution_text import compared
 from algorist.model.solving.solver import solve
+from algorist.problems import forms
 from algorist.viewer import pages
 from algorist.viewer.app import App
 from algorist.viewer.draws import draw_interesting
@@ -30,7 +30,7 @@ GRAPHS = [name for name in NAMES if "A" in algorist.get(name).spec]
 def app():
     learner = Learner.new(NAMES, small.model(), TaskEncoding())
     small.lively(learner.net)
-    return App(learner.by_algorithm(), forms, "small")
+    return App(learner.by_algorithm(), "small")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,7 +51,7 @@ def test_every_moment_of_both_sides_is_explained(app, name):
 
 def test_a_net_without_hints_says_nothing_on_the_way():
     learner = Learner.new(["bfs"], small.model(hints="none"), TaskEncoding())
-    app = App(learner.by_algorithm(), forms, "silent")
+    app = App(learner.by_algorithm(), "silent")
     found = app.solve({"algorithm": "bfs", "fields": FIRST_PROBLEMS["bfs"]})
     assert list(found["explanation"]["sentences"]) == ["algorithm"]
 
@@ -68,7 +68,7 @@ def test_paths_are_told_with_their_lengths_and_others_with_a_reason():
 
 def test_a_plugin_is_told_by_its_tags_and_masks(euclid):
     learner = Learner.new(["euclid"], small.model(), TaskEncoding())
-    app = App(learner.by_algorithm(), forms, "euclid")
+    app = App(learner.by_algorithm(), "euclid")
     explanation = app.trace(euclid, {"value": [12, 18, 9]})["explanation"]
     assert explanation["pseudocode"] == []
     text, *values = explanation["sentences"]["algorithm"][1]
@@ -79,7 +79,7 @@ def test_a_plugin_is_told_by_its_tags_and_masks(euclid):
 def test_a_plugin_whose_explanation_fails_is_told_so(euclid):
     broken = replace(euclid, explanation=Explanation(tell=lambda run, step: run.hints["none"]))
     learner = Learner.new(["euclid"], small.model(), TaskEncoding())
-    app = App(learner.by_algorithm(), forms, "euclid")
+    app = App(learner.by_algorithm(), "euclid")
     with pytest.raises(ValueError, match="algorithm euclid: its explanation failed with KeyError"):
         app.trace(broken, {"value": [12, 18, 9]})
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import algorist
-from algorist.commands import forms
-from algorist.commands.inputs import drawn
+from algorist.problems import forms
+from algorist.problems.form_texts import form_texts
+from algorist.problems.inputs import drawn
 from algorist.viewer.draws import draw_interesting
 from algorist.viewer.first_problems import FIRST_PROBLEMS, first_problem
 
@@ -95,4 +96,4 @@ def test_the_benchmark_draws_as_before():
 def test_small_and_large_problems_are_drawn(name):
     algorithm = algorist.get(name)
     for n in (4, 24):
-        forms.written(algorithm, draw_interesting(algorithm, n, 1))
+        form_texts(algorithm, draw_interesting(algorithm, n, 1))

@@ -7,9 +7,8 @@ import pytest
 import small
 
 import algorist
-from algorist.commands import forms
-from algorist.commands.inputs import drawn
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.problems.inputs import drawn
 from algorist.report import curves
 from algorist.report.curves import Point
 from algorist.viewer import app as room
@@ -31,7 +30,7 @@ def app():
     other = learner("heapsort", seed=3)
     choices = [NetChoice.of("other", other.by_algorithm())]
     known = learner("heapsort", "bfs", "bubble_sort").by_algorithm()
-    return App(known, forms, "small", choices, version="1.2.3")
+    return App(known, "small", choices, version="1.2.3")
 
 
 def test_the_net_that_is_asked_for_answers(app):

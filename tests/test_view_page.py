@@ -13,8 +13,7 @@ from processes import PATIENCE
 import algorist
 from algorist import algorithm, edge, node, record
 from algorist.algorithms.samplers.arrays import keys
-from algorist.commands import forms
-from algorist.commands.arguments import of_family
+from algorist.commands.arguments import algorithms_of_family
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer.app import App
 from algorist.viewer.pages import page as made_page
@@ -45,7 +44,7 @@ def learners():
 
 @pytest.fixture(scope="module")
 def app(learners):
-    return App(learners, forms, "small")
+    return App(learners, "small")
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +146,9 @@ def press(page, *keys):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_opens_plays_and_scrubs(opened, address, family):
-    page = opened(f"{address}#{of_family(family)[0]}")
+    page = opened(f"{address}#{algorithms_of_family(family)[0]}")
     page.select_option("#speed", "20×")
-    for name in of_family(family):
+    for name in algorithms_of_family(family):
         choose(page, name)
         assert moment(page) == 0
         assert page.locator("#side-net svg.picture").count() >= 1
@@ -338,7 +337,7 @@ def test_an_exported_trace_needs_no_network(opened, app, tmp_path):
 
 def test_algorithms_of_plugins_are_drawn(opened, tmp_path, euclid):
     learner = Learner.new(["euclid"], small.model(), TaskEncoding())
-    found = App(learner.by_algorithm(), forms, "euclid").trace(euclid, {"value": [12, 18, 9]})
+    found = App(learner.by_algorithm(), "euclid").trace(euclid, {"value": [12, 18, 9]})
     page = opened(exported(tmp_path, found))
     assert page.locator("#side-algorithm .bar").count() == 3
     press(page, "ArrowRight")
@@ -365,7 +364,7 @@ def inversions(key, inverted_h, inverted, trace):
 def test_masks_of_pairs_are_a_matrix_where_there_is_no_graph(opened, tmp_path):
     algorist.register(inversions)
     learner = Learner.new(["inversions"], small.model(), TaskEncoding())
-    found = App(learner.by_algorithm(), forms, "small").trace(inversions, {"key": [3, 1, 2]})
+    found = App(learner.by_algorithm(), "small").trace(inversions, {"key": [3, 1, 2]})
     page = opened(exported(tmp_path, found))
     known = page.locator("#side-algorithm .matrix .known title")
     assert known.count() == 0
@@ -378,7 +377,7 @@ def test_masks_of_pairs_are_a_matrix_where_there_is_no_graph(opened, tmp_path):
 
 def test_the_side_of_a_net_that_predicts_no_hints_is_empty_until_it_answers(opened, tmp_path):
     learner = Learner.new(["bfs", "floyd_warshall"], small.model(hints="none"), TaskEncoding())
-    app = App(learner.by_algorithm(), forms, "silent")
+    app = App(learner.by_algorithm(), "silent")
     for name, given in (("bfs", {"s": 0}), ("floyd_warshall", {})):
         found = app.trace(algorist.get(name), {"A": [[0, 1, 0], [1, 0, 1], [0, 1, 0]], **given})
         page = opened(exported(tmp_path, found))
@@ -542,7 +541,7 @@ def test_an_unknown_algorithm_in_the_address_is_the_usual_one(opened, address):
 
 
 def test_the_page_begins_with_the_problem_that_it_was_given(opened, learners):
-    app = App(learners, forms, "small")
+    app = App(learners, "small")
     fields = {"graph": ROADS, "directed": "as usual", "source": "sea"}
     app.begin_with({"algorithm": "bellman_ford", "fields": fields})
     with served(app) as address:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from processes import PATIENCE, wait_until
 
 import algorist
-from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer import server as room
 from algorist.viewer.app import App
@@ -27,7 +26,7 @@ SORT = {"algorithm": "heapsort", "fields": {"numbers": "5 2 9 1"}}
 def app():
     names = ["heapsort", "dijkstra", "bubble_sort", "lcs_length"]
     learner = Learner.new(names, small.model(), TaskEncoding())
-    return App(small_and_lively(learner).by_algorithm(), forms, "small")
+    return App(small_and_lively(learner).by_algorithm(), "small")
 
 
 def small_and_lively(learner):

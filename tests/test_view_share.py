@@ -23,7 +23,6 @@ from test_view_page import (  # noqa: F401
 )
 
 import algorist
-from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer import app as room
 from algorist.viewer.app import App
@@ -40,7 +39,7 @@ def learner(names, seed):
 def app():
     others = [NetChoice.of("generalist", learner(["heapsort", "bfs"], 7).by_algorithm())]
     known = learner(algorist.algorithms(), 0).by_algorithm()
-    return App(known, forms, "small", others, version="1.2.3")
+    return App(known, "small", others, version="1.2.3")
 
 
 @pytest.fixture(scope="module")
@@ -393,10 +392,10 @@ def test_pictures_move_unless_people_want_none_to(browser, opened, address):
 
 def test_shipped_nets_have_their_scores_in_the_gallery(opened):
     known = learner(["heapsort"], 0).by_algorithm()
-    with served(App(known, forms, "generalist")) as address:
+    with served(App(known, "generalist")) as address:
         page = opened(address)
         assert page.inner_text(".score-bar").endswith("%")
-    with served(App(known, forms, "small")) as address:
+    with served(App(known, "small")) as address:
         assert opened(address).inner_text(".score-bar") == "no score known"
 
 

@@ -23,7 +23,6 @@ from test_view_page import (  # noqa: F401
 )
 
 import algorist
-from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer.app import App
 from algorist.viewer.first_problems import FIRST_PROBLEMS
@@ -91,7 +90,7 @@ def test_labels_and_the_player_cover_nothing(opened, address, name, viewport):
 
 
 def test_a_random_problem_of_the_command_line_is_drawn(opened, learners):
-    app = App(learners, forms, "small")
+    app = App(learners, "small")
     app.begin_with({"algorithm": "heapsort", "random": {"n": 5, "seed": 2}})
     with served(app) as address:
         page = opened(address)
@@ -351,7 +350,7 @@ def test_doubt_is_a_bar_and_nothing_fades(opened, app, tmp_path):
 
 def test_a_plugin_without_an_explanation_is_shown_all_the_same(opened, euclid, tmp_path):
     learner = Learner.new(["euclid"], small.model(), TaskEncoding())
-    found = App(learner.by_algorithm(), forms, "euclid").trace(euclid, {"value": [12, 18, 9]})
+    found = App(learner.by_algorithm(), "euclid").trace(euclid, {"value": [12, 18, 9]})
     page = opened(exported(tmp_path, found))
     assert not page.is_visible(".pseudocode")
     assert page.inner_text("#side-algorithm .sentence").startswith("Larger is 0, smaller is 0")

@@ -8,7 +8,6 @@ import pytest
 import small
 from processes import PATIENCE
 
-from algorist.commands import forms
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.viewer import app as room
 from algorist.viewer.app import App
@@ -20,7 +19,7 @@ SORT = {"algorithm": "heapsort", "fields": {"numbers": "5 2 9 1"}}
 @pytest.fixture(scope="module")
 def app():
     learner = Learner.new(["heapsort"], small.model(), TaskEncoding())
-    return App(learner.by_algorithm(), forms, "small")
+    return App(learner.by_algorithm(), "small")
 
 
 @pytest.fixture

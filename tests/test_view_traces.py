@@ -13,9 +13,10 @@ from processes import PATIENCE
 
 import algorist
 from algorist.algorithms.explanations import explanation_of
-from algorist.commands import forms
-from algorist.commands.inputs import drawn
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.problems import forms
+from algorist.problems.form_texts import form_texts
+from algorist.problems.inputs import drawn
 from algorist.spec import MASKED, Kind
 from algorist.viewer import app as room
 from algorist.viewer.app import App
@@ -35,7 +36,7 @@ def learner():
 
 @pytest.fixture(scope="module")
 def app(learner):
-    return App(learner.by_algorithm(), forms, "small")
+    return App(learner.by_algorithm(), "small")
 
 
 def unrepeated(moments):
@@ -130,7 +131,7 @@ def test_who_ends_waits_for_what_is_computed(learner, monkeypatch):
         ended.append(True)
         raise ValueError("enough")
 
-    own = App(learner.by_algorithm(), forms, "small")
+    own = App(learner.by_algorithm(), "small")
     monkeypatch.setattr("algorist.viewer.app.solve", slow)
     asked = {"algorithm": "heapsort", "fields": {"numbers": "2 1"}}
     thread = threading.Thread(target=_tried, args=(own, asked))
@@ -170,7 +171,7 @@ def test_the_example_of_each_form_is_solved(app, name):
 def test_a_drawn_problem_is_written_into_its_form(name, seed):
     algorithm = algorist.get(name)
     problem = drawn(algorithm, 8, seed)
-    fields = forms.written(algorithm, problem)
+    fields = form_texts(algorithm, problem)
     typed = algorithm.trace(**forms.read(algorithm, fields))
     expected = algorithm.trace(**problem)
     assert typed.steps == expected.steps
@@ -189,7 +190,7 @@ def test_a_form_without_a_way_of_its_own_is_json():
     (field,) = forms.fields(Odd)
     assert field.name == "inputs"
     assert forms.read(Odd, {"inputs": '{"w": [[1]]}'}) == {"w": [[1]]}
-    assert forms.written(Odd, {"w": np.eye(1)}) == {"inputs": '{"w": [[1.0]]}'}
+    assert form_texts(Odd, {"w": np.eye(1)}) == {"inputs": '{"w": [[1.0]]}'}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def loader_spec(config=CONFIG, step=0):
 
 
 def batches_made_here(plan):
-    return [plan.packed_batch(item) for item in plan.order()]
+    return [plan.packed_batch(item) for item in plan.work_items()]
 
 
 def test_batches_of_workers_are_those_that_are_made_here():

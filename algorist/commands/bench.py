@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command, bench_evaluation, bench_steps, bench_training
-from algorist.commands.arguments import add_computing
+from algorist.commands.arguments import add_compute_options
 from algorist.report.terminal import Terminal
 
 _PARTS = {
@@ -23,7 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         sub = parts.add_parser(name, help=text, description=f"Measure {text}.", allow_abbrev=False)
         module.add_arguments(sub)
         sub.add_argument("--json", metavar="FILE", help="write all numbers to this file too")
-        add_computing(sub, training=name != "evaluation")
+        add_compute_options(sub, training=name != "evaluation")
 
 
 def run(arguments: Namespace, terminal: Terminal) -> int:

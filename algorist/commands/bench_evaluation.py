@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import algorist
-from algorist.commands.arguments import MODEL, computing, known, loaded, names
+from algorist.commands.arguments import compute_config, parse_names
 from algorist.commands.bench_rows import BenchTable, one_by_one, sums
+from algorist.commands.load_models import MODEL, choose_algorithms, load_model
 from algorist.data import official
 from algorist.errors import positive
 from algorist.report.terminal import Terminal
@@ -28,7 +29,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"{MODEL} (default: a fresh net)",
     )
     parser.add_argument(
-        "--algorithms", type=names, metavar="A,B", help="only these (default: all that it knows)"
+        "--algorithms",
+        type=parse_names,
+        metavar="A,B",
+        help="only these (default: all that it knows)",
     )
     parser.add_argument(
         "--split",
@@ -44,8 +48,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm."""
+    from algorist.bench.evaluation_cost import evaluation_cost
     from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
-    from algorist.training.evaluation_cost import evaluation_cost
 
     if arguments.samples is not None:
         positive("samples", arguments.samples)
@@ -53,7 +57,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     learner = _given(arguments) if arguments.model is not None else _fresh(arguments)
     measures = [
         (name, partial(evaluation_cost, learner, name, draw))
-        for name in known(arguments.algorithms or (), learner.algorithms)
+        for name in choose_algorithms(arguments.algorithms or (), learner.algorithms)
     ]
     totals = partial(sums, ("data_s", "score_s"))
     table = BenchTable(EVALUATION_HEADINGS, evaluation_cells, evaluation_sums, totals)
@@ -70,7 +74,7 @@ def _given(arguments: Namespace) -> Learner:
     for name in settings:
         flag = name.replace("_", "-")
         raise ValueError(f"--{flag}: only a fresh net has it, expected no MODEL")
-    return loaded(arguments.model, arguments)
+    return load_model(arguments.model, arguments)
 
 
 def _fresh(arguments: Namespace) -> Learner:
@@ -80,5 +84,5 @@ def _fresh(arguments: Namespace) -> Learner:
     count = 1 if arguments.replicas is None else positive("replicas", arguments.replicas)
     config = make_config(arguments, arguments.algorithms or algorist.algorithms(), range(count))
     learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
-    computing(arguments).apply(learner.net)
+    compute_config(arguments).apply(learner.net)
     return learner

@@ -1,4 +1,4 @@
-"""What is measured at the command line, row by row: printed, and kept in a file."""
+"""The rows of `algorist bench`: measured, printed and written to a file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from algorist.atomic import replace_text
 from algorist.commands import FAILURE
-from algorist.commands.arguments import computing, expect_place_of_file
-from algorist.report.lines import Lines
-from algorist.report.machine import machine
-from algorist.report.terminal import Terminal, complain
+from algorist.commands.arguments import compute_config
+from algorist.commands.output_files import check_output_file
+from algorist.report.machine import describe_machine
+from algorist.report.row_printer import RowPrinter
+from algorist.report.terminal import Terminal, print_error
 
 if TYPE_CHECKING:
     from algorist.training.job_pool import Outcome
@@ -42,11 +43,11 @@ Named = Iterator[tuple[str, "Outcome"]]
 
 def _in_turn(measures: Sequence[Measure]) -> Named:
     """Measure one thing after the other."""
-    from algorist.training.job_pool import run_task
+    from algorist.training.job_pool import run_job
 
-    for place, (name, measure) in enumerate(measures):
+    for number, (name, measure) in enumerate(measures):
         with Terminal(stderr=True).status(f"measuring {name}"):
-            outcome = run_task(place, measure)
+            outcome = run_job(number, measure)
         yield name, outcome
 
 
@@ -64,8 +65,8 @@ def measured(
     from algorist.training.job_pool import NOT_RUN
 
     notes = Notes(arguments)
-    lines = Lines(terminal, named, table.headings)
-    by_place, seen = {}, set()
+    lines = RowPrinter(terminal, named, table.headings)
+    by_number, seen = {}, set()
     for name, outcome in outcomes:
         seen.add(name)
         if outcome.error is not None:
@@ -75,18 +76,18 @@ def measured(
                 print(outcome.trace, file=sys.stderr)
             notes.add({"name": name, "error": outcome.trace})
             continue
-        by_place[outcome.place] = outcome.value
+        by_number[outcome.number] = outcome.value
         notes.add(asdict(outcome.value))
         lines.add(name, table.cells(outcome.value))
         if table.details:
             table.details(outcome.value)
-    costs = [by_place[place] for place in sorted(by_place)]
+    costs = [by_number[number] for number in sorted(by_number)]
     if table.sums and len(costs) > 1:
         lines.add("all", table.sums(costs))
     notes.end(table.totals(costs) if table.totals else {})
     forgotten = [name for name in named if name not in seen]
     if forgotten:
-        complain(f"{NOT_RUN}: {', '.join(forgotten)}")
+        print_error(f"{NOT_RUN}: {', '.join(forgotten)}")
     return 0 if len(costs) == len(named) else FAILURE
 
 
@@ -107,13 +108,13 @@ class Notes:
     """All numbers so far, in a file if one is wanted: whatever ends the command, they are there."""
 
     def __init__(self, arguments: Namespace):
-        expect_place_of_file("--json", arguments.json)
+        check_output_file("--json", arguments.json)
         self._file, self._what = arguments.json, arguments.what
         self._rows: list[dict[str, Any]] = []
         self._sums: dict[str, float] = {}
         self._head = {
             "command": shlex.join(["algorist", *arguments.words]),
-            "machine": {**machine(), "gpu": _gpu(computing(arguments).device)},
+            "machine": {**describe_machine(), "gpu": _gpu(compute_config(arguments).device)},
         }
         self._write()
 

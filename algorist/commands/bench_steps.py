@@ -7,7 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from algorist.commands.arguments import add_tasks, computing, tasks, whole_numbers
+from algorist.commands.arguments import (
+    add_algorithms,
+    chosen_algorithms,
+    compute_config,
+    parse_integers,
+)
 from algorist.commands.bench_rows import BenchTable, one_by_one
 from algorist.data import official
 from algorist.errors import positive
@@ -24,11 +29,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     from algorist.commands.settings import add_recipe, add_settings
 
-    add_tasks(parser, f"one after the other (default: {' '.join(USUAL)})")
+    add_algorithms(parser, f"one after the other (default: {' '.join(USUAL)})")
     for name, default in (("size", 16), ("replicas", 1)):
         parser.add_argument(
             f"--{name}",
-            type=whole_numbers,
+            type=parse_integers,
             default=(default,),
             metavar="N,N",
             help=f"{_HELP[name]} (default: {default})",
@@ -54,11 +59,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for each algorithm, size and number of replicas."""
+    from algorist.bench.step_cost import step_cost
+    from algorist.bench.timing import TimingConfig
     from algorist.report.costs import STEP_HEADINGS, show_kernels, step_cells
-    from algorist.training.step_cost import step_cost
-    from algorist.training.timing import TimingConfig
 
-    how, timing = computing(arguments), TimingConfig(arguments.rounds, arguments.seconds)
+    how, timing = compute_config(arguments), TimingConfig(arguments.rounds, arguments.seconds)
     if arguments.profile and not how.on_gpu:
         raise ValueError(f"--profile: got {how.device} as the device, expected a GPU")
     measures = [
@@ -74,7 +79,7 @@ def _configs(arguments: Namespace) -> list[Config]:
     from algorist.commands.settings import make_config
 
     configs = []
-    for algorithm in tasks(arguments) or USUAL:
+    for algorithm in chosen_algorithms(arguments) or USUAL:
         for size in arguments.size:
             for replicas in arguments.replicas:
                 seeds = range(positive("replicas", replicas))

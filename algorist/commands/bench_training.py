@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from algorist.commands.arguments import add_at_once, add_tasks, computing
+from algorist.commands.arguments import add_algorithms, add_at_once, compute_config
 from algorist.commands.bench_rows import BenchTable, Named, measured, sums
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
+    from algorist.bench.training_cost import TrainingCost
     from algorist.training.config import Config
     from algorist.training.job_pool import JobPool
-    from algorist.training.training_cost import TrainingCost
 
 _HELP = {
     "cycles": "measure so many: in each, every task is read once",
@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     from algorist.commands.settings import add_settings
     from algorist.commands.train import add_start
 
-    add_tasks(parser)
+    add_algorithms(parser)
     parser.add_argument(
         "--each", action="store_true", help="a net for each task, one after the other"
     )
@@ -46,15 +46,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """A row for all tasks together, or for each of them."""
+    from algorist.bench.training_cost import check_cycles, minutes_together
+    from algorist.commands.arguments import named_algorithms
     from algorist.commands.settings import make_config
-    from algorist.commands.train import named_tasks
     from algorist.report.costs import TRAINING_HEADINGS, training_cells, training_sums
     from algorist.training.job_pool import JobPool, job_count
-    from algorist.training.training_cost import check_cycles, minutes_together
 
     if arguments.at_once is not None and not arguments.each:
         raise ValueError("--at-once: it is for several nets, expected --each too")
-    chosen, how = named_tasks(arguments), computing(arguments)
+    chosen, how = named_algorithms(arguments), compute_config(arguments)
     groups = [[name] for name in chosen] if arguments.each else [chosen]
     configs = [make_config(arguments, group, arguments.seeds) for group in groups]
     check_cycles(configs[0], arguments.warm_up, arguments.cycles)
@@ -76,14 +76,14 @@ def _trained(
     names: Sequence[str], configs: Sequence[Config], pool: JobPool, arguments: Namespace
 ) -> Named:
     """Measure trainings, as many at once as there are pool."""
-    from algorist.training.training_cost import training_cost
+    from algorist.bench.training_cost import training_cost
 
     times = {"warm_up": arguments.warm_up, "cycles": arguments.cycles}
-    how = computing(arguments)
+    how = compute_config(arguments)
     tasks = [partial(training_cost, config, how, **times) for config in configs]
     with Terminal(stderr=True).status("measuring"):
         for outcome in pool.outcomes(tasks):
-            yield names[outcome.place], outcome
+            yield names[outcome.number], outcome
 
 
 def _title(algorithms: Sequence[str]) -> str:

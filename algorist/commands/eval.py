@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 import algorist
 from algorist.algorithms import names as algorithm_names
 from algorist.commands import Command, eval_sparse
-from algorist.commands.arguments import (
-    add_computing,
-    add_model,
-    expect_place_of_folder,
-    loaded_for,
-)
+from algorist.commands.arguments import add_compute_options
 from algorist.commands.eval_output import (
     add_shown,
     check_kept,
@@ -27,6 +22,8 @@ from algorist.commands.eval_output import (
     write_files,
 )
 from algorist.commands.eval_problems import add_problems, problem_sets
+from algorist.commands.load_models import add_model, load_models
+from algorist.commands.output_files import check_output_folder
 from algorist.errors import each_once, unknown
 from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, present_name, shipped
@@ -34,8 +31,8 @@ from algorist.weights import models as shipped_names
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
-    from algorist.report.comparison import Column
-    from algorist.report.scores import Scored
+    from algorist.report.comparison import ScoreColumn
+    from algorist.report.scores import ScoreRow
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -52,13 +49,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.set_defaults(model=None)  # to know whether it was given
     add_problems(parser)
     add_shown(parser)
-    add_computing(parser)
+    add_compute_options(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of scores, or JSON."""
     from algorist.commands.evaluate_each import evaluate_each
-    from algorist.report.comparison import Column, plot_sizes
+    from algorist.report.comparison import ScoreColumn, plot_sizes
 
     models, named = _models(arguments)
     if arguments.graphs is not None:
@@ -67,13 +64,13 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     sets, is_test = problem_sets(arguments)
     check_shown(arguments, sets)
     check_kept(arguments, models, is_test=is_test)
-    learners = {model: loaded_for(named, model, arguments) for model in models}
+    learners = {model: load_models(named, model, arguments) for model in models}
     _check_learners(arguments, learners)
-    scores: dict[Column, list[Scored]] = {}
+    scores: dict[ScoreColumn, list[ScoreRow]] = {}
     how = {"hints": arguments.hints or arguments.over_time, "forced": arguments.forced}
     try:
         for model, problems in ((model, own) for model in models for own in sets):
-            rows = scores.setdefault(Column(model, problems.size), [])
+            rows = scores.setdefault(ScoreColumn(model, problems.size), [])
             for row in evaluate_each(learners[model], problems.draw, **how):
                 rows.append(row)
                 keep_scores_of(row, learners[model], model, arguments)
@@ -91,14 +88,14 @@ def _run_sparse(
     models: Sequence[str], named: Sequence[str], arguments: Namespace, terminal: Terminal
 ) -> None:
     eval_sparse.check(arguments)
-    expect_place_of_folder("--results", arguments.results)
+    check_output_folder("--results", arguments.results)
     check_plot(arguments, len(arguments.n))
-    learners = {model: loaded_for(named, model, arguments) for model in models}
+    learners = {model: load_models(named, model, arguments) for model in models}
     eval_sparse.run(arguments, learners, terminal)
 
 
 def _check_learners(arguments: Namespace, learners: Mapping[str, Mapping[str, Learner]]) -> None:
-    from algorist.experiments.shipped import expect_not_fewer
+    from algorist.experiments.shipped_scores import expect_not_fewer
 
     for model, own in learners.items():
         if arguments.results:

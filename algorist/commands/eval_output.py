@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algorist.commands.arguments import expect_place_of_file, expect_place_of_folder
 from algorist.commands.eval_problems import Problems
+from algorist.commands.output_files import check_output_file, check_output_folder
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
 from algorist.weights import shipped
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
-    from algorist.report.comparison import Column
-    from algorist.report.scores import Scored
+    from algorist.report.comparison import ScoreColumn
+    from algorist.report.scores import ScoreRow
 
 _PAPER = "Triplet-GMPNN trained on one algorithm each (Ibarz et al., 2022)"
 _PICTURES = (".png", ".svg")
@@ -49,7 +49,7 @@ def add_shown(parser: ArgumentParser) -> None:
 
 
 def show_scores(
-    scores: Mapping[Column, Sequence[Scored]],
+    scores: Mapping[ScoreColumn, Sequence[ScoreRow]],
     arguments: Namespace,
     terminal: Terminal,
     *,
@@ -82,7 +82,7 @@ def show_scores(
 
 
 def _show_one(
-    rows: Sequence[Scored], arguments: Namespace, terminal: Terminal, *, is_test: bool
+    rows: Sequence[ScoreRow], arguments: Namespace, terminal: Terminal, *, is_test: bool
 ) -> None:
     from algorist.report.published import published
     from algorist.report.scores import few_samples, score_table
@@ -108,7 +108,7 @@ def check_plot(arguments: Namespace, sizes: int) -> None:
     """Raise a `ValueError` for a plot that cannot be written, or has a single size."""
     if arguments.plot is None:
         return
-    expect_place_of_file("--plot", arguments.plot)
+    check_output_file("--plot", arguments.plot)
     if Path(arguments.plot).suffix not in _PICTURES:
         raise ValueError(f"--plot: got {arguments.plot}, expected a file.png or a file.svg")
     if sizes < 2:
@@ -124,8 +124,8 @@ def check_kept(arguments: Namespace, models: Sequence[str], *, is_test: bool) ->
             raise ValueError(f"{option}: only the official test is kept, expected no other set")
         if value is not None and len(models) > 1:
             raise ValueError(f"{option}: got {len(models)} learners, expected one")
-    expect_place_of_file("--html", arguments.html)
-    expect_place_of_folder("--results", arguments.results)
+    check_output_file("--html", arguments.html)
+    check_output_folder("--results", arguments.results)
     model = models[0]
     if arguments.results and Path(model).exists():
         raise ValueError(f"--results: got {model}, which lies here, expected a shipped learner")
@@ -142,10 +142,10 @@ def learner_names(model: str, learners: Mapping[str, Learner]) -> dict[str, str]
 
 
 def keep_scores_of(
-    row: Scored, learners: Mapping[str, Learner], model: str, arguments: Namespace
+    row: ScoreRow, learners: Mapping[str, Learner], model: str, arguments: Namespace
 ) -> None:
     """Add a score to the file of results at once: the next test may take an hour."""
-    from algorist.experiments.shipped import keep_scores
+    from algorist.experiments.shipped_scores import keep_scores
 
     if arguments.results:
         name = learner_names(model, learners)[row.algorithm]
@@ -155,14 +155,14 @@ def keep_scores_of(
 
 
 def write_files(
-    scores: Mapping[Column, Sequence[Scored]],
+    scores: Mapping[ScoreColumn, Sequence[ScoreRow]],
     learners: Mapping[str, Mapping[str, Learner]],
     arguments: Namespace,
 ) -> Iterator[str | Path]:
     """Write the page; yields the files that were written, with that of results."""
-    from algorist.commands.trajectory_frames import trajectory_frame
     from algorist.experiments.results import SHIPPED, file_of
-    from algorist.report.learner_page import Trained, page
+    from algorist.report.learner_page import TrainedLearner, learner_page
+    from algorist.viewer.trajectory_frames import trajectory_frame
 
     if arguments.results:
         yield file_of(Path(arguments.results), SHIPPED)
@@ -170,6 +170,6 @@ def write_files(
         ((model, own),), (rows,) = learners.items(), scores.values()
         different = {name: own[algorithm] for algorithm, name in learner_names(model, own).items()}
         drawings = trajectory_frame(model, own, [row.algorithm for row in rows])
-        text = page(model, [*map(Trained, different.values())], rows, drawings)
+        text = learner_page(model, [*map(TrainedLearner, different.values())], rows, drawings)
         Path(arguments.html).write_text(text, encoding="utf-8")
         yield arguments.html

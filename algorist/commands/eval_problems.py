@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 import algorist
 from algorist.batch import Batch
-from algorist.commands.arguments import add_options, names, options, whole_numbers
+from algorist.commands.arguments import (
+    add_sampler_options,
+    parse_integers,
+    parse_names,
+    parse_sampler_options,
+)
 from algorist.data import DEVELOPMENT_SIZES, development, official
 from algorist.errors import each_once
 
@@ -36,13 +41,13 @@ def add_problems(parser: ArgumentParser) -> None:
     fixed.add_argument("--split", choices=list(official.SPLITS), help=f"another (default: {_TEST})")
     fixed.add_argument("--samples", type=int, metavar="K", help="only the first K samples")
     fresh = parser.add_argument_group("other problems")
-    fresh.add_argument("--n", type=whole_numbers, metavar="N,N", help="fresh ones of these sizes")
+    fresh.add_argument("--n", type=parse_integers, metavar="N,N", help="fresh ones of these sizes")
     fresh.add_argument("--count", type=int, help=f"how many of each size (default: {_COUNT})")
     fresh.add_argument("--seed", type=int, help="seed of the draws (default: 0)")
-    add_options(parser)
+    add_sampler_options(parser)
     fresh.add_argument(
         "--graphs",
-        type=names,
+        type=parse_names,
         metavar="A,B",
         help="with --n: sparse graphs of these families, er, ws or delaunay, scored as SALSA-CLRS "
         "does: the share of right nodes, and of graphs with no wrong one",
@@ -89,7 +94,7 @@ def _fresh(n: int, arguments: Namespace) -> Callable[[str], Batch]:
     """A function that draws fresh problems of a size."""
     count = _COUNT if arguments.count is None else arguments.count
     seed = 0 if arguments.seed is None else arguments.seed
-    given = options(arguments.option)
+    given = parse_sampler_options(arguments.option)
 
     def draw(algorithm: str) -> Batch:
         try:

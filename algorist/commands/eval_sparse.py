@@ -14,7 +14,7 @@ from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
-    from algorist.report.sparse_scores import SparseScored
+    from algorist.report.sparse_score_table import SparseScoreRow
 
 _COUNT = 32
 
@@ -39,9 +39,9 @@ def run(
     arguments: Namespace, learners: Mapping[str, Mapping[str, Learner]], terminal: Terminal
 ) -> None:
     """Print a table of node and graph accuracies, or JSON."""
-    from algorist.report.sparse_scores import keep_sparse, plot_sparse, sparse_table
+    from algorist.report.sparse_score_table import keep_sparse, plot_sparse, sparse_table
 
-    rows: list[SparseScored] = []
+    rows: list[SparseScoreRow] = []
     messages = Terminal(stderr=True)
     try:
         for row in _scored(arguments, learners, messages):
@@ -62,10 +62,10 @@ def run(
 
 def _scored(
     arguments: Namespace, learners: Mapping[str, Mapping[str, Learner]], messages: Terminal
-) -> Iterator[SparseScored]:
+) -> Iterator[SparseScoreRow]:
     from algorist.data.sparse import sparse_set
     from algorist.evaluation.sparse import evaluate_sparse
-    from algorist.report.sparse_scores import SparseScored
+    from algorist.report.sparse_score_table import SparseScoreRow
 
     count = _COUNT if arguments.count is None else arguments.count
     with messages.status("") as status:
@@ -77,7 +77,7 @@ def _scored(
                         status.update(f"testing {algorithm} on {name}")
                         batch = sparse_set(algorithm, name, count, seed=arguments.seed or 0)
                         evaluations = evaluate_sparse(learner, algorithm, batch)
-                        yield SparseScored(
+                        yield SparseScoreRow(
                             model, algorithm, family, n, count, _seeds(learner), evaluations
                         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from algorist.batch import Batch
 from algorist.evaluation.evaluator import evaluate
 from algorist.model.learner import Learner
-from algorist.report.scores import Scored
+from algorist.report.scores import ScoreRow
 from algorist.report.terminal import Terminal
 
 
@@ -17,7 +17,7 @@ def evaluate_each(
     *,
     hints: bool = False,
     forced: bool = False,
-) -> Iterator[Scored]:
+) -> Iterator[ScoreRow]:
     """Score the learner for each algorithm, one by one, saying which on standard error."""
     with Terminal(stderr=True).status("") as status:
         for number, (algorithm, learner) in enumerate(learners.items(), 1):
@@ -25,4 +25,4 @@ def evaluate_each(
             batch = draw(algorithm)
             evaluations = evaluate(learner, algorithm, batch, hints=hints, forced=forced)
             spec = learner.convention.spec(algorithm)
-            yield Scored(algorithm, spec, batch.n, len(batch), evaluations)
+            yield ScoreRow(algorithm, spec, batch.n, len(batch), evaluations)

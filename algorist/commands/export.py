@@ -9,7 +9,8 @@ from pathlib import Path
 
 import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import MODEL, expect_place_of_learner, say_where_learner_is
+from algorist.commands.load_models import MODEL
+from algorist.commands.output_files import check_learner_file, print_learner_file
 from algorist.report.terminal import Terminal
 
 
@@ -29,7 +30,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the file."""
     from algorist.training.saved_learners import load
 
-    expect_place_of_learner("FILE", arguments.file)
+    check_learner_file("FILE", arguments.file)
     learner = load(arguments.model)
     if arguments.best:
         learner = learner.best_replica()
@@ -42,7 +43,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         learner = learner.replica(seeds.index(arguments.seed))
     about = {**learner.metadata, "exported": exported()}
     replace(learner, metadata=about).save(arguments.file, half=arguments.half)
-    say_where_learner_is(arguments.file, terminal)
+    print_learner_file(arguments.file, terminal)
 
 
 def exported() -> dict[str, str]:

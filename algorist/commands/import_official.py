@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
-from algorist.commands.arguments import expect_place_of_learner, names, say_where_learner_is
+from algorist.commands.arguments import parse_names
+from algorist.commands.output_files import check_learner_file, print_learner_file
 from algorist.report.terminal import Terminal
 
 
@@ -18,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the safetensors file to write")
     parser.add_argument(
         "--algorithms",
-        type=names,
+        type=parse_names,
         required=True,
         metavar="A,B",
         help="the algorithms that it was trained on, in the same order",
@@ -33,14 +34,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.model.learner import Learner
     from algorist.training.recipes import DEFAULT_RECIPE, recipe
 
-    expect_place_of_learner("FILE", arguments.file)
+    check_learner_file("FILE", arguments.file)
     start = recipe(DEFAULT_RECIPE, arguments.algorithms)
     config = apply_settings(start, arguments)
     fresh = Learner.new(config.algorithms, config.model, config.convention)
     import_parameters(fresh.net, read_pickle(arguments.pickle))
     learner = Learner(fresh.net, fresh.convention, {"imported": arguments.pickle})
     learner.save(arguments.file)
-    say_where_learner_is(arguments.file, terminal)
+    print_learner_file(arguments.file, terminal)
 
 
 command = Command(

@@ -11,8 +11,8 @@ from typing import Any
 
 import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import of_family
-from algorist.report.catalogue import SIZES, catalogue, described, steps
+from algorist.commands.arguments import algorithms_of_family
+from algorist.report.algorithm_table import SIZES, algorithm_table, count_steps, describe_algorithm
 from algorist.report.terminal import Terminal, bare_table
 from algorist.weights import models, shipped
 
@@ -46,18 +46,18 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         ](arguments, terminal)
         return
     family = arguments.family
-    names = algorist.algorithms() if family is None else of_family(family)
+    names = algorist.algorithms() if family is None else algorithms_of_family(family)
     chosen = [algorist.get(name) for name in names]
-    rows = [described(algorithm) for algorithm in chosen]
+    rows = [describe_algorithm(algorithm) for algorithm in chosen]
     if not arguments.no_steps:
         with Terminal(stderr=True).status("") as status:
             for row, algorithm in zip(rows, chosen, strict=True):
                 status.update(f"running {algorithm.name} (it is compiled the first time)")
-                row["steps"] = {str(n): steps(algorithm, n) for n in SIZES}
+                row["steps"] = {str(n): count_steps(algorithm, n) for n in SIZES}
     if arguments.json:
         print(json.dumps(rows, indent=2))
     else:
-        terminal.print(catalogue(rows))
+        terminal.print(algorithm_table(rows))
 
 
 def _expect_no_others(chosen: list[str], arguments: Namespace) -> None:
@@ -110,9 +110,9 @@ def _description(made: Callable[..., Any]) -> str:
 def _list_models(arguments: Namespace, terminal: Terminal) -> None:
     """Print a table of the shipped learners, or JSON with all that their files say."""
     from algorist.model.learner import read
-    from algorist.report.shipped import described, learner_table
+    from algorist.report.shipped_table import describe_learner, learner_table
 
-    rows = [described(name, file, read(file)) for name, file in shipped().items()]
+    rows = [describe_learner(name, file, read(file)) for name, file in shipped().items()]
     if arguments.json:
         print(json.dumps(rows, indent=2))
     elif rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from algorist.commands import Command
-from algorist.commands.arguments import expect_place_of_folder
+from algorist.commands.output_files import check_output_folder
 from algorist.plugins import shell
 from algorist.report.terminal import Terminal
 
@@ -20,7 +20,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     """Write the folder."""
     from algorist.training.run_files import pack_run
 
-    expect_place_of_folder("OUT", arguments.out)
+    check_output_folder("OUT", arguments.out)
     files = pack_run(arguments.folder, arguments.out)
     size = sum(file.stat().st_size for file in files) / 1e6
     terminal.print(f"written to {arguments.out}: {len(files)} files, {size:.1f} MB")

@@ -9,21 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import (
-    add_computing,
-    expect_place_of_file,
-    expect_place_of_folder,
-    loaded_for,
-)
+from algorist.commands.arguments import add_compute_options
+from algorist.commands.load_models import load_models
+from algorist.commands.output_files import check_output_file, check_output_folder
 from algorist.data import official
 from algorist.errors import each_once
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from algorist.report.collection import Collection
-    from algorist.report.learner_page import Trained
-    from algorist.report.reproduced import Reproduced
-    from algorist.report.scores import Scored
+    from algorist.report.learner_page import TrainedLearner
+    from algorist.report.paper_results import PaperResults
+    from algorist.report.scores import ScoreRow
 
 _PAGE, _FOLDER = "report.html", "report"
 _FOR_RUNS = ("samples", "device", "kernels", "precision")
@@ -63,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="of results: show those too that are not of the paper's settings, and say so",
     )
-    add_computing(parser)
+    add_compute_options(parser)
     names = (*_FOR_RUNS, *_FOR_RESULTS)
     parser.set_defaults(usual={name: parser.get_default(name) for name in names})
 
@@ -93,14 +90,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
 
 def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """Test the best nets of the run, or of the one for each algorithm, and write the page."""
-    from algorist.commands.trajectory_frames import trajectory_frame
-    from algorist.report.learner_page import page
+    from algorist.report.learner_page import learner_page
+    from algorist.viewer.trajectory_frames import trajectory_frame
 
     out = _page_of_runs(arguments, f"{folder} is a run")
     trained, rows = _tested(folder, arguments)
     learners = {a: run.learner for run in trained for a in run.learner.algorithms}
     drawings = trajectory_frame(folder.name, learners, [row.algorithm for row in rows])
-    Path(out).write_text(page(folder.name, trained, rows, drawings), encoding="utf-8")
+    Path(out).write_text(learner_page(folder.name, trained, rows, drawings), encoding="utf-8")
     terminal.print(f"written to {out}")
 
 
@@ -125,21 +122,22 @@ def _page_of_runs(arguments: Namespace, but: str) -> str:
     """The file to write, if the options are for runs."""
     _expect_none_of(_FOR_RESULTS, arguments, "the paper's results", but)
     out = _PAGE if arguments.out is None else arguments.out
-    expect_place_of_file("--out", out)
+    check_output_file("--out", out)
     return out
 
 
-def _tested(folder: Path, arguments: Namespace) -> tuple[list[Trained], list[Scored]]:
+def _tested(folder: Path, arguments: Namespace) -> tuple[list[TrainedLearner], list[ScoreRow]]:
     """The best nets of a run with their training, and their scores in the official test."""
     from algorist.commands.evaluate_each import evaluate_each
-    from algorist.report.learner_page import Trained
+    from algorist.report.learner_page import TrainedLearner
     from algorist.training.run_files import read_metrics
     from algorist.training.saved_learners import METRICS, members
 
-    learners, places = loaded_for((), str(folder), arguments), members(folder)
+    learners, places = load_models((), str(folder), arguments), members(folder)
     runs = {places.get(name, str(folder)): learner for name, learner in learners.items()}
     trained = [
-        Trained(learner, read_metrics(Path(place) / METRICS)) for place, learner in runs.items()
+        TrainedLearner(learner, read_metrics(Path(place) / METRICS))
+        for place, learner in runs.items()
     ]
     draw = partial(official.beginning, name="test", samples=arguments.samples)
     return trained, list(evaluate_each(learners, draw))
@@ -158,10 +156,10 @@ def _report_sweep(folder: Path, arguments: Namespace, terminal: Terminal) -> Non
 def _report_results(folder: Path, arguments: Namespace, terminal: Terminal) -> None:
     """The same with the paper's tables and figures; or fill some of them in elsewhere."""
     from algorist.report.paper import paper_collection
-    from algorist.report.reproduced import Reproduced
+    from algorist.report.paper_results import PaperResults
 
     _expect_none_of(_FOR_RUNS, arguments, "runs", f"{folder} has results")
-    results = Reproduced(folder, any_settings=arguments.any_settings)
+    results = PaperResults(folder, any_settings=arguments.any_settings)
     if arguments.fill:
         _fill(results, arguments, terminal)
     else:
@@ -179,7 +177,7 @@ def _write(collection: Collection, arguments: Namespace, terminal: Terminal) -> 
     from algorist.report.collection import INDEX
 
     out = _FOLDER if arguments.out is None else arguments.out
-    expect_place_of_folder("--out", out)
+    check_output_folder("--out", out)
     collection.write(Path(out))
     if not collection.is_whole:
         terminal.print("some results are missing: the page says which")
@@ -188,13 +186,13 @@ def _write(collection: Collection, arguments: Namespace, terminal: Terminal) -> 
     terminal.print(f"written to {Path(out) / INDEX}")
 
 
-def _fill(results: Reproduced, arguments: Namespace, terminal: Terminal) -> None:
-    from algorist.report.filling import Filling
+def _fill(results: PaperResults, arguments: Namespace, terminal: Terminal) -> None:
+    from algorist.report.markdown_tables import MarkdownFiller
 
     for option in ("any_settings", "out"):
         if getattr(arguments, option):
             raise ValueError(f"--fill: it does not go with --{option.replace('_', '-')}")
-    filling = Filling(results)
+    filling = MarkdownFiller(results)
     for name in arguments.fill:
         filling.fill(Path(name))
         terminal.print(f"filled {name}")

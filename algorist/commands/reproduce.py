@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing, expect_place_of_folder, names
+from algorist.commands.arguments import add_at_once, add_compute_options, parse_names
+from algorist.commands.experiment_output import scores_text, show_packed
+from algorist.commands.output_files import check_output_folder
 from algorist.errors import counted, positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from algorist.commands.train_each import Work
     from algorist.experiments.executors import ShouldStop
-    from algorist.experiments.jobs import Job
     from algorist.experiments.overview import Remaining
     from algorist.experiments.plan import Plan
-    from algorist.experiments.results import Results
-    from algorist.report.progress import ProgressOfEach
+    from algorist.experiments.run_requests import Reply
+    from algorist.report.progress import MultiRunProgress
     from algorist.training.job_pool import GpuContext
 
 _SEEDS = 3
@@ -68,11 +68,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_at_once(parser, "default: 1, or 3 on a GPU")
     add_stop(parser)
     smaller = parser.add_argument_group("smaller than the paper's", "Results tell what was done.")
-    smaller.add_argument("--algorithms", type=names, metavar="A,B", help="only these")
+    smaller.add_argument("--algorithms", type=parse_names, metavar="A,B", help="only these")
     smaller.add_argument(
         "--samples", type=int, metavar="K", help="test on the first K samples of each algorithm"
     )
-    add_computing(parser, training=True)
+    add_compute_options(parser, training=True)
     add_settings(parser, ("schedule", "model", "data"), but=_DECIDED)
 
 
@@ -81,7 +81,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.commands.settings import check_sizes
 
     for option in ("out", "runs", "pack"):
-        expect_place_of_folder(f"--{option}", getattr(arguments, option))
+        check_output_folder(f"--{option}", getattr(arguments, option))
     positive("--seeds", arguments.seeds)
     if arguments.samples is not None:
         positive("--samples", arguments.samples)
@@ -125,64 +125,33 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
 
 
 def _work(left: Remaining, arguments: Namespace, terminal: Terminal) -> Work:
-    """Trains and tests a run, and shows how it gets on."""
-    from algorist.commands.arguments import computing
+    """A function that trains and tests a run and shows its progress."""
+    from algorist.commands.arguments import compute_config
     from algorist.experiments.evaluate_runs import RunEvaluator
-    from algorist.experiments.run_requests import DONE, STOPPED, Reply
+    from algorist.experiments.run_requests import train_and_evaluate
 
-    evaluator, how = RunEvaluator(left.results, arguments.samples), computing(arguments)
+    evaluator, how = RunEvaluator(left.results, arguments.samples), compute_config(arguments)
     by_title = {job.title: job for job in left.jobs}
 
     def work(
-        title: str, context: GpuContext, progress: ProgressOfEach, should_stop: ShouldStop
+        title: str, context: GpuContext, progress: MultiRunProgress, should_stop: ShouldStop
     ) -> Reply:
         job = by_title[title]
         run = job.run(how, context)
         with progress.watching(title, run.trainer) as observe:
-            trained = job.train(run, should_stop, observe)
-        if not trained:
-            progress.end(title, f"saved at step {run.trainer.step}")
-        elif not evaluator.evaluate(job, run.trainer, should_stop):
-            progress.end(title, "trained, to be tested")
-        else:
-            progress.end(title, scores_text(left.results, job, terminal))
-            return Reply(DONE)
-        return Reply(STOPPED)
+            reply = train_and_evaluate(job, run, evaluator, should_stop, observe)
+        progress.end(title, reply.message or scores_text(left.results, job, terminal))
+        return reply
 
     return work
 
 
-def scores_text(results: Results, job: Job, terminal: Terminal) -> str:
-    """What a run scored in the test, over all its algorithms."""
-    from algorist.experiments.overview import mean_scores
-    from algorist.report.numbers import scored
-
-    error = job.part.config.scored_by_error
-    return f"done, test {scored(mean_scores(results, job), terminal.plus_minus, error=error)}"
-
-
-def show_packed(jobs: Iterable[Job], folder: str, words: Sequence[str], terminal: Terminal) -> int:
-    """Pack runs, and say how the command of these words goes on with them elsewhere."""
-    from algorist.experiments.overview import pack_jobs
-    from algorist.plugins import shell
-
-    count = 0
-    for job, target in pack_jobs(jobs, Path(folder)):
-        terminal.print(f"{job.title}: written to {target}")
-        count += 1
-    if count:
-        go_on = shell(*words, "--runs", folder)
-        terminal.print(f"to go on elsewhere: {go_on}, with the same settings")
-    else:
-        terminal.print("there is nothing to pack: no run has begun that is not done")
-    return 0
-
-
 def _remaining(plan: Plan, name: str, arguments: Namespace) -> Remaining:
     from algorist.experiments.overview import remaining
+    from algorist.experiments.results import Results
 
-    seeds, samples = range(arguments.seeds), arguments.samples
-    return remaining(plan, name, seeds, samples, arguments.out, arguments.runs)
+    results, runs = Results(arguments.out, name), Path(arguments.runs)
+    return remaining(plan.of(name), results, range(arguments.seeds), arguments.samples, runs)
 
 
 def _plan(arguments: Namespace) -> Plan:
@@ -196,7 +165,7 @@ def _plan(arguments: Namespace) -> Plan:
 def _list(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     from algorist.experiments.overview import experiment_progress
     from algorist.experiments.plan import EXPERIMENTS
-    from algorist.report.experiments import experiment_table
+    from algorist.report.experiment_table import experiment_table
 
     if arguments.pack is not None:
         raise ValueError("--pack: which experiment? expected its name before it")

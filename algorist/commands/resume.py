@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from algorist.commands import Command
-from algorist.commands.arguments import add_at_once, add_computing
+from algorist.commands.arguments import add_at_once, add_compute_options
 from algorist.report.terminal import Terminal
 
 
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_at_once(parser, "of several runs; default: 1, or 3 on a GPU")
     add_stop(parser)
-    add_computing(parser, training=True)
+    add_compute_options(parser, training=True)
     add_logs(parser)
 
 

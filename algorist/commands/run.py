@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import algorist
 from algorist.algorithms import Algorithm
 from algorist.atomic import replace_text
-from algorist.commands import Command, forms, inputs, run_sparse
-from algorist.commands.arguments import (
-    add_computing,
-    add_model,
-    expect_place_of_file,
-    loaded_for,
-)
-from algorist.report.numbers import as_json
+from algorist.commands import Command, run_sparse
+from algorist.commands.arguments import add_compute_options
+from algorist.commands.load_models import add_model, load_models
+from algorist.commands.output_files import check_output_file
+from algorist.commands.problem_options import add_problem_options
+from algorist.problems import inputs
+from algorist.problems.form_texts import problem_lines
+from algorist.report.format_numbers import to_json
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare what can be given."""
     parser.add_argument("algorithm", metavar="ALGORITHM", help="a name that `algorist list` shows")
     add_model(parser)
-    inputs.add_arguments(parser)
+    add_problem_options(parser)
     shown = parser.add_argument_group("what is shown")
     shown.add_argument(
         "--steps",
@@ -38,19 +38,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     shown.add_argument("--json", action="store_true", help="print JSON")
     shown.add_argument("--out", metavar="FILE.json", help="also write the JSON to this file")
-    add_computing(parser)
+    add_compute_options(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print the net's answer beside the algorithm's."""
     from algorist.model.solving.solver import solve
-    from algorist.report.solutions import plain, show_solution
+    from algorist.report.solutions import show_solution, solution_json
     from algorist.report.solving_progress import SolvingProgress
 
     algorithm = algorist.get(arguments.algorithm)
-    expect_place_of_file("--out", arguments.out)
+    check_output_file("--out", arguments.out)
     problem = inputs.problem(algorithm, arguments)
-    learners = loaded_for([algorithm.name], arguments.model, arguments)
+    learners = load_models([algorithm.name], arguments.model, arguments)
     if learners[algorithm.name].convention.sparse:
         _run_sparse(learners[algorithm.name], algorithm, problem, arguments, terminal)
         return
@@ -67,10 +67,10 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     finally:
         progress.end()
     is_drawn = arguments.random is not None
-    described = plain(solution, steps=arguments.steps)
-    drawn_inputs = {"inputs": as_json(problem)} if is_drawn else {}
+    described = solution_json(solution, steps=arguments.steps)
+    drawn_inputs = {"inputs": to_json(problem)} if is_drawn else {}
     if not _printed_json({**described, **drawn_inputs}, arguments):
-        drawn = forms.lines(algorithm, problem) if is_drawn else []
+        drawn = problem_lines(algorithm, problem) if is_drawn else []
         show_solution(terminal, algorithm, solution, steps=arguments.steps, problem=drawn)
         _say_where(arguments, terminal)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from algorist.algorithms import Algorithm
 from algorist.errors import counted
-from algorist.report.numbers import as_json
+from algorist.report.format_numbers import to_json
 from algorist.report.terminal import Terminal, bare_table
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def plain(solution: SparseSolution) -> dict[str, Any]:
     return {
         "algorithm": solution.algorithm,
         "read": solution.read,
-        "answer": as_json(solution.answer),
+        "answer": to_json(solution.answer),
         "right": solution.right,
-        "true_answer": as_json(solution.true_answer),
+        "true_answer": to_json(solution.true_answer),
         "steps": solution.steps,
         "node_accuracy": evaluation.node_accuracy,
         "squared_error": evaluation.squared_error,

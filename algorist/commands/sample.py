@@ -15,9 +15,12 @@ from algorist.algorithms.explain_answers import explain_outputs
 from algorist.algorithms.format_answers import compact
 from algorist.algorithms.user_inputs.problems import Problem, read_problem
 from algorist.batch import Batch
-from algorist.commands import Command, inputs
-from algorist.commands.arguments import add_options, expect_place_of_file, options
+from algorist.commands import Command
+from algorist.commands.arguments import add_sampler_options, parse_sampler_options
+from algorist.commands.output_files import check_output_file
+from algorist.commands.problem_options import add_problem_options
 from algorist.errors import counted, unknown
+from algorist.problems import inputs
 from algorist.report.solutions import show_legend
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_trace
@@ -35,8 +38,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     drawn.add_argument(
         "--count", type=int, help="problems to draw; the first is shown (default: 1)"
     )
-    add_options(parser)
-    inputs.add_arguments(parser, random=False)
+    add_sampler_options(parser)
+    add_problem_options(parser, random=False)
     shown = parser.add_argument_group("what is shown")
     shown.add_argument("--hints", metavar="A,B", help="only these hints, in this order")
     shown.add_argument("--steps", default=":", metavar="A:B", help="only these steps, like 0:10")
@@ -48,7 +51,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     algorithm = algorist.get(arguments.algorithm)
     steps = _slice(arguments.steps)
     hints = _hints(algorithm, arguments.hints)
-    expect_place_of_file("--out", arguments.out)
+    check_output_file("--out", arguments.out)
     given = [name for name in inputs.given(arguments) if name != "seed"]
     problem = _read_problem(algorithm, arguments) if given else None
     batch = (
@@ -84,7 +87,7 @@ def _read_problem(algorithm: Algorithm, arguments: Namespace) -> Problem:
 def _draw(algorithm: Algorithm, arguments: Namespace) -> Batch:
     said = {name: getattr(arguments, name) for name in DRAWN}
     drawn = {name: DRAWN[name] if value is None else value for name, value in said.items()}
-    return algorithm.sample(**drawn, options=options(arguments.option))
+    return algorithm.sample(**drawn, options=parse_sampler_options(arguments.option))
 
 
 def _show_answer(

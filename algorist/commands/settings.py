@@ -22,9 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from algorist.commands.arguments import names, whole_numbers
+from algorist.commands.arguments import parse_integers, parse_names
 from algorist.errors import unknown
-from algorist.training.config import Config, changed, sections
+from algorist.training.config import Config, change_settings, sections
 from algorist.training.recipes import DEFAULT_RECIPE, IMPROVEMENTS, RECIPES, recipe, without
 
 
@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def place(self) -> str:
-        """Where its value stands among parsed arguments: no command's own argument is there."""
+        """The name of its value among parsed arguments, unlike that of any other argument."""
         return f"{self.section}.{self.name}"
 
     def of(self, config: Config) -> Any:
@@ -60,7 +60,7 @@ class Setting:
         return action
 
     def read(self, text: str) -> Any:
-        """Its value as written in a list of values."""
+        """Parse a value of `--set`."""
         try:
             if self.kind is bool:
                 return {"yes": True, "no": False}[text]
@@ -103,7 +103,7 @@ def field_texts(cls: type) -> dict[str, str]:
 
 
 def add_recipe(parser: ArgumentParser) -> None:
-    """Declare where the settings start from."""
+    """Declare `--recipe` and `--without`."""
     parser.add_argument(
         "--recipe",
         default=DEFAULT_RECIPE,
@@ -113,10 +113,10 @@ def add_recipe(parser: ArgumentParser) -> None:
 
 
 def add_without(parser: ArgumentParser) -> None:
-    """Declare which improvements are taken away."""
+    """Declare `--without`."""
     parser.add_argument(
         "--without",
-        type=names,
+        type=parse_names,
         action="extend",
         default=[],
         metavar="A,B",
@@ -125,19 +125,19 @@ def add_without(parser: ArgumentParser) -> None:
 
 
 def make_config(arguments: Namespace, algorithms: Sequence[str], seeds: Sequence[int]) -> Config:
-    """What the arguments ask for: a recipe, less some improvements, with some settings changed."""
+    """The configuration of the arguments, from a recipe."""
     config = apply_arguments(recipe(arguments.recipe, algorithms), arguments)
     check_sizes(arguments, [config])
     return replace(config, seeds=tuple(seeds))
 
 
 def apply_arguments(config: Config, arguments: Namespace) -> Config:
-    """A configuration less some improvements, with some settings changed."""
+    """A configuration without the improvements of `--without`, with changed settings."""
     return apply_settings(without(config, *arguments.without), arguments)
 
 
 def check_sizes(arguments: Namespace, configs: Iterable[Config]) -> None:
-    """Complain about sizes that none of some trainings would heed."""
+    """Raise a `ValueError` for --sizes if all trainings use the fixed set."""
     if "data.sizes" in arguments and not any(config.data.online for config in configs):
         raise ValueError("--sizes: the fixed training set has its own, only --online has others")
 
@@ -154,7 +154,7 @@ def add_settings(
     usual_help = parser.format_help
 
     def format_help() -> str:
-        """With the texts of all options, which take long to find: sources are read."""
+        """Add the help of all options first, for which sources are read."""
         _add_texts(added)
         return usual_help()
 
@@ -179,7 +179,7 @@ def apply_settings(config: Config, arguments: Namespace) -> Config:
         for place, value in vars(arguments).items()
         if place.partition(".")[0] in sections() and "." in place
     }
-    return changed(config, **given)
+    return change_settings(config, **given)
 
 
 def _recipes() -> dict[str, Config]:
@@ -234,7 +234,7 @@ _METAVARS = {
     tuple[str, ...]: "NAME=X",
 }
 _READERS: dict[Any, Callable[[str], Any]] = {
-    tuple[int, ...]: whole_numbers,
+    tuple[int, ...]: parse_integers,
     tuple[str, ...]: _texts,
 }
 

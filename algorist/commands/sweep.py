@@ -5,31 +5,28 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands import FAILURE, Command
 from algorist.commands.arguments import (
+    add_algorithms,
     add_at_once,
-    add_computing,
-    add_tasks,
-    expect_place_of_folder,
-    names,
-    whole_numbers,
+    add_compute_options,
 )
+from algorist.commands.output_files import check_output_folder
+from algorist.commands.sweep_grid import add_grid, sweep_parts
 from algorist.errors import counted, each_once, positive
-from algorist.report.terminal import Terminal, complain
+from algorist.report.terminal import Terminal, print_error
 
 if TYPE_CHECKING:
     from algorist.experiments.executors import Summary
     from algorist.experiments.failures import Failures
     from algorist.experiments.overview import Remaining
-    from algorist.experiments.plan import Change, Part
+    from algorist.experiments.plan import Part
     from algorist.experiments.resources import Resources
 
 _RETRIES = 2
-_TOGETHER = "together"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -38,8 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     from algorist.commands.train_one import add_stop
 
     parser.usage = "algorist sweep ALGORITHM ... --out FOLDER [OPTION ...]"
-    add_tasks(parser, "a net is trained for each")
-    _add_grid(parser)
+    add_algorithms(parser, "a net is trained for each")
+    add_grid(parser)
     parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="for results (sweep.csv) and failures"
     )
@@ -54,47 +51,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     _add_places(parser)
     add_stop(parser)
-    add_computing(parser, training=True)
+    add_compute_options(parser, training=True)
     add_settings(parser)
-
-
-def _add_grid(parser: ArgumentParser) -> None:
-    from algorist.commands.settings import add_without
-    from algorist.training.recipes import DEFAULT_RECIPE, RECIPES
-
-    group = parser.add_argument_group("the grid", "Every combination is trained.")
-    group.add_argument(
-        "--seeds",
-        type=whole_numbers,
-        default=(0,),
-        metavar="N,N",
-        help="a run for each (default: 0)",
-    )
-    group.add_argument(
-        "--recipes",
-        "--recipe",
-        type=names,
-        default=[DEFAULT_RECIPE],
-        metavar="A,B",
-        help=f"where settings start: {', '.join(RECIPES)} (default: {DEFAULT_RECIPE})",
-    )
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=X,X",
-        help="values of a setting, for example hidden=64,128 (repeatable); / stands between lists: "
-        "sizes=4,7/11,16",
-    )
-    group.add_argument(
-        "--together", action="store_true", help="train one net for all algorithms, not one for each"
-    )
-    group.add_argument(
-        "--lockstep",
-        action="store_true",
-        help="train the seeds of a net in one run, which is quicker on a GPU",
-    )
-    add_without(parser)
 
 
 def _add_places(parser: ArgumentParser) -> None:
@@ -132,12 +90,12 @@ def _add_places(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
     """Do what is left of the sweep."""
-    from algorist.commands.reproduce import show_packed
+    from algorist.commands.experiment_output import show_packed
     from algorist.training.parallel import expect_alone
 
     expect_alone()
     for option in ("out", "runs", "pack"):
-        expect_place_of_folder(f"--{option}", getattr(arguments, option))
+        check_output_folder(f"--{option}", getattr(arguments, option))
     for option in ("samples", "at_once", "cores", "per_gpu"):
         if getattr(arguments, option) is not None:
             positive(f"--{option.replace('_', '-')}", getattr(arguments, option))
@@ -154,20 +112,13 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 def _remaining(parts: Sequence[Part], arguments: Namespace) -> Remaining:
     """The results of a sweep, and what is left to do."""
     from algorist.experiments.grid import SWEEP
-    from algorist.experiments.jobs import jobs
-    from algorist.experiments.overview import Remaining
+    from algorist.experiments.overview import remaining
     from algorist.experiments.results import Results
 
-    results = Results(arguments.out, SWEEP)
-    left = jobs(
-        [part for part in parts if not part.is_repeated],
-        arguments.seeds,
-        arguments.samples,
-        results,
-        _runs(arguments),
-        apart=not arguments.lockstep,
+    results, runs = Results(arguments.out, SWEEP), _runs(arguments)
+    return remaining(
+        parts, results, arguments.seeds, arguments.samples, runs, lockstep=arguments.lockstep
     )
-    return Remaining(results, list(left))
 
 
 def _runs(arguments: Namespace) -> Path:
@@ -206,18 +157,18 @@ def _sweep(parts: Sequence[Part], left: Remaining, arguments: Namespace, termina
     if len(summary.done) < len(left.jobs):
         terminal.print("to go on: the same command again")
     for title, reply in summary.failed.items():
-        complain(f"{title}: {reply.message}")
+        print_error(f"{title}: {reply.message}")
     if summary.failed:
-        complain(f"{len(summary.failed)} failed, see {failures.file}")
+        print_error(f"{len(summary.failed)} failed, see {failures.file}")
         return FAILURE
     return interrupt.exit_code if interrupt.came() else 0
 
 
 def _resources(arguments: Namespace, count: int) -> Resources:
-    from algorist.commands.arguments import computing
+    from algorist.commands.arguments import compute_config
     from algorist.experiments.resources import find_resources
 
-    here = computing(Namespace(**{**vars(arguments), "device": "cpu"}))
+    here = compute_config(Namespace(**{**vars(arguments), "device": "cpu"}))
     return find_resources(
         here,
         arguments.device,
@@ -237,23 +188,22 @@ def _run(
     arguments: Namespace,
     terminal: Terminal,
 ) -> Summary:
-    """Do all runs, and write down at once what becomes of each."""
-    from algorist.commands.reproduce import scores_text
-    from algorist.experiments.executors import RemoteExecutor, Task, run_all
+    """Execute all runs, and record the result of each as it ends."""
+    from algorist.commands.experiment_output import scores_text
+    from algorist.experiments.executors import RemoteExecutor
     from algorist.experiments.gpu_sharing import multi_process_service
     from algorist.experiments.jobs import prepare_data
     from algorist.experiments.run_requests import DONE, FAILED, Reply
-    from algorist.report.sweep_progress import ProgressOfSweep
+    from algorist.report.sweep_progress import SweepProgress
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
-    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.places} at once")
+    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.capacity} at once")
     runs.mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
         with prepare_data(left.jobs):
             pass
     tasks = {
-        title: Task(request=resources.request(job, runs, arguments.samples))
-        for title, job in by_title.items()
+        title: resources.request(job, runs, arguments.samples) for title, job in by_title.items()
     }
 
     def on_end(title: str, reply: Reply) -> None:
@@ -272,63 +222,10 @@ def _run(
     shares_gpu = arguments.per_gpu > 1 and resources.on_gpu and arguments.ray is None
     with (
         multi_process_service() if shares_gpu else nullcontext(),
-        RemoteExecutor(resources.backend, arguments.retries) as executor,
-        ProgressOfSweep(terminal, len(by_title), should_stop) as progress,
+        RemoteExecutor(resources.backend, arguments.retries, watch) as executor,
+        SweepProgress(terminal, len(by_title), should_stop) as progress,
     ):
-        return run_all(executor, tasks, should_stop, on_end, watch)
-
-
-def sweep_parts(arguments: Namespace) -> list[Part]:
-    """The grid that the arguments span."""
-    from algorist.commands.settings import check_sizes
-    from algorist.commands.train import named_tasks
-    from algorist.experiments.grid import grid
-
-    named = named_tasks(arguments)
-    tasks = {_TOGETHER: named} if arguments.together else {name: [name] for name in named}
-    parts = grid(each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
-    check_sizes(arguments, (part.config for part in parts))
-    return parts
-
-
-def _variants(arguments: Namespace) -> dict[str, Change]:
-    """What is changed in the recipes, by the values of the settings that vary."""
-    from algorist.experiments.grid import variant_of
-
-    axes = [_axis(text, arguments) for text in arguments.set]
-    each_once("--set", [name for name, _ in axes])
-    variants: dict[str, Change] = {}
-    for values in product(*(texts for _, texts in axes)):
-        chosen = dict(zip([name for name, _ in axes], values, strict=True))
-        variants[variant_of(chosen)] = _change(arguments, chosen)
-    return variants
-
-
-def _axis(text: str, arguments: Namespace) -> tuple[str, list[str]]:
-    """The name of a setting and the texts of its values."""
-    from algorist.commands.settings import setting
-
-    name, equals, values = text.partition("=")
-    if not (name and equals and values):
-        raise ValueError(f"--set: got {text!r}, expected NAME=X,X, for example hidden=64,128")
-    own = setting(name)
-    if own.place in vars(arguments):
-        raise ValueError(f"--set: {name} is also given by --{own.name.replace('_', '-')}")
-    between = "/" if own.kind == tuple[int, ...] else ","
-    texts = each_once(f"--set {name}", values.split(between))
-    for value in texts:
-        own.read(value)
-    return own.name, texts
-
-
-def _change(arguments: Namespace, chosen: dict[str, str]) -> Change:
-    """Changes a recipe as all parts and then as those with some values are."""
-    from algorist.commands.settings import apply_arguments, setting
-
-    settings = [setting(name) for name in chosen]
-    values = {own.place: own.read(chosen[own.name]) for own in settings}
-    given = Namespace(**{**vars(arguments), **values})
-    return lambda config: apply_arguments(config, given)
+        return executor.run_all(tasks, should_stop, on_end)
 
 
 command = Command(

@@ -9,7 +9,8 @@ from typing import IO, Any
 
 import algorist
 from algorist.commands import Command
-from algorist.commands.arguments import add_options, expect_place_of_file, options
+from algorist.commands.arguments import add_sampler_options, parse_sampler_options
+from algorist.commands.output_files import check_output_file
 from algorist.errors import counted
 from algorist.report.terminal import Terminal
 
@@ -30,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="D",
         help="cut inputs to so many decimal places; none: keep all digits (default: 3)",
     )
-    add_options(parser)
+    add_sampler_options(parser)
     parser.add_argument(
         "--out", metavar="FILE.jsonl", help="write the texts to this file instead of printing them"
     )
@@ -38,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
     """Print texts as JSON, one object a line, or write them to a file."""
-    expect_place_of_file("--out", arguments.out)
+    check_output_file("--out", arguments.out)
     texts = algorist.data.text(
         arguments.algorithm,
         n=arguments.n,
@@ -46,7 +47,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         seed=arguments.seed,
         hints=arguments.hints,
         decimals=arguments.decimals,
-        **options(arguments.option),
+        **parse_sampler_options(arguments.option),
     )
     if arguments.out is None:
         _write(texts, terminal.file)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from algorist.commands import Command
 from algorist.commands.arguments import (
+    add_algorithms,
     add_at_once,
-    add_computing,
-    add_tasks,
-    expect_place_of_folder,
-    tasks,
-    whole_numbers,
+    add_compute_options,
+    named_algorithms,
+    parse_integers,
 )
+from algorist.commands.output_files import check_output_folder
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     from algorist.commands.train_one import add_logs, add_stop
 
     parser.usage = "algorist train [ALGORITHM ...] [--out FOLDER] [OPTION ...]"
-    add_tasks(parser)
+    add_algorithms(parser)
     parser.add_argument(
         "--out",
         metavar="FOLDER",
@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_at_once(parser, "with --each; default: 1, or 3 on a GPU")
     add_start(parser)
     add_stop(parser)
-    add_computing(parser, training=True)
+    add_compute_options(parser, training=True)
     add_logs(parser)
     add_settings(parser)
 
@@ -56,7 +56,7 @@ def add_start(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--seeds",
         "--seed",
-        type=whole_numbers,
+        type=parse_integers,
         default=(0,),
         metavar="N,N",
         help="one net is trained for each seed, all at once (default: 0)",
@@ -67,15 +67,7 @@ def configuration(arguments: Namespace) -> Config:
     """The training that the arguments ask for."""
     from algorist.commands.settings import make_config
 
-    return make_config(arguments, named_tasks(arguments), arguments.seeds)
-
-
-def named_tasks(arguments: Namespace) -> list[str]:
-    """The tasks, of which there must be some."""
-    named = tasks(arguments)
-    if not named:
-        raise ValueError("algorithms: got none, expected names, --family or --all")
-    return named
+    return make_config(arguments, named_algorithms(arguments), arguments.seeds)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> int:
@@ -85,7 +77,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
     is_asked = arguments.out is not None
     arguments.out = arguments.out if is_asked else free_folder(arguments)
-    expect_place_of_folder("--out", arguments.out)
+    check_output_folder("--out", arguments.out)
     check_logs(arguments)
     if arguments.each:
         return run_each(arguments, terminal)
@@ -102,7 +94,7 @@ def free_folder(arguments: Namespace) -> str:
     """Where a run is kept if nobody says where: a folder that is not there, named by its tasks."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ValueError("--out: got nothing, expected the folder that all processes share")
-    named = named_tasks(arguments)
+    named = named_algorithms(arguments)
     if arguments.all or arguments.family:
         name = "all" if arguments.all else arguments.family
     else:
@@ -121,7 +113,7 @@ def run_each(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.training.multi_run import MultiRun
 
     check_at_once(arguments)
-    (first, *others) = named_tasks(arguments)
+    (first, *others) = named_algorithms(arguments)
     config = make_config(arguments, [first], arguments.seeds)  # which knows of no others
     each = MultiRun.start(arguments.out, replace(config, algorithms=(first, *others)))
     return train_each(each, arguments, terminal)

@@ -1,4 +1,4 @@
-"""`train --each` and `reproduce` in the terminal: several runs in threads, until all are done."""
+"""Several runs in threads of one command: `train --each` and `reproduce`."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import torch
 
 import algorist
 from algorist.commands import FAILURE
-from algorist.commands.arguments import computing
+from algorist.commands.arguments import compute_config
 from algorist.commands.train_one import open_logs
 from algorist.data.prepare import prepare_in_background
 from algorist.errors import counted
-from algorist.experiments.executors import ShouldStop, Summary, Task, ThreadExecutor, run_all
+from algorist.experiments.executors import ShouldStop, Summary, ThreadExecutor
 from algorist.experiments.run_control import Interrupt
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply
 from algorist.plugins import shell
-from algorist.report.numbers import scored
-from algorist.report.progress import ProgressOfEach
-from algorist.report.terminal import Terminal, complain
+from algorist.report.format_numbers import format_scores
+from algorist.report.progress import MultiRunProgress
+from algorist.report.terminal import Terminal, print_error
 from algorist.training.job_pool import NOT_RUN, GpuContext, job_count
 from algorist.training.multi_run import MultiRun
 from algorist.training.parallel import expect_alone
 
-Work = Callable[[str, GpuContext, ProgressOfEach, ShouldStop], Reply]
-"""Goes on with the run of that name in a context, until it is to stop, and shows its end."""
+Work = Callable[[str, GpuContext, MultiRunProgress, ShouldStop], Reply]
+"""Continues the run of that name in a context until it is to stop, and shows how it ended."""
 
 
 def check_at_once(arguments: Namespace) -> None:
-    """Complain about what cannot be done at once before a run begins."""
+    """Raise a `ValueError` for an impossible `--at-once`, before a run begins."""
     expect_alone()
-    count = job_count(arguments.at_once, computing(arguments))
+    count = job_count(arguments.at_once, compute_config(arguments))
     if arguments.wandb and count > 1:
         raise ValueError(
             f"--wandb: it follows one run at a time, got {count}, expected --at-once 1"
@@ -44,7 +44,7 @@ def check_at_once(arguments: Namespace) -> None:
 
 def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
     """Train all runs that are not done; returns the exit code."""
-    how = computing(arguments)
+    how = compute_config(arguments)
     progress_of = {name: each.progress(name) for name in each.algorithms}
     done = {name: p for name, p in progress_of.items() if p and p.step >= each.steps}
     if len(done) == len(each.algorithms):
@@ -55,7 +55,7 @@ def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
         return 0
 
     def work(
-        name: str, context: GpuContext, progress: ProgressOfEach, should_stop: ShouldStop
+        name: str, context: GpuContext, progress: MultiRunProgress, should_stop: ShouldStop
     ) -> Reply:
         run = each.run(name, how, context)
         with progress.watching(name, run.trainer) as observe:
@@ -93,9 +93,9 @@ class RunsEnding(NamedTuple):
             if reply.trace:
                 print(reply.trace, file=sys.stderr)
             if name not in not_begun:
-                complain(f"{name}: {reply.message}")
+                print_error(f"{name}: {reply.message}")
         if not_begun:
-            complain(f"{NOT_RUN}: {', '.join(not_begun)}")
+            print_error(f"{NOT_RUN}: {', '.join(not_begun)}")
         if failed:
             return FAILURE
         return self.interrupt.exit_code if self.interrupt.came() else 0
@@ -109,8 +109,8 @@ def run_in_threads(
     arguments: Namespace,
     terminal: Terminal,
 ) -> RunsEnding:
-    """Do the work of all runs but those that have ended, some at once, until told to stop."""
-    how = computing(arguments)
+    """Execute all runs but those that have ended, some at once, until told to stop."""
+    how = compute_config(arguments)
     left = [name for name in names if name not in ended]
     count = min(job_count(arguments.at_once, how), len(left))
     terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")
@@ -119,7 +119,7 @@ def run_in_threads(
     with (
         Interrupt(after=arguments.stop_after, quiet=terminal.is_terminal) as interrupt,
         ThreadExecutor(count, how) as executor,
-        ProgressOfEach(terminal, names, stopping=interrupt.came) as progress,
+        MultiRunProgress(terminal, names, stopping=interrupt.came) as progress,
     ):
         for name, text in ended.items():
             progress.end(name, text)
@@ -135,10 +135,10 @@ def run_in_threads(
             if reply.state == FAILED:
                 progress.end(name, "failed")
 
-        tasks = {name: Task(in_thread=partial(in_thread, name)) for name in left}
-        return RunsEnding(run_all(executor, tasks, interrupt.is_due, on_end), interrupt)
+        tasks = {name: partial(in_thread, name) for name in left}
+        return RunsEnding(executor.run_all(tasks, interrupt.is_due, on_end), interrupt)
 
 
 def _best(name: str, best: Sequence[float], terminal: Terminal) -> str:
     error = algorist.get(name).spec.scored_by_error
-    return f"done, best validation {scored(best, terminal.plus_minus, error=error)}"
+    return f"done, best validation {format_scores(best, terminal.plus_minus, error=error)}"

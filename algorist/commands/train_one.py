@@ -1,4 +1,4 @@
-"""One run in the terminal, from its first step here to its end: progress, logs, interrupts."""
+"""One run in the terminal: progress, logs, interrupts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from algorist.commands import FAILURE
-from algorist.commands.arguments import computing
+from algorist.commands.arguments import compute_config
 from algorist.errors import counted
 from algorist.experiments.run_control import Interrupt
 from algorist.model.compute_config import ComputeConfig
 from algorist.plugins import shell
 from algorist.report.progress import Progress
-from algorist.report.terminal import Terminal, complain
+from algorist.report.terminal import Terminal, print_error
 from algorist.training.divergence import DivergedError
 from algorist.training.logs import TensorBoard, WeightsAndBiases, import_wandb
 from algorist.training.parallel import Peers, join_process_group
@@ -60,7 +60,7 @@ def seconds(text: str) -> float:
 
 
 def check_logs(arguments: Namespace) -> None:
-    """Complain about logs that cannot be kept before a run begins."""
+    """Raise a `ValueError` if Weights & Biases is asked for and not installed."""
     if arguments.wandb:
         import_wandb()
 
@@ -69,17 +69,17 @@ def check_logs(arguments: Namespace) -> None:
 def joined_processes(
     arguments: Namespace, terminal: Terminal
 ) -> Iterator[tuple[ComputeConfig, Peers]]:
-    """How a run is computed, and the processes that train it (torchrun); only the first prints."""
-    how = computing(arguments)
+    """The compute configuration of a run, and its processes (torchrun); the first prints."""
+    how = compute_config(arguments)
     with join_process_group(how.device) as peers:
         terminal.quiet = not peers.is_first
-        if how.graphs and how.on_gpu and not peers.place(how).graphs:
+        if how.graphs and how.on_gpu and not peers.own_compute_config(how).graphs:
             terminal.print("several processes: steps are not captured as CUDA graphs")
         yield how, peers
 
 
 def open_logs(run: Run, arguments: Namespace) -> list[Log]:
-    """Where the metrics of a run go."""
+    """The logs of a run: TensorBoard, and Weights & Biases if asked for."""
     if not run.trainer.peers.is_first:
         return []
     logs: list[Log] = [TensorBoard(run)]
@@ -106,7 +106,7 @@ def train_run(run: Run, arguments: Namespace, terminal: Terminal) -> int:
                 logs=open_logs(run, arguments), observe=progress, should_stop=interrupt.is_due
             )
     except DivergedError as error:
-        complain(f"{error} ({folder})")
+        print_error(f"{error} ({folder})")
         return FAILURE
     if trainer.computing.on_gpu:
         terminal.print(str(trainer.time_account))

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 
 import algorist
 from algorist.algorithms import Algorithm
-from algorist.commands import Command, forms, inputs
-from algorist.commands.arguments import (
-    add_computing,
-    add_model,
-    expect_place_of_file,
-    loaded,
-    loaded_for,
-)
+from algorist.commands import Command
+from algorist.commands.arguments import add_compute_options
+from algorist.commands.load_models import add_model, load_model, load_models
+from algorist.commands.output_files import check_output_file
+from algorist.commands.problem_options import add_problem_options
 from algorist.errors import counted
+from algorist.problems import forms, inputs
 from algorist.report.terminal import Terminal
 from algorist.weights import SAVED, SPARSE
 from algorist.weights import models as shipped_models
@@ -57,8 +55,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="do not open a browser"
     )
-    inputs.add_arguments(parser)
-    add_computing(parser)
+    add_problem_options(parser)
+    add_compute_options(parser)
 
 
 def run(arguments: Namespace, terminal: Terminal) -> None:
@@ -73,10 +71,9 @@ def _app(arguments: Namespace, *algorithms: str, alone: bool = False) -> App:
     """With nets for some algorithms, or for all that the model knows; `alone` without others."""
     from algorist.viewer.app import App
 
-    learners = loaded_for(algorithms, arguments.model, arguments)
+    learners = load_models(algorithms, arguments.model, arguments)
     return App(
         learners,
-        forms,
         _name(arguments.model),
         [] if alone else list(_others(arguments)),
         version=algorist.__version__,
@@ -101,11 +98,11 @@ def _others(arguments: Namespace) -> Iterator[NetChoice]:
             load = partial(_member, model, arguments)
             yield NetChoice(_name(model), frozenset(several), load)
         else:
-            yield NetChoice.of(_name(model), loaded(model, arguments).by_algorithm())
+            yield NetChoice.of(_name(model), load_model(model, arguments).by_algorithm())
 
 
 def _member(model: str, arguments: Namespace, algorithm: str) -> Learner:
-    return loaded_for([algorithm], model, arguments)[algorithm]
+    return load_models([algorithm], model, arguments)[algorithm]
 
 
 def _algorithm(arguments: Namespace, option: str) -> Algorithm:
@@ -126,7 +123,7 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
         raise ValueError("--port: got it with --export, which serves nothing")
     if not arguments.browser:
         raise ValueError("--no-browser: got it with --export, which opens none")
-    expect_place_of_file("--export", arguments.export)
+    check_output_file("--export", arguments.export)
     algorithm = _algorithm(arguments, "export")
     problem = inputs.problem(algorithm, arguments)
     app = _app(arguments, algorithm.name, alone=True)
@@ -139,7 +136,7 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
 
 def _serve(arguments: Namespace, terminal: Terminal) -> None:
     given = inputs.given(arguments)
-    first = forms.asked(_algorithm(arguments, given[0]), arguments) if given else None
+    first = forms.page_request(_algorithm(arguments, given[0]), arguments) if given else None
     app = _app(arguments)
     if first:
         app.begin_with(first)

@@ -29,7 +29,7 @@ class Host:
         self._process: Process | None = None
         self._stopping = Event()
 
-    def do(self, request: str) -> str:
+    def execute(self, request: str) -> str:
         """Execute a request and wait for the reply."""
         self._process = Process(RunRequest.from_json(request))
         if self._stopping.is_set():
@@ -40,7 +40,7 @@ class Host:
             return Reply(DIED, str(error)).to_json()
 
     def stop(self) -> None:
-        """Save and stop the run, while `do` waits."""
+        """Save and stop the run, while `execute` waits."""
         self._stopping.set()
         if self._process is not None:
             self._process.stop()
@@ -59,7 +59,7 @@ class Cluster:
             raise ValueError(f"--ray: cannot reach {address} ({error})") from error
         nodes = self._ray.nodes()
         self._machines: list[Mapping[str, float]] = [n["Resources"] for n in nodes if n["Alive"]]
-        self.places = 0
+        self.capacity = 0
         self._at_work: set[Any] = set()
         self._lock, self._stopping = Lock(), False
 
@@ -79,10 +79,10 @@ class Cluster:
                 f"--ray: {self._address} has no room for a run: got machines of {got}, "
                 f"expected {_size(needed)} on one of them"
             )
-        self.places = at_once or room
+        self.capacity = at_once or room
         self._actor = self._ray.remote(num_cpus=cores, num_gpus=gpus, max_concurrency=2)(Host)
 
-    def do(self, place: int, request: RunRequest) -> Reply:
+    def execute(self, slot: int, request: RunRequest) -> Reply:
         """Execute a request and wait for the reply."""
         host = self._actor.remote()
         with self._lock:
@@ -90,7 +90,7 @@ class Cluster:
             if self._stopping:
                 host.stop.remote()
         try:
-            reply = Reply.from_json(self._ray.get(host.do.remote(request.to_json())))
+            reply = Reply.from_json(self._ray.get(host.execute.remote(request.to_json())))
         except self._ray.exceptions.RayError as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise DiedError(f"its machine or its actor has gone: {lines[0]}") from error

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from algorist.data import official
 from algorist.evaluation.evaluator import Evaluation, evaluate
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name
 from algorist.experiments.results import ResultRow, Results
@@ -33,7 +33,7 @@ def rows_of(
 ) -> Iterator[ResultRow]:
     """A result for each replica of a learner, which was trained for so long, if that is known."""
     metadata = learner.metadata
-    recipe = recipe_of(Config.from_json(metadata["config"]))
+    own_hash = config_hash(Config.from_json(metadata["config"]))
     for replica, evaluation in zip(metadata["replicas"], evaluations, strict=True):
         validation = replica["validation"]
         yield ResultRow(
@@ -47,7 +47,7 @@ def rows_of(
             steps=metadata["steps"],
             weights=learner.net.size,
             samples=samples,
-            recipe=recipe,
+            recipe=own_hash,
             version=__version__,
             device=device_name(learner.net.device),
             date=time.strftime("%Y-%m-%d"),

@@ -32,7 +32,7 @@ def multi_process_service() -> Iterator[None]:
 
 
 def memory_limits(per_gpu: int) -> Mapping[str, str]:
-    """The environment of a process that may use its share of the memory of each GPU, under MPS.
+    """The environment that limits a process to its share of the memory of each GPU, under MPS.
 
     A net that finds no room for a test computes it in smaller parts; one in training would fail.
     """

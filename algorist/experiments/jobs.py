@@ -14,7 +14,7 @@ from typing import Any
 
 from algorist.atomic import replace_text
 from algorist.data.prepare import prepare_in_background
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results
 from algorist.model.compute_config import ComputeConfig
@@ -22,10 +22,8 @@ from algorist.training.config import Config
 from algorist.training.divergence import DivergedError
 from algorist.training.job_pool import GpuContext
 from algorist.training.logs import TensorBoard
-from algorist.training.report import Report
-from algorist.training.run import Run
+from algorist.training.run import Observer, Run, ignore_step
 from algorist.training.saved_learners import CONFIG, config_in, is_run
-from algorist.training.trainer import Trainer
 
 _DIVERGED = "diverged.txt"
 
@@ -62,7 +60,7 @@ class Job:
         self,
         run: Run,
         should_stop: Callable[[], bool],
-        observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+        observe: Observer = ignore_step,
     ) -> bool:
         """Train the run; whether its last step is reached."""
         if run.trainer.step == run.trainer.config.schedule.steps:
@@ -76,11 +74,12 @@ class Job:
     def expect_own(self) -> None:
         """Raise a `ValueError` if the run in the folder has other settings by now."""
         config = config_in(self.folder, (self.folder / CONFIG).read_text())
-        if recipe_of(config) != self.part.recipe or config.seeds != self.seeds:
+        got, expected = config_hash(config), self.part.config_hash
+        if got != expected or config.seeds != self.seeds:
             raise ValueError(
-                f"{self.folder}: got the recipe {recipe_of(config)} with {_seeds(config.seeds)}, "
-                f"expected {self.part.recipe} with {_seeds(self.seeds)}: somebody has resumed this "
-                "run with other settings; move it elsewhere"
+                f"{self.folder}: got the recipe {got} with {_seeds(config.seeds)}, "
+                f"expected {expected} with {_seeds(self.seeds)}: somebody has resumed this run "
+                "with other settings; move it elsewhere"
             )
 
     def _expect_no_divergence(self) -> None:
@@ -99,18 +98,18 @@ class Job:
         return _folder(folder, self.part) / self.folder.name
 
 
-def jobs(
+def find_jobs(
     parts: Iterable[Part],
     seeds: Sequence[int],
     samples: int | None,
     results: Results,
     folder: Path,
     *,
-    apart: bool = False,
+    lockstep: bool = True,
 ) -> Iterator[Job]:
     """The jobs that are left of some parts: existing runs continue, other seeds start a new run.
 
-    With `apart`, one begins for each seed.
+    That is one run for all of these seeds in `lockstep`, or else one for each.
     """
     for part in parts:
         left = results.lacks(part, seeds, samples)
@@ -118,8 +117,8 @@ def jobs(
             if set(config.seeds) & set(left):
                 yield Job(part, config.seeds, run)
                 left = [seed for seed in left if seed not in config.seeds]
-        for group in [[seed] for seed in left] if apart else filter(None, [left]):
-            own = f"{part.recipe}-seeds-{_range(group)}"
+        for group in filter(None, [left]) if lockstep else [[seed] for seed in left]:
+            own = f"{part.config_hash}-seeds-{_range(group)}"
             yield Job(part, tuple(group), _folder(folder, part) / own)
 
 
@@ -134,7 +133,7 @@ def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:
     """The runs of a part that are trained as it is to be."""
     for file in sorted(_folder(folder, part).glob(f"*/{CONFIG}")):
         config = config_in(file.parent, file.read_text())
-        if recipe_of(config) == part.recipe:
+        if config_hash(config) == part.config_hash:
             yield file.parent, config
 
 

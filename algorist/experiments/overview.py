@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from algorist.experiments.jobs import Job, jobs
+from algorist.experiments.jobs import Job, find_jobs
 from algorist.experiments.plan import EXPERIMENTS, Part, Plan
 from algorist.experiments.results import Results
 from algorist.training.run_files import pack_run
@@ -38,12 +38,19 @@ class ExperimentProgress(NamedTuple):
 
 
 def remaining(
-    plan: Plan, experiment: str, seeds: Sequence[int], samples: int | None, out: str, runs: str
+    parts: Iterable[Part],
+    results: Results,
+    seeds: Sequence[int],
+    samples: int | None,
+    runs: Path,
+    *,
+    lockstep: bool = True,
 ) -> Remaining:
-    """The remaining jobs of an experiment, by the results and runs in these folders."""
-    results = Results(out, experiment)
-    left = jobs(plan.trained_for(experiment), seeds, samples, results, Path(runs))
-    return Remaining(results, list(left))
+    """The remaining jobs of some parts, by their results and the runs in a folder."""
+    own = [part for part in parts if not part.is_repeated]
+    return Remaining(
+        results, list(find_jobs(own, seeds, samples, results, runs, lockstep=lockstep))
+    )
 
 
 def experiment_progress(plan: Plan, experiment: str, left: Remaining) -> ExperimentProgress:

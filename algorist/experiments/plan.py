@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from algorist.algorithms import get
 from algorist.errors import unknown
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.training.config import Config
-from algorist.training.recipes import ablated, recipe, without
+from algorist.training.recipes import ablations, recipe, without
 
 FAMILIES = {
     "divide_and_conquer": "Divide and conquer",
@@ -117,14 +117,14 @@ def _all_at_once_in_full(algorithms: Sequence[str]) -> Parts:
 
 
 def _generalist_ablation(algorithms: Sequence[str]) -> Parts:
-    yield from ablated(_generalist(algorithms), more=True)
+    yield from ablations(_generalist(algorithms), cumulative=True)
 
 
 def _specialist_ablation(algorithms: Sequence[str]) -> Parts:
-    for more in (False, True):
+    for cumulative in (False, True):
         for name in algorithms:
-            for lost, config in ablated(_specialist(name), more=more):
-                yield part_without(lost, name, more=more), config
+            for lost, config in ablations(_specialist(name), cumulative=cumulative):
+                yield part_without(lost, name, cumulative=cumulative), config
 
 
 def baseline_part(net: str, algorithm: str) -> str:
@@ -132,9 +132,9 @@ def baseline_part(net: str, algorithm: str) -> str:
     return f"{net}/{algorithm}"
 
 
-def part_without(improvement: str, algorithm: str, *, more: bool) -> str:
+def part_without(improvement: str, algorithm: str, *, cumulative: bool) -> str:
     """The name of the part with a specialist that lacks an improvement, or also those before it."""
-    return f"{'cumulative' if more else 'single'}/{improvement}/{algorithm}"
+    return f"{'cumulative' if cumulative else 'single'}/{improvement}/{algorithm}"
 
 
 def _families(algorithms: Sequence[str]) -> Parts:
@@ -154,7 +154,7 @@ def _executing_specialists(algorithms: Sequence[str]) -> Parts:
 
 
 def _executing_ablation(algorithms: Sequence[str]) -> Parts:
-    yield from ablated(recipe("algorist2026", algorithms), more=False)
+    yield from ablations(recipe("algorist2026", algorithms), cumulative=False)
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Part:
 
     name: Name
     config: Config
-    recipe: str
+    config_hash: str
     source: Name
     """The first part that is trained in the same way: only that one is trained."""
 
@@ -227,7 +227,7 @@ def parts_of(named: Iterable[tuple[Name, Config]]) -> dict[Name, Part]:
     found: dict[Name, Part] = {}
     first: dict[str, Name] = {}
     for name, config in named:
-        own = recipe_of(config)
+        own = config_hash(config)
         found[name] = Part(name, config, own, first.setdefault(own, name))
     return found
 

@@ -27,11 +27,11 @@ class DiedError(Exception):
 class Backend(Protocol):
     """Executes requests: processes of this machine, or a cluster."""
 
-    places: int
+    capacity: int
     """The number of requests at the same time."""
 
-    def do(self, place: int, request: RunRequest) -> Reply:
-        """Execute a request and wait for the reply; called on one thread for each place."""
+    def execute(self, slot: int, request: RunRequest) -> Reply:
+        """Execute a request and wait for the reply; called on one thread for each slot."""
         ...
 
     def stop(self) -> None:
@@ -94,22 +94,22 @@ class Process:
 
 
 class Processes:
-    """A process for each place, each on one of several devices."""
+    """A process for each slot, each on one of several devices."""
 
     def __init__(
         self,
-        places: int,
+        capacity: int,
         devices: Sequence[str],
         environment: Mapping[str, str] = MappingProxyType({}),
     ):
         """`environment` has further variables for each process."""
-        self.places, self._devices, self._environment = places, devices, environment
+        self.capacity, self._devices, self._environment = capacity, devices, environment
         self._at_work: set[Process] = set()
         self._lock, self._stopping = Lock(), False
 
-    def do(self, place: int, request: RunRequest) -> Reply:
+    def execute(self, slot: int, request: RunRequest) -> Reply:
         """Execute a request and wait for the reply."""
-        device = self._devices[place % len(self._devices)]
+        device = self._devices[slot % len(self._devices)]
         computing = {**request.computing, "device": device}
         process = Process(replace(request, computing=computing), self._environment)
         with self._lock:

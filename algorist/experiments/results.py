@@ -46,7 +46,7 @@ class ResultRow:
     samples: int
     """The number of samples of the test."""
     recipe: str
-    """The hash of the configuration."""
+    """The hash of the configuration (`config_hash`)."""
     version: str
     device: str
     date: str
@@ -109,7 +109,7 @@ class Results:
     def has(self, part: Part, algorithm: str, seed: int, samples: int | None) -> bool:
         """Whether a net has been tested on so many samples, or on all."""
         row = self._rows.get((part.name.part, algorithm, seed))
-        if row is None or row.recipe != part.recipe:
+        if row is None or row.recipe != part.config_hash:
             return False
         return row.samples >= sample_count(algorithm, samples)
 
@@ -120,8 +120,8 @@ class Results:
 
     def of_other_recipes(self, parts: Iterable[Part]) -> list[ResultRow]:
         """The rows of parts that were trained with other settings."""
-        recipes = {part.name.part: part.recipe for part in parts}
-        return [row for row in self.rows if recipes.get(row.part, row.recipe) != row.recipe]
+        hashes = {part.name.part: part.config_hash for part in parts}
+        return [row for row in self.rows if hashes.get(row.part, row.recipe) != row.recipe]
 
     def expect_recipes_of(self, parts: Iterable[Part]) -> None:
         """Raise a `ValueError` if rows of parts were trained with other settings."""

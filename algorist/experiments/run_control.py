@@ -14,12 +14,12 @@ STOPPING = "finishing this step, then saving; once more stops at once"
 
 
 class Interrupt:
-    """Ctrl-C, SIGTERM or the end of the time let the step be finished; a second signal does not."""
+    """Stops after the present step on Ctrl-C, SIGTERM or a time limit; a second signal, at once."""
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, *, after: float | None = None, quiet: bool = False):
-        """Be due after so many seconds, if they are given."""
+        """`after` is a time limit in seconds; `quiet` prints no message after a signal."""
         self._end = time.monotonic() + (after or float("inf"))
         self._quiet, self._signal = quiet, 0
         self._before: dict[int, Any] = {}

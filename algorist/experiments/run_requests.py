@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.evaluate_runs import RunEvaluator
 from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Name, Part
 from algorist.experiments.results import ResultRow, Results
 from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
+from algorist.training.run import Observer, Run, ignore_step
 
 DONE, STOPPED, FAILED = "done", "stopped", "failed"
 
@@ -25,7 +27,6 @@ class RunRequest:
 
     name: tuple[str, str]
     """The name of the part."""
-    recipe: str
     config: Mapping[str, Any]
     seeds: tuple[int, ...]
     runs: str
@@ -44,7 +45,6 @@ class RunRequest:
         part = job.part
         return cls(
             name=part.name,
-            recipe=part.recipe,
             config=asdict(part.config),
             seeds=job.seeds,
             runs=str(runs.absolute()),
@@ -64,7 +64,7 @@ class RunRequest:
     def job(self) -> Job:
         """The job that it was made of."""
         name, config = Name(*self.name), Config.from_json(json.dumps(self.config))
-        part = Part(name, config, self.recipe, source=name)
+        part = Part(name, config, config_hash(config), source=name)
         return Job(part, tuple(self.seeds), Path(self.folder))
 
 
@@ -95,19 +95,32 @@ class Reply:
         return [ResultRow(**row) for row in self.rows]
 
 
-def do(request: RunRequest, should_stop: Callable[[], bool] = lambda: False) -> Reply:
+def execute(request: RunRequest, should_stop: Callable[[], bool] = lambda: False) -> Reply:
     """Train a run and evaluate it, from its latest checkpoint on."""
     _expect_shared(Path(request.runs))
     job, computing = request.job(), ComputeConfig(**request.computing)
     # Beside the run, so that what was tested before the process died is not tested again.
     results = Results(job.folder, job.part.name.experiment)
-    run = job.run(computing)
-    if not job.train(run, should_stop):
+    run, evaluator = job.run(computing), RunEvaluator(results, request.samples)
+    reply = train_and_evaluate(job, run, evaluator, should_stop)
+    if reply.state != DONE:
+        return reply
+    return replace(reply, rows=[asdict(row) for row in results.rows])
+
+
+def train_and_evaluate(
+    job: Job,
+    run: Run,
+    evaluator: RunEvaluator,
+    should_stop: Callable[[], bool],
+    observe: Observer = ignore_step,
+) -> Reply:
+    """Train a run to its last step and evaluate it, unless it is to stop before."""
+    if not job.train(run, should_stop, observe):
         return Reply(STOPPED, f"saved at step {run.trainer.step}")
-    evaluator = RunEvaluator(results, request.samples)
     if not evaluator.evaluate(job, run.trainer, should_stop):
         return Reply(STOPPED, "trained, to be tested")
-    return Reply(DONE, rows=[asdict(row) for row in results.rows])
+    return Reply(DONE)
 
 
 def _expect_shared(runs: Path) -> None:

@@ -16,9 +16,9 @@ from typing import TextIO
 
 import torch
 
-from algorist.experiments.run_requests import FAILED, Reply, RunRequest, do
+from algorist.experiments.run_requests import FAILED, Reply, RunRequest, execute
 from algorist.plugins import load_plugin
-from algorist.training.job_pool import run_task
+from algorist.training.job_pool import run_job
 from algorist.version import __version__
 
 
@@ -50,9 +50,9 @@ def _reply(request: RunRequest, should_stop: Callable[[], bool]) -> Reply:
         _expect_version(request.version)
         for file in request.plugins:
             load_plugin(file)
-        return do(request, should_stop)
+        return execute(request, should_stop)
 
-    outcome = run_task(0, work)
+    outcome = run_job(0, work)
     if outcome.error is None:
         reply: Reply = outcome.value
         return reply

@@ -1,4 +1,4 @@
-"""What became of nets without some improvements, as tables and figures show it."""
+"""The scores of nets without some improvements, for tables and figures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from algorist.experiments.plan import ALGORITHMS, part_without
-from algorist.report.means import Value, over_algorithms
-from algorist.report.reproduced import NetScores, Reproduced, listed
+from algorist.report.means import Mean, mean_over_algorithms
+from algorist.report.paper_results import NetScores, PaperResults, list_names
 from algorist.training.recipes import IMPROVEMENTS, WHOLE
 
 _WORDS = {
@@ -18,8 +18,8 @@ _WORDS = {
 """What can be taken away, in words."""
 
 
-def label(lost: str) -> str:
-    """What a net is called that lacks an improvement, or none."""
+def ablation_label(lost: str) -> str:
+    """The label of a net that lacks an improvement, or none."""
     return _WORDS[lost] if lost == WHOLE else f"- {_WORDS[lost]}"
 
 
@@ -40,29 +40,31 @@ class Ablation:
         """Whether there are nets that lack something."""
         return any(lost != WHOLE for lost in self.nets)
 
-    def mean(self, lost: str) -> Value | None:
+    def mean(self, lost: str) -> Mean | None:
         """The mean over the algorithms that all nets have."""
         if lost not in self.nets:
             return None
-        return over_algorithms(self.nets[lost].scores, self.algorithms)
+        return mean_over_algorithms(self.nets[lost].scores, self.algorithms)
 
 
-def generalist_ablation(results: Reproduced) -> Ablation:
+def generalist_ablation(results: PaperResults) -> Ablation:
     """The generalist with one improvement less each time."""
     return _ablation(results, "generalist-ablation", lambda lost, algorithm: lost)
 
 
-def cumulative_ablation(results: Reproduced) -> Ablation:
+def cumulative_ablation(results: PaperResults) -> Ablation:
     """Specialists with one improvement less each time."""
-    return _ablation(results, "specialist-ablation", partial(part_without, more=True))
+    return _ablation(results, "specialist-ablation", partial(part_without, cumulative=True))
 
 
-def single_ablation(results: Reproduced) -> Ablation:
+def single_ablation(results: PaperResults) -> Ablation:
     """Specialists without each improvement."""
-    return _ablation(results, "specialist-ablation", partial(part_without, more=False))
+    return _ablation(results, "specialist-ablation", partial(part_without, cumulative=False))
 
 
-def _ablation(results: Reproduced, experiment: str, part_of: Callable[[str, str], str]) -> Ablation:
+def _ablation(
+    results: PaperResults, experiment: str, part_of: Callable[[str, str], str]
+) -> Ablation:
     """All nets, whose parts are named by what they lack and the algorithm."""
     nets: dict[str, NetScores] = {}
     absent: dict[str, set[str]] = {}
@@ -91,6 +93,6 @@ def _notes(
         others = [name for name in ALGORITHMS if name not in common]
         notes.append(
             f"means are over the {len(common)} algorithms that all of these nets were tested in, "
-            f"without {listed(others)}"
+            f"without {list_names(others)}"
         )
     return notes

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from algorist.atomic import replace_text
 from algorist.report import drawing
-from algorist.report.pages import framed
-from algorist.report.pictures import Picture
+from algorist.report.figures import FigureSpec
+from algorist.report.html_pages import render_page
 from algorist.report.tables import Table
 
 INDEX = "index.html"
@@ -23,7 +23,7 @@ class Collection:
     title: str
     about: str
     tables: Sequence[Table]
-    pictures: Sequence[Picture]
+    pictures: Sequence[FigureSpec]
     remark: str = ""
     """What must be said on top of the page."""
     warning: str = ""
@@ -43,7 +43,7 @@ class Collection:
     def _page(self, sections: Iterable[str]) -> str:
         entries = [("table", table.name, table.title) for table in self.tables]
         entries += [("figure", picture.name, picture.title) for picture in self.pictures]
-        return framed(
+        return render_page(
             "collection",
             self.title,
             about=escape(self.about),
@@ -72,16 +72,16 @@ class Collection:
             content = self._drawn(picture, folder / "figures")
             yield _section("figure", picture, content)
 
-    def _drawn(self, picture: Picture, folder: Path) -> str:
+    def _drawn(self, picture: FigureSpec, folder: Path) -> str:
         if picture.draw is None:
             drawing.remove(folder, picture.name)
             return "<p>There is nothing to draw yet.</p>"
-        figure = drawing.drawn(picture.draw, self.warning)
+        figure = drawing.render(picture.draw, self.warning)
         drawing.write(figure, folder, picture.name)
-        return drawing.inline(figure)
+        return drawing.inline_svg(figure)
 
 
-def _section(kind: str, shown: Table | Picture, content: str) -> str:
+def _section(kind: str, shown: Table | FigureSpec, content: str) -> str:
     said = "".join(f'<p class="note">{escape(note)}</p>\n' for note in shown.notes)
     return (
         f'<h2 id="{kind}-{shown.name}">{escape(shown.title)}</h2>\n'

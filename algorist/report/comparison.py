@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
-from algorist.report.drawing import COLOURS, drawn, save
-from algorist.report.numbers import percent, standard_error
-from algorist.report.scores import Scored, mean_scores
+from algorist.report.drawing import COLOURS, render, save
+from algorist.report.format_numbers import format_percent, standard_error
+from algorist.report.scores import ScoreRow, mean_scores
 from algorist.report.terminal import bare_table
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ _FEW_LINES = 8
 """More algorithms than this are drawn as their mean alone."""
 
 
-class Column(NamedTuple):
+class ScoreColumn(NamedTuple):
     """Which learner was scored, on problems of which size; None: on a set that has its own."""
 
     model: str
     size: int | None
 
 
-def comparison_table(scores: Mapping[Column, Sequence[Scored]], sign: str) -> Table:
+def comparison_table(scores: Mapping[ScoreColumn, Sequence[ScoreRow]], sign: str) -> Table:
     """A row for each algorithm and a column for each learner and size, in per cent."""
     table = bare_table()
     table.add_column("score %", no_wrap=True)
@@ -40,7 +40,9 @@ def comparison_table(scores: Mapping[Column, Sequence[Scored]], sign: str) -> Ta
     return table
 
 
-def comparison_rows(scores: Mapping[Column, Sequence[Scored]], sign: str) -> Iterator[list[str]]:
+def comparison_rows(
+    scores: Mapping[ScoreColumn, Sequence[ScoreRow]], sign: str
+) -> Iterator[list[str]]:
     """The name of each algorithm and its score in every column; last the means, if there are many.
 
     A column that lacks an algorithm has no mean: it would be that of other algorithms.
@@ -51,13 +53,13 @@ def comparison_rows(scores: Mapping[Column, Sequence[Scored]], sign: str) -> Ite
         yield [name, *(own[name].score_text(sign) if name in own else "-" for own in by_name)]
     if len(names) > 1:
         means = [
-            percent(mean_scores(rows).scores, sign=sign) if len(own) == len(names) else "-"
+            format_percent(mean_scores(rows).scores, sign=sign) if len(own) == len(names) else "-"
             for own, rows in zip(by_name, scores.values(), strict=True)
         ]
         yield ["mean", *means]
 
 
-def _headings(columns: Sequence[Column]) -> list[str]:
+def _headings(columns: Sequence[ScoreColumn]) -> list[str]:
     """What tells the columns apart: the learner, the size, or both."""
     models, sizes = {c.model for c in columns}, {c.size for c in columns}
     if len(sizes) == 1:
@@ -65,20 +67,20 @@ def _headings(columns: Sequence[Column]) -> list[str]:
     return [f"n = {c.size}" if len(models) == 1 else f"{c.model}\nn = {c.size}" for c in columns]
 
 
-def _algorithms(scores: Mapping[Column, Sequence[Scored]]) -> list[str]:
+def _algorithms(scores: Mapping[ScoreColumn, Sequence[ScoreRow]]) -> list[str]:
     return list(dict.fromkeys(row.algorithm for rows in scores.values() for row in rows))
 
 
-def plot_sizes(scores: Mapping[Column, Sequence[Scored]], file: Path) -> None:
+def plot_sizes(scores: Mapping[ScoreColumn, Sequence[ScoreRow]], file: Path) -> None:
     """Draw scores over sizes: a line for each learner and algorithm, or for each learner's mean.
 
     The ending of the file says whether it is a PNG or an SVG. Bars are standard errors over seeds.
     """
-    figure = drawn(lambda: _figure(scores))
+    figure = render(lambda: _figure(scores))
     save(figure, file)
 
 
-def _figure(scores: Mapping[Column, Sequence[Scored]]) -> Figure:
+def _figure(scores: Mapping[ScoreColumn, Sequence[ScoreRow]]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
@@ -108,7 +110,7 @@ def _draw_line(axes: Axes, label: str, points: Mapping[int, Sequence[float]], co
     )
 
 
-def _lines(scores: Mapping[Column, Sequence[Scored]]) -> dict[str, dict[int, list[float]]]:
+def _lines(scores: Mapping[ScoreColumn, Sequence[ScoreRow]]) -> dict[str, dict[int, list[float]]]:
     """The scores of each seed by label, then by size."""
     models, names = list(dict.fromkeys(c.model for c in scores)), _algorithms(scores)
     lines: dict[str, dict[int, list[float]]] = {}

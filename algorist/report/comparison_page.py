@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from algorist.report.comparison import Column, comparison_rows
-from algorist.report.learner_page import Trained, configuration_section, training_section
-from algorist.report.pages import framed
-from algorist.report.scores import Scored
+from algorist.report.comparison import ScoreColumn, comparison_rows
+from algorist.report.html_pages import render_page
+from algorist.report.learner_page import TrainedLearner, configuration_section, training_section
+from algorist.report.scores import ScoreRow
 
 
 def comparison_page(
-    runs: Mapping[str, Sequence[Trained]], rows: Mapping[str, Sequence[Scored]]
+    runs: Mapping[str, Sequence[TrainedLearner]], rows: Mapping[str, Sequence[ScoreRow]]
 ) -> str:
     """A page about runs by name; each has one learner, or one for each of some algorithms."""
-    scores = {Column(name, None): own for name, own in rows.items()}
+    scores = {ScoreColumn(name, None): own for name, own in rows.items()}
     configs = [config for own in runs.values() for each in own if (config := each.config)]
     whole = all(row.is_whole for own in rows.values() for row in own)
     samples = "the whole official tests" if whole else "the first samples of the official tests"
-    return framed(
+    return render_page(
         "comparison_page",
         ", ".join(runs),
         style="learner_page",
@@ -36,7 +36,7 @@ def comparison_page(
     )
 
 
-def _title(name: str, trained: Trained, runs: Sequence[Trained]) -> str:
+def _title(name: str, trained: TrainedLearner, runs: Sequence[TrainedLearner]) -> str:
     return name if len(runs) == 1 else f"{name}, {', '.join(trained.learner.algorithms)}"
 
 

@@ -1,13 +1,13 @@
-"""Costs as rows of a table: what a training step, a training and an evaluation take."""
+"""The rows of tables of costs: of training steps, trainings and evaluations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from algorist.bench.evaluation_cost import EvaluationCost
+from algorist.bench.step_cost import StepCost
+from algorist.bench.training_cost import TrainingCost, minutes_together
 from algorist.report.terminal import Terminal
-from algorist.training.evaluation_cost import EvaluationCost
-from algorist.training.step_cost import StepCost
-from algorist.training.training_cost import TrainingCost, minutes_together
 
 _SHOWN_KERNELS = 25
 

@@ -1,4 +1,4 @@
-"""How figures look, on pages of their own and inside HTML."""
+"""The style of figures, and their files: PNG, SVG, and SVG inside HTML."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ FILES = tuple(_METADATA)
 """The endings of a figure's files."""
 
 
-def drawn(draw: Callable[[], Figure], warning: str = "") -> Figure:
-    """A figure in our style, perhaps with a warning above it, arranged once for all its files."""
+def render(draw: Callable[[], Figure], warning: str = "") -> Figure:
+    """Draw and lay out a figure in our style, with a warning above it if there is one."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):
@@ -51,7 +51,7 @@ def drawn(draw: Callable[[], Figure], warning: str = "") -> Figure:
     return figure
 
 
-def inline(figure: Figure) -> str:
+def inline_svg(figure: Figure) -> str:
     """A figure as SVG for a page, in the colours of the page."""
     picture = io.StringIO()
     _save(figure, picture, format="svg", transparent=True, metadata=_METADATA[".svg"])

@@ -1,4 +1,4 @@
-"""A learner on one page, with its training if it is a run: one HTML file, needing nothing else."""
+"""The HTML page of a learner: its scores, trajectories and settings, and its training if known."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algorist.model.learner import Learner
-from algorist.report.drawing import COLOURS, INK, drawn, inline
-from algorist.report.means import Value
-from algorist.report.numbers import percent, scored
-from algorist.report.pages import framed
-from algorist.report.pictures import TOP
+from algorist.report.drawing import COLOURS, INK, inline_svg, render
+from algorist.report.figures import TOP
+from algorist.report.format_numbers import format_percent, format_scores
+from algorist.report.html_pages import render_page
+from algorist.report.means import Mean
 from algorist.report.published import NETS, published
 from algorist.report.scores import (
     PAPER,
-    Scored,
+    ScoreRow,
     few_samples,
     mean_scores,
     published_mean,
 )
-from algorist.report.trajectories import trajectories
+from algorist.report.trajectories import trajectory_sections
 from algorist.training.config import Config
-from algorist.training.report import Report
+from algorist.training.validation_report import ValidationReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Trained(NamedTuple):
+class TrainedLearner(NamedTuple):
     """A learner, and the reports of its training if it is a run."""
 
     learner: Learner
-    reports: Sequence[Report] | None = None
+    reports: Sequence[ValidationReport] | None = None
 
     @property
     def config(self) -> Config | None:
@@ -43,14 +43,16 @@ class Trained(NamedTuple):
         return Config.from_json(about["config"]) if "config" in about else None
 
 
-def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored], drawings: str = "") -> str:
+def learner_page(
+    name: str, trained: Sequence[TrainedLearner], rows: Sequence[ScoreRow], drawings: str = ""
+) -> str:
     """The whole page about one learner, or about several for different algorithms.
 
     `drawings` is HTML that shows some of its trajectories, above their numbers.
     """
     learners = {task: each.learner for each in trained for task in each.learner.algorithms}
     configs = [config for each in trained if (config := each.config)]
-    return framed(
+    return render_page(
         "learner_page",
         name,
         summary=escape(" · ".join(_summary(trained))),
@@ -60,17 +62,17 @@ def page(name: str, trained: Sequence[Trained], rows: Sequence[Scored], drawings
         samples=_samples(rows),
         warning=_warning(rows),
         drawings=drawings,
-        trajectories=trajectories(learners, [row.algorithm for row in rows]),
+        trajectories=trajectory_sections(learners, [row.algorithm for row in rows]),
         configuration=configuration_section(configs) if configs else "<p>It is not known.</p>",
     )
 
 
-def _titled_section(trained: Trained, *, titled: bool) -> str:
+def _titled_section(trained: TrainedLearner, *, titled: bool) -> str:
     config = trained.config
     return training_section(trained, ", ".join(config.algorithms) if config and titled else None)
 
 
-def _summary(trained: Sequence[Trained]) -> list[str]:
+def _summary(trained: Sequence[TrainedLearner]) -> list[str]:
     """What they are for and made of; of a single one also how good it was in validation."""
     tasks = [task for each in trained for task in each.learner.algorithms]
     shown = ", ".join(tasks) if len(tasks) <= 3 else f"{len(tasks)} algorithms"
@@ -80,7 +82,7 @@ def _summary(trained: Sequence[Trained]) -> list[str]:
     return [shown, *processors, *_best(trained[0])]
 
 
-def _best(trained: Trained) -> list[str]:
+def _best(trained: TrainedLearner) -> list[str]:
     """When each seed was best in validation, and how good."""
     error = trained.config is not None and trained.config.scored_by_error
     return [
@@ -92,10 +94,10 @@ def _best(trained: Trained) -> list[str]:
 
 def _validation(replica: Mapping[str, Any], *, error: bool) -> str:
     score = replica["validation"]
-    return "not known" if score is None else scored([score], error=error, digits=2)
+    return "not known" if score is None else format_scores([score], error=error, digits=2)
 
 
-def training_section(trained: Trained, title: str | None = None) -> str:
+def training_section(trained: TrainedLearner, title: str | None = None) -> str:
     """The course of a run as HTML, under a title if it is one of several."""
     config, reports = trained.config, trained.reports
     if config is None or reports is None:
@@ -108,11 +110,11 @@ def training_section(trained: Trained, title: str | None = None) -> str:
         lines += ["<p>No validation yet.</p>"]
     else:
         lines += [f"<p>{reports[-1].step:,} of {config.schedule.steps:,} steps are done.</p>"]
-        lines += [inline(drawn(partial(_figure, config, reports)))]
+        lines += [inline_svg(render(partial(_figure, config, reports)))]
     return "\n".join(lines) + "\n"
 
 
-def _figure(config: Config, reports: Sequence[Report]) -> Figure:
+def _figure(config: Config, reports: Sequence[ValidationReport]) -> Figure:
     """Validation score and loss over the steps."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
@@ -135,7 +137,9 @@ def _figure(config: Config, reports: Sequence[Report]) -> Figure:
     return figure
 
 
-def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, list[float]]) -> None:
+def _draw(
+    axes: Any, title: str, reports: Sequence[ValidationReport], series: dict[str, list[float]]
+) -> None:
     steps = [report.step for report in reports]
     marker = "." if len(steps) < 40 else ""
     for number, (label, values) in enumerate(series.items()):
@@ -148,7 +152,7 @@ def _draw(axes: Any, title: str, reports: Sequence[Report], series: dict[str, li
 
 
 def _series(
-    config: Config, reports: Sequence[Report], what: str, scale: float
+    config: Config, reports: Sequence[ValidationReport], what: str, scale: float
 ) -> dict[str, list[float]]:
     """A single task has a curve for each seed; several have one each, the mean over the seeds."""
     values = [getattr(report, what) for report in reports]
@@ -164,39 +168,39 @@ def _series(
     }
 
 
-def _score_row(row: Scored) -> str:
+def _score_row(row: ScoreRow) -> str:
     known = published().get(row.algorithm, {}).get(PAPER)
     mean = 0 if row.spec.scored_by_error else 100 * sum(row.scores) / len(row.scores)
     return (
         f"<tr><th>{escape(row.algorithm)}</th><td>{row.n}</td><td>{row.samples}</td>"
-        f"<td>{row.score_text()}</td><td>{percent(row.correct)}</td>"
+        f"<td>{row.score_text()}</td><td>{format_percent(row.correct)}</td>"
         f"<td>{known.text() if known else '–'}</td><td class=bar>{_bar(mean, known)}</td></tr>\n"
     )
 
 
-def _mean_row(rows: Sequence[Scored]) -> str:
+def _mean_row(rows: Sequence[ScoreRow]) -> str:
     """The last row: means over all algorithms, the paper's only if it has them all."""
     means, known = mean_scores(rows), published_mean(rows)
     shown = "–" if known is None else f"{known:.2f}"
     return (
-        f"<tr><th>mean</th><td></td><td></td><td>{percent(means.scores)}</td>"
-        f"<td>{percent(means.correct)}</td>"
+        f"<tr><th>mean</th><td></td><td></td><td>{format_percent(means.scores)}</td>"
+        f"<td>{format_percent(means.correct)}</td>"
         f"<td>{shown}</td><td></td></tr>\n"
     )
 
 
-def _bar(score: float, known: Value | None) -> str:
+def _bar(score: float, known: Mean | None) -> str:
     """The score as a bar, with a mark where the paper stands."""
     mark = f'<i style="left:{known.mean:.2f}%"></i>' if known else ""
     return f'<div><b style="width:{min(max(score, 0), 100):.2f}%"></b>{mark}</div>'
 
 
-def _samples(rows: Iterable[Scored]) -> str:
+def _samples(rows: Iterable[ScoreRow]) -> str:
     whole = all(row.is_whole for row in rows)
     return "the whole official tests" if whole else "the first samples of the official tests"
 
 
-def _warning(rows: Sequence[Scored]) -> str:
+def _warning(rows: Sequence[ScoreRow]) -> str:
     """What to say of scores on so few samples that they mean little."""
     text = few_samples(rows)
     return f'<p class="warning">{escape(text)}</p>' if text else ""

@@ -1,4 +1,4 @@
-"""What numbers were measured on, and when."""
+"""The machine on which numbers were measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from algorist.version import __version__
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """The processor, the software and the date."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from algorist.algorithms import get
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
-from algorist.report.numbers import standard_error
+from algorist.report.format_numbers import standard_error
 
 
-class Value(NamedTuple):
+class Mean(NamedTuple):
     """A mean over seeds, in per cent."""
 
     mean: float
@@ -21,23 +21,23 @@ class Value(NamedTuple):
     seeds: int
 
     def text(self, sign: str = "±") -> str:
-        """As papers write it."""
+        """The mean and its error, as in `12.34 ± 0.56`."""
         return f"{self.mean:.2f}" + ("" if self.error is None else f" {sign} {self.error:.2f}")
 
 
-Values = Mapping[str, Value]
+Values = Mapping[str, Mean]
 """By algorithm."""
 Scores = Mapping[int, float]
 """By seed."""
 
 
-def over_seeds(scores: Sequence[float]) -> Value:
+def mean_over_seeds(scores: Sequence[float]) -> Mean:
     """The mean over some seeds."""
     error = standard_error(scores)
-    return Value(statistics.fmean(scores), None if math.isnan(error) else error, len(scores))
+    return Mean(statistics.fmean(scores), None if math.isnan(error) else error, len(scores))
 
 
-def over_algorithms(scores: Mapping[str, Scores], algorithms: Iterable[str]) -> Value | None:
+def mean_over_algorithms(scores: Mapping[str, Scores], algorithms: Iterable[str]) -> Mean | None:
     """The mean over algorithms of each seed that has them all, then over these seeds."""
     of_each = [scores.get(algorithm, {}) for algorithm in algorithms]
     if not of_each:
@@ -45,7 +45,9 @@ def over_algorithms(scores: Mapping[str, Scores], algorithms: Iterable[str]) -> 
     common = set.intersection(*(set(own) for own in of_each))
     if not common:
         return None
-    return over_seeds([statistics.fmean(own[seed] for own in of_each) for seed in sorted(common)])
+    return mean_over_seeds(
+        [statistics.fmean(own[seed] for own in of_each) for seed in sorted(common)]
+    )
 
 
 def family_of(algorithm: str) -> str:
@@ -53,7 +55,7 @@ def family_of(algorithm: str) -> str:
     return get(algorithm).family
 
 
-def of_family(values: Values, family: str) -> Value | None:
+def family_mean(values: Values, family: str) -> Mean | None:
     """The mean over the algorithms of a family, if all of them are there.
 
     Its error is the paper's: the standard deviation over all algorithms and seeds, divided by the
@@ -67,24 +69,24 @@ def of_family(values: Values, family: str) -> Value | None:
     within = [value.error**2 * value.seeds for value in own if value.error is not None]
     known = len(within) == len(own)
     error = math.sqrt((between + statistics.fmean(within)) / len(own)) if known else None
-    return Value(statistics.fmean([v.mean for v in own]), error, min(v.seeds for v in own))
+    return Mean(statistics.fmean([v.mean for v in own]), error, min(v.seeds for v in own))
 
 
 def mean_of_families(values: Values) -> float | None:
     """The mean over the families' means, if all are there: small families weigh more by it."""
-    means = [of_family(values, family) for family in FAMILIES]
+    means = [family_mean(values, family) for family in FAMILIES]
     return statistics.fmean(mean.mean for mean in means if mean) if all(means) else None
 
 
-def mean_of_all(values: Values) -> float | None:
+def overall_mean(values: Values) -> float | None:
     """The mean over all algorithms, if all are there."""
     if any(name not in values for name in ALGORITHMS):
         return None
     return statistics.fmean(values[name].mean for name in ALGORITHMS)
 
 
-def number_above(values: Values, threshold: float) -> int | None:
-    """How many algorithms score more than that, if all are there."""
+def count_above(values: Values, threshold: float) -> int | None:
+    """How many algorithms score more than a threshold, if all are there."""
     if any(name not in values for name in ALGORITHMS):
         return None
     return sum(values[name].mean > threshold for name in ALGORITHMS)

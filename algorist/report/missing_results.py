@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from algorist.experiments.plan import EXPERIMENTS, Part
 from algorist.experiments.results import ResultRow
-from algorist.report.reproduced import Reproduced
+from algorist.report.paper_results import PaperResults
 from algorist.report.tables import Cell, Table
 
 
-def missing_results(results: Reproduced) -> Table:
+def missing_results(results: PaperResults) -> Table:
     """A row for each experiment that has parts without results."""
     rows: list[tuple[str, Sequence[Cell]]] = []
     for name in EXPERIMENTS:

@@ -9,29 +9,35 @@ from typing import TYPE_CHECKING
 
 from algorist.experiments.plan import ALGORITHMS, BASELINES, FAMILIES
 from algorist.report import ablations
-from algorist.report.ablations import Ablation, label
+from algorist.report.ablations import Ablation, ablation_label
 from algorist.report.drawing import COLOURS, INK, PUBLISHED
-from algorist.report.means import Value, family_of
-from algorist.report.pictures import ERROR_BARS, Picture, bar, draw_means, finish
+from algorist.report.figures import ERROR_BARS, FigureSpec, draw_bars, draw_means, finish_axes
+from algorist.report.means import Mean, family_of
+from algorist.report.paper_results import (
+    NetScores,
+    PaperResults,
+    best_net,
+    missing_notes,
+    published_net,
+)
 from algorist.report.published import OF_THE_PAPER
-from algorist.report.reproduced import NetScores, Reproduced, best_of, missing, papers
-from algorist.report.shipped import shipped_generalist
+from algorist.report.shipped_table import shipped_generalist
 from algorist.training.recipes import WHOLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHARES = tuple(range(10, 131, 10))
-_ZERO = Value(0, None, 0)
+_ZERO = Mean(0, None, 0)
 
 
-def pictures(results: Reproduced) -> Iterator[Picture]:
+def paper_figures(results: PaperResults) -> Iterator[FigureSpec]:
     """All of them."""
     specialists, generalist = results.specialists(), results.generalist()
     shipped = shipped_generalist(results)
-    paper = papers("triplet_gmpnn")
-    before = best_of("previous best, published", map(papers, BASELINES))
-    best = best_of("best single-task net, published", map(papers, OF_THE_PAPER))
+    paper = published_net("triplet_gmpnn")
+    before = best_net("previous best, published", map(published_net, BASELINES))
+    best = best_net("best single-task net, published", map(published_net, OF_THE_PAPER))
     yield _bars(
         "old-vs-new",
         "Specialists against the previous best",
@@ -109,7 +115,7 @@ def _bars(
     *,
     key: NetScores,
     less: NetScores | None = None,
-) -> Picture:
+) -> FigureSpec:
     """Bars side by side for each algorithm of ours, sorted by the score of the key net.
 
     With another net they are sorted by what the key net scores more than that. While one of ours
@@ -124,7 +130,7 @@ def _bars(
 
     ordered = sorted(shown, key=rank, reverse=True)
     draw = partial(_draw_bars, nets, ordered) if ordered else None
-    return Picture(name, title, caption, missing(nets), draw)
+    return FigureSpec(name, title, caption, missing_notes(nets), draw)
 
 
 def _draw_bars(nets: Sequence[NetScores], algorithms: Sequence[str]) -> Figure:
@@ -137,7 +143,7 @@ def _draw_bars(nets: Sequence[NetScores], algorithms: Sequence[str]) -> Figure:
     for number, net in enumerate(nets):
         there = [(x, net.values[a]) for x, a in enumerate(algorithms) if a in net.values]
         colour = next(colours if net.is_ours else greys)
-        bar(
+        draw_bars(
             axes,
             "y",
             [x + (number - (len(nets) - 1) / 2) * width for x, _ in there],
@@ -149,7 +155,7 @@ def _draw_bars(nets: Sequence[NetScores], algorithms: Sequence[str]) -> Figure:
         )
     axes.set_xticks(range(len(algorithms)), algorithms, rotation=45, ha="right", fontsize=8)
     axes.set_xlim(-0.6, len(algorithms) - 0.4)
-    finish(axes, "y", legend=True)
+    finish_axes(axes, "y", legend=True)
     return figure
 
 
@@ -157,24 +163,24 @@ _GREYS = ("#CCCCCC", PUBLISHED)
 """Of the first and the second published net: lighter and darker, without a hue."""
 
 
-def _chunking(results: Reproduced) -> Picture:
+def _chunking(results: PaperResults) -> FigureSpec:
     """The means of generalists with and without chunks, and of specialists."""
     nets = [results.specialists(), results.generalist(), results.generalist_in_full()]
     means = {net.heading: net.mean for net in nets}
     there = {title: mean for title, mean in means.items() if mean}
-    return Picture(
+    return FigureSpec(
         "chunking",
         "Chunks and whole trajectories",
         f"Mean over all algorithms (paper, figure 4a). {ERROR_BARS}",
-        missing(nets),
+        missing_notes(nets),
         partial(draw_means, there) if len(there) > 1 else None,
     )
 
 
-def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Picture:
-    means = {label(lost): nets.mean(lost) for lost in nets.nets if nets.can_be_compared}
+def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> FigureSpec:
+    means = {ablation_label(lost): nets.mean(lost) for lost in nets.nets if nets.can_be_compared}
     there = {called: mean for called, mean in means.items() if mean}
-    return Picture(
+    return FigureSpec(
         name,
         title,
         f"{what}. Mean over {len(nets.algorithms)} algorithms. {ERROR_BARS}",
@@ -183,7 +189,7 @@ def _ablation_picture(name: str, title: str, what: str, nets: Ablation) -> Pictu
     )
 
 
-def _shares(generalist: NetScores, best: NetScores, specialists: NetScores) -> Picture:
+def _shares(generalist: NetScores, best: NetScores, specialists: NetScores) -> FigureSpec:
     """In how many tasks the generalist reaches a share of what single-task nets score."""
     panels = {"of the best published": best, "of our specialists": specialists}
     there = {
@@ -191,12 +197,12 @@ def _shares(generalist: NetScores, best: NetScores, specialists: NetScores) -> P
         for title, net in panels.items()
         if any(name in generalist.values for name in net.values)
     }
-    return Picture(
+    return FigureSpec(
         "generalist-shares",
         "How much of single-task scores one net for all reaches",
         "Number of algorithms in which the generalist reaches a share of the single-task score or "
         "more, by family (paper, figures 5b and 5c).",
-        missing([generalist, specialists]),
+        missing_notes([generalist, specialists]),
         partial(_draw_shares, generalist, there) if there else None,
     )
 
@@ -228,11 +234,11 @@ def _reaches(generalist: NetScores, net: NetScores, algorithm: str, share: float
     return generalist.values[algorithm].mean >= share / 100 * net.values[algorithm].mean
 
 
-def _facets(nets: Ablation) -> Picture:
+def _facets(nets: Ablation) -> FigureSpec:
     """Specialists without one improvement, an axis for each algorithm."""
     own = [net for lost, net in nets.nets.items() if lost != WHOLE]
     shown = [name for name in ALGORITHMS if any(name in net.values for net in own)]
-    return Picture(
+    return FigureSpec(
         "specialist-ablation-single",
         "Specialists without one improvement",
         f"Each bar lacks one improvement (paper, figures 7 to 9). {ERROR_BARS}",
@@ -256,11 +262,11 @@ def _draw_facets(nets: Ablation, algorithms: Sequence[str]) -> Figure:
         values = list(there.values())
         colours = [COLOURS[0] if lost == WHOLE else COLOURS[1] for lost in there]
         where = [places[lost] for lost in there]
-        bar(axes, "x", where, values, [v.error for v in values], height=0.8, color=colours)
+        draw_bars(axes, "x", where, values, [v.error for v in values], height=0.8, color=colours)
         axes.set_title(name, fontsize=7)
-        axes.set_yticks(list(places.values()), [*map(label, places)], fontsize=6)
+        axes.set_yticks(list(places.values()), [*map(ablation_label, places)], fontsize=6)
         axes.tick_params(axis="x", labelsize=6)
-        finish(axes, "x")
+        finish_axes(axes, "x")
         axes.set_xlabel("")
     grid[0, 0].invert_yaxis()
     figure.supxlabel("test score, %", fontsize=8)

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Sequence
 
 from algorist.experiments.plan import ALGORITHMS, FAMILIES
 from algorist.report import ablations
-from algorist.report.ablations import Ablation, label
+from algorist.report.ablations import Ablation, ablation_label
 from algorist.report.means import (
-    Value,
+    Mean,
+    count_above,
+    family_mean,
     mean_of_families,
-    number_above,
-    of_family,
 )
 from algorist.report.missing_results import missing_results
+from algorist.report.paper_results import NetScores, PaperResults, missing_notes, published_net
 from algorist.report.published import NETS, PGN_WITH_IMPROVEMENTS
-from algorist.report.reproduced import NetScores, Reproduced, missing, papers
-from algorist.report.shipped import shipped_scores
+from algorist.report.shipped_table import shipped_scores
 from algorist.report.tables import Cell, Table
 
 _THRESHOLDS = (90, 80, 60)
 _TEST = "Scores on the official tests (n = 64), in per cent"
 
 
-def tables(results: Reproduced) -> Iterator[Table]:
+def paper_tables(results: PaperResults) -> Iterator[Table]:
     """All of them."""
     nets = _single_task_nets(results)
     yield by_family(nets)
@@ -48,19 +48,19 @@ def tables(results: Reproduced) -> Iterator[Table]:
         yield absent
 
 
-def _single_task_nets(results: Reproduced) -> list[NetScores]:
+def _single_task_nets(results: PaperResults) -> list[NetScores]:
     ours = [
         *results.baselines(),
         results.net("PGN, all improvements, ours", "pgn"),
         results.net("Triplet-GMPNN, ours", "specialists"),
     ]
-    return [*map(papers, NETS), *ours]
+    return [*map(published_net, NETS), *ours]
 
 
 def by_family(nets: Sequence[NetScores]) -> Table:
     """Table 1 of the paper."""
     thresholds: list[tuple[str, list[Cell]]] = [
-        (f"> {threshold} %", [_of_thirty(number_above(net.values, threshold)) for net in nets])
+        (f"> {threshold} %", [_of_thirty(count_above(net.values, threshold)) for net in nets])
         for threshold in _THRESHOLDS
     ]
     means: list[Cell] = [mean_of_families(net.values) for net in nets]
@@ -73,11 +73,11 @@ def by_family(nets: Sequence[NetScores]) -> Table:
         f"{PGN_WITH_IMPROVEMENTS} in the paper; G-ForgetNet is of Bohde et al. (2024).",
         ["family", *(net.heading for net in nets)],
         [
-            (title, [of_family(net.values, family) for net in nets])
+            (title, [family_mean(net.values, family) for net in nets])
             for family, title in FAMILIES.items()
         ],
         [("mean over families", means), *thresholds],
-        missing(nets),
+        missing_notes(nets),
     )
 
 
@@ -95,11 +95,11 @@ def by_algorithm(nets: Sequence[NetScores]) -> Table:
         ["algorithm", *(net.heading for net in nets)],
         [(name, [net.values.get(name) for net in nets]) for name in ALGORITHMS],
         [("mean", [net.mean for net in nets])],
-        missing(nets),
+        missing_notes(nets),
     )
 
 
-def many_tasks(results: Reproduced) -> Table:
+def many_tasks(results: PaperResults) -> Table:
     """What the figures about nets for many algorithms show."""
     single, many = results.specialists(), results.generalist()
     ours = [
@@ -110,7 +110,7 @@ def many_tasks(results: Reproduced) -> Table:
         results.generalist_in_full(),
         results.families(),
     ]
-    paper = papers("triplet_gmpnn")
+    paper = published_net("triplet_gmpnn")
     gains = {name: _gain(single.values.get(name), many.values.get(name)) for name in ALGORITHMS}
     return Table(
         "generalist",
@@ -123,22 +123,22 @@ def many_tasks(results: Reproduced) -> Table:
             for name in ALGORITHMS
         ],
         [("mean", [paper.mean, *(net.mean for net in ours), _gain(single.mean, many.mean)])],
-        missing(ours),
+        missing_notes(ours),
     )
 
 
-def _gain(before: Value | None, after: Value | None) -> float | None:
+def _gain(before: Mean | None, after: Mean | None) -> float | None:
     return None if before is None or after is None else after.mean - before.mean
 
 
 def ablation(name: str, title: str, what: str, nets: Ablation) -> Table:
     """Means of nets with fewer and fewer improvements."""
     rows: list[tuple[str, list[Cell]]] = []
-    before: Value | None = None
+    before: Mean | None = None
     for lost in nets.losses:
         mean = nets.mean(lost)
         seeds = mean.seeds if mean else None
-        rows.append((label(lost), [mean, _gain(before, mean), seeds]))
+        rows.append((ablation_label(lost), [mean, _gain(before, mean), seeds]))
         before = mean
     return Table(
         name,
@@ -161,7 +161,7 @@ def one_at_a_time(nets: Ablation) -> Table:
         "Specialists without one improvement",
         f"{_TEST}: each column lacks one improvement (paper, appendix). Errors are standard "
         "errors of the mean over seeds.",
-        ["algorithm", *map(label, nets.losses)],
+        ["algorithm", *map(ablation_label, nets.losses)],
         [(name, [values.get(name) for values in own]) for name in ALGORITHMS],
         [(f"mean over {len(nets.algorithms)}", means)],
         nets.notes,

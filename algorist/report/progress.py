@@ -1,4 +1,4 @@
-"""How a run gets on: a live display in a terminal, a line for each validation elsewhere."""
+"""The progress of runs: a live display in a terminal, a line for each validation elsewhere."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ from rich.table import Table
 
 from algorist.errors import counted
 from algorist.experiments.run_control import STOPPING
-from algorist.report.numbers import averaged, duration, scored
+from algorist.report.format_numbers import format_duration, format_mean, format_scores
 from algorist.report.terminal import Terminal
-from algorist.training.report import Report
+from algorist.training.run import Observer
 from algorist.training.trainer import Trainer
-
-Observer = Callable[[Trainer, Report | None], None]
+from algorist.training.validation_report import ValidationReport
 
 _REFRESH = 0.25
 """Seconds between two looks at the losses: on a GPU each look waits for it."""
 
 
-class Watch:
-    """Keeps an eye on a trainer: call it after each step, with the report if there is one."""
+class TrainingStatus:
+    """The status of a training: call it after each step, with the report if there is one."""
 
     def __init__(self, terminal: Terminal, trainer: Trainer):
         self._terminal, self.trainer = terminal, trainer
         self._first_step, self._start, self._looked = trainer.step, 0.0, 0.0
         self.losses: dict[str, list[float]] = {}
-        self.report: Report | None = None
+        self.report: ValidationReport | None = None
 
-    def __call__(self, trainer: Trainer, report: Report | None) -> None:
-        """Take note of a step."""
+    def __call__(self, trainer: Trainer, report: ValidationReport | None) -> None:
+        """Record a step."""
         now = time.perf_counter()
         if not self._start:  # the clock starts after the first step, which may have to compile
             self._first_step, self._start = trainer.step, now
@@ -48,20 +47,20 @@ class Watch:
             self._looked, self.losses = now, trainer.mean_loss
 
     def facts(self) -> str:
-        """Where the run stands, in short."""
+        """The step, the loss, the scores and the remaining time in one line."""
         trainer, sign = self.trainer, self._terminal.plus_minus
         steps, done = trainer.config.schedule.steps, trainer.step
         facts = [f"step {done:>{len(str(steps))}}/{steps}"]
         if self.losses:
-            facts.append(f"loss {averaged(_mean_over_tasks(self.losses), '.3f', sign)}")
+            facts.append(f"loss {format_mean(_mean_over_tasks(self.losses), '.3f', sign)}")
         if self.report is not None:
             error = trainer.config.scored_by_error
-            facts.append(f"validation {scored(self.report.score, sign, error=error)}")
-            facts.append(f"best {scored(trainer.best_scores, sign, error=error)}")
+            facts.append(f"validation {format_scores(self.report.score, sign, error=error)}")
+            facts.append(f"best {format_scores(trainer.best_scores, sign, error=error)}")
         if done > self._first_step:
             speed = (done - self._first_step) / (time.perf_counter() - self._start)
             facts.append(f"{speed:.{1 if speed >= 1 else 3}f} steps/s")
-            facts.append(f"{duration((steps - done) / speed)} left")
+            facts.append(f"{format_duration((steps - done) / speed)} left")
         return "  ".join(facts)
 
 
@@ -88,13 +87,13 @@ class LiveDisplay(ABC):
 
 
 class Progress(LiveDisplay):
-    """Shows how a trainer gets on: call it after each step, with the report if there is one."""
+    """Shows the progress of a run: call it after each step, with the report if there is one."""
 
     def __init__(
         self, terminal: Terminal, trainer: Trainer, *, stopping: Callable[[], bool] = lambda: False
     ):
         self._trainer, self._stopping = trainer, stopping
-        self._watch = Watch(terminal, trainer)
+        self._watch = TrainingStatus(terminal, trainer)
         super().__init__(terminal)  # which draws at once
 
     def __enter__(self) -> Self:
@@ -105,8 +104,8 @@ class Progress(LiveDisplay):
             self._terminal.print(f"going on after step {self._trainer.step}")
         return super().__enter__()
 
-    def __call__(self, trainer: Trainer, report: Report | None) -> None:
-        """Take note of a step."""
+    def __call__(self, trainer: Trainer, report: ValidationReport | None) -> None:
+        """Record a step."""
         self._watch(trainer, report)
         if report is not None and not self._terminal.is_terminal:
             self._terminal.print(self._watch.facts())
@@ -117,9 +116,9 @@ class Progress(LiveDisplay):
         parts: list[RenderableType] = [Columns([_bar(self._trainer, 60)]), watch.facts()]
         if watch.report is not None and len(watch.losses) > 1:
             parts.insert(0, self._tasks(watch.report))
-        return Group(*parts, *outlook(0, self._stopping()))
+        return Group(*parts, *footer_lines(0, self._stopping()))
 
-    def _tasks(self, report: Report) -> Table:
+    def _tasks(self, report: ValidationReport) -> Table:
         """A row for each task."""
         sign = self._terminal.plus_minus
         table = Table("task", box=None, pad_edge=False)
@@ -127,13 +126,13 @@ class Progress(LiveDisplay):
         table.add_column("validation", justify="right")
         for task, losses in self._watch.losses.items():
             error = self._trainer.net.specs[task].scored_by_error
-            scores = scored(report.scores[task], sign, error=error)
-            table.add_row(task, averaged(losses, ".3f", sign), scores)
+            scores = format_scores(report.scores[task], sign, error=error)
+            table.add_row(task, format_mean(losses, ".3f", sign), scores)
         return table
 
 
-class ProgressOfEach(LiveDisplay):
-    """Shows how several runs get on, some of them at once: each has a row of its own."""
+class MultiRunProgress(LiveDisplay):
+    """Shows the progress of several runs, a row each."""
 
     def __init__(
         self,
@@ -144,7 +143,7 @@ class ProgressOfEach(LiveDisplay):
     ):
         self._names, self._stopping = names, stopping
         self._width = max(map(len, names))
-        self._running: dict[str, Watch] = {}
+        self._running: dict[str, TrainingStatus] = {}
         self._ended: dict[str, str] = {}
         super().__init__(terminal)
 
@@ -154,9 +153,9 @@ class ProgressOfEach(LiveDisplay):
         going_on = f", going on after step {trainer.step}" if trainer.step else ""
         self._say(name, _description(trainer) + going_on)
         self._ended.pop(name, None)
-        watch = self._running[name] = Watch(self._terminal, trainer)
+        watch = self._running[name] = TrainingStatus(self._terminal, trainer)
 
-        def observe(trainer: Trainer, report: Report | None) -> None:
+        def observe(trainer: Trainer, report: ValidationReport | None) -> None:
             watch(trainer, report)
             if report is not None:
                 self._say(name, watch.facts())
@@ -167,7 +166,7 @@ class ProgressOfEach(LiveDisplay):
             del self._running[name]
 
     def end(self, name: str, text: str) -> None:
-        """Show what has become of a run."""
+        """Show how a run has ended."""
         self._ended[name] = text
         self._say(name, text)
 
@@ -184,11 +183,11 @@ class ProgressOfEach(LiveDisplay):
         for name, watch in running:
             table.add_row(name, _bar(watch.trainer, 20), watch.facts())
         waiting = len(self._names) - len(self._ended) - len(running)
-        return Group(table, *outlook(waiting, self._stopping()))
+        return Group(table, *footer_lines(waiting, self._stopping()))
 
 
-def outlook(waiting: int, stopping: bool) -> Iterator[str]:
-    """What is said below runs: how many are still to come, and that all are about to stop."""
+def footer_lines(waiting: int, stopping: bool) -> Iterator[str]:
+    """The lines below the runs: how many are still to come, and that all are about to stop."""
     if waiting > 0:
         yield f"{waiting} to come"
     if stopping:

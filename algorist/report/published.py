@@ -6,7 +6,7 @@ import csv
 from functools import cache
 from importlib.resources import files
 
-from algorist.report.means import Value
+from algorist.report.means import Mean
 
 NETS = {
     "memnet": "Memnet",
@@ -30,15 +30,15 @@ PGN_WITH_IMPROVEMENTS = 69.31
 
 
 @cache
-def published() -> dict[str, dict[str, Value]]:
+def published() -> dict[str, dict[str, Mean]]:
     """The scores of all nets, by algorithm."""
     with (files("algorist.report") / "published.csv").open(encoding="utf-8") as file:
         return {row["algorithm"]: _scores(row) for row in csv.DictReader(file)}
 
 
-def _scores(row: dict[str, str]) -> dict[str, Value]:
+def _scores(row: dict[str, str]) -> dict[str, Mean]:
     scores = {}
     for net in NETS:
         error = row.get(f"{net}_err")
-        scores[net] = Value(float(row[net]), float(error) if error else None, SEEDS.get(net, 1))
+        scores[net] = Mean(float(row[net]), float(error) if error else None, SEEDS.get(net, 1))
     return scores

@@ -13,7 +13,7 @@ from rich.table import Table
 from algorist.errors import counted
 from algorist.evaluation.evaluator import Evaluation
 from algorist.experiments.results import is_whole_test
-from algorist.report.numbers import as_json, averaged, percent
+from algorist.report.format_numbers import format_mean, format_percent, to_json
 from algorist.report.published import published
 from algorist.report.terminal import bare_table
 from algorist.spec import SCALARS, Kind, Spec
@@ -26,8 +26,8 @@ _ENOUGH = 16
 
 
 @dataclass(frozen=True)
-class Scored:
-    """What a learner scored in one algorithm, with one evaluation for each replica."""
+class ScoreRow:
+    """The scores of a learner in one algorithm, with an evaluation for each replica."""
 
     algorithm: str
     spec: Spec
@@ -43,8 +43,8 @@ class Scored:
     def score_text(self, sign: str = "±") -> str:
         """The benchmark's number in per cent, or as it is where it is an error."""
         if self.spec.scored_by_error:
-            return f"error {averaged(self.scores, '.3g', sign)}"
-        return percent(self.scores, sign=sign)
+            return f"error {format_mean(self.scores, '.3g', sign)}"
+        return format_percent(self.scores, sign=sign)
 
     @property
     def is_whole(self) -> bool:
@@ -74,10 +74,10 @@ class Scored:
             {"score": evaluation.score, **asdict(evaluation)} for evaluation in self.evaluations
         ]
         row = {"algorithm": self.algorithm, "n": self.n, "samples": self.samples}
-        return row | {"replicas": as_json(replicas)}
+        return row | {"replicas": to_json(replicas)}
 
 
-def few_samples(rows: Sequence[Scored]) -> str:
+def few_samples(rows: Sequence[ScoreRow]) -> str:
     """A warning about scores on so few samples that chance decides them, or nothing."""
     fewest = min((row.samples for row in rows if not row.is_whole), default=_ENOUGH)
     if fewest >= _ENOUGH:
@@ -88,7 +88,7 @@ def few_samples(rows: Sequence[Scored]) -> str:
     )
 
 
-def score_table(rows: Sequence[Scored], sign: str, *, paper: bool) -> Table:
+def score_table(rows: Sequence[ScoreRow], sign: str, *, paper: bool) -> Table:
     """A row for each algorithm; `paper` adds what was published for the benchmark's test."""
     table = _table("algorithm")
     for heading in ("n", "samples"):
@@ -97,7 +97,7 @@ def score_table(rows: Sequence[Scored], sign: str, *, paper: bool) -> Table:
     for heading in ("score %", "correct %", *(["paper %"] if paper else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        cells = [row.score_text(sign), percent(row.correct, sign=sign)]
+        cells = [row.score_text(sign), format_percent(row.correct, sign=sign)]
         if paper:
             known = published().get(row.algorithm)
             cells.append(known[PAPER].text(sign) if known else "-")
@@ -115,7 +115,7 @@ class Means(NamedTuple):
     correct: list[float]
 
 
-def mean_scores(rows: Sequence[Scored]) -> Means:
+def mean_scores(rows: Sequence[ScoreRow]) -> Means:
     """The means over all algorithms that were tested, of scores over those that have shares."""
     shares = [[math.nan if r.spec.scored_by_error else x for x in r.scores] for r in rows]
     return Means(
@@ -124,19 +124,19 @@ def mean_scores(rows: Sequence[Scored]) -> Means:
     )
 
 
-def published_mean(rows: Sequence[Scored]) -> float | None:
+def published_mean(rows: Sequence[ScoreRow]) -> float | None:
     """The published mean over the same algorithms, if there is a score of each."""
     known = [published()[r.algorithm][PAPER].mean for r in rows if r.algorithm in published()]
     return _mean(known) if len(known) == len(rows) else None
 
 
-def _means(rows: Sequence[Scored], sign: str, *, paper: bool) -> list[str]:
+def _means(rows: Sequence[ScoreRow], sign: str, *, paper: bool) -> list[str]:
     means, known = mean_scores(rows), published_mean(rows)
-    cells = ["mean", "", "", "", *(percent(values, sign=sign) for values in means)]
+    cells = ["mean", "", "", "", *(format_percent(values, sign=sign) for values in means)]
     return [*cells, "-" if known is None else f"{known:.2f}"] if paper else cells
 
 
-def hint_table(rows: Sequence[Scored], sign: str) -> Table:
+def hint_table(rows: Sequence[ScoreRow], sign: str) -> Table:
     """A row for each hint, with its score where true hints are given, if that was measured."""
     table = _table("algorithm", "hint", "kind")
     table.add_column("score % (scalars: squared error)", justify="right", no_wrap=True)
@@ -151,7 +151,7 @@ def hint_table(rows: Sequence[Scored], sign: str) -> Table:
     return table
 
 
-def time_table(rows: Sequence[Scored]) -> Table:
+def time_table(rows: Sequence[ScoreRow]) -> Table:
     """How the hints' scores change over a run: means over the replicas at a few steps."""
     table = _table("algorithm", "hint")
     rows = [row for row in rows if row.evaluations[0].hints_over_time]
@@ -180,11 +180,11 @@ def _kind(kind: Kind) -> str:
     return str(Kind.SCALAR if kind in SCALARS else kind)
 
 
-def _cell(row: Scored, name: str, values: Sequence[float], sign: str, digits: int = 2) -> str:
+def _cell(row: ScoreRow, name: str, values: Sequence[float], sign: str, digits: int = 2) -> str:
     """A share in per cent, or the squared error of a scalar."""
     if row.spec[name].kind in SCALARS:
-        return averaged(values, ".1g", sign)
-    return percent(values, digits, sign)
+        return format_mean(values, ".1g", sign)
+    return format_percent(values, digits, sign)
 
 
 def _table(*headings: str) -> Table:

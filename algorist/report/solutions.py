@@ -1,4 +1,4 @@
-"""Solutions as people read them in a terminal, and as plain data for programs."""
+"""Solutions, printed in a terminal and as JSON data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from algorist.model.solving.solution_text import (
     explain_truth,
     verdict,
 )
-from algorist.report.notation import FeatureValues
-from algorist.report.numbers import as_json
+from algorist.report.feature_text import FeatureValues
+from algorist.report.format_numbers import to_json
 from algorist.report.terminal import Terminal, bare_table
 from algorist.report.trace import show_steps
 from algorist.spec import Location
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     from algorist.model.solving.solution import Solution
 
 
-def plain(solution: Solution, *, steps: bool) -> dict[str, Any]:
-    """A solution as JSON has it, with all hints if `steps` says so."""
+def solution_json(solution: Solution, *, steps: bool) -> dict[str, Any]:
+    """A solution as JSON data, with all hints if `steps` is set."""
     comparison = compared(solution)
     mistake = comparison.first_mistake
     described: dict[str, Any] = {
         "algorithm": solution.algorithm,
         "read": solution.read,
-        "answer": as_json(solution.answer),
+        "answer": to_json(solution.answer),
         "right": solution.right,
-        "true_answer": as_json(comparison.answer),
+        "true_answer": to_json(comparison.answer),
         "steps": solution.steps,
-        "hints_right": as_json(comparison.share),
+        "hints_right": to_json(comparison.share),
         "tolerance": TOLERANCE,
-        "explanation": as_json(explain(solution).facts),
-        "true_explanation": as_json(explain_truth(solution).facts),
+        "explanation": to_json(explain(solution).facts),
+        "true_explanation": to_json(explain_truth(solution).facts),
         "version": __version__,
-        "first_mistake": mistake and {name: as_json(x) for name, x in vars(mistake).items()},
+        "first_mistake": mistake and {name: to_json(x) for name, x in vars(mistake).items()},
     }
     if steps:
-        described["nodes"] = as_json(solution.names)
-        described["hints"] = as_json(solution.hints)
-        described["true_hints"] = as_json(comparison.hints)
-        described["shares_right"] = as_json(comparison.shares)
+        described["nodes"] = to_json(solution.names)
+        described["hints"] = to_json(solution.hints)
+        described["true_hints"] = to_json(comparison.hints)
+        described["shares_right"] = to_json(comparison.shares)
     return described
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from algorist.errors import counted
-from algorist.report.numbers import duration
+from algorist.report.format_numbers import format_duration
 from algorist.report.terminal import Terminal
 
 LONG = 5.0
@@ -28,7 +28,7 @@ class SolvingProgress:
         if seconds >= LONG:
             self.announced = True
             work = f"{counted(steps, 'step')} on {counted(nodes, 'node')}"
-            self._terminal.print(f"{work}: about {duration(seconds)}; Ctrl-C stops")
+            self._terminal.print(f"{work}: about {format_duration(seconds)}; Ctrl-C stops")
 
     def __call__(self, done: int, steps: int) -> None:
         """Report how many steps are done, and how long the rest takes as measured so far."""
@@ -38,7 +38,7 @@ class SolvingProgress:
             return
         self._said = now
         left = (now - self._start) / max(done, 1) * (steps - done)
-        text = f"step {done}/{steps}, {duration(left)} left"
+        text = f"step {done}/{steps}, {format_duration(left)} left"
         self._terminal.print(f"\r{text:40}" if live else text, end="" if live else "\n")
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""How a sweep gets on: what its runs have written down so far, wherever they are; and its end."""
+"""The progress of a sweep, read from the metrics files of its runs, and its final table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from algorist.algorithms import get
 from algorist.experiments.jobs import Job
 from algorist.experiments.plan import Part
 from algorist.experiments.results import Results, by_net
-from algorist.report.numbers import scored
-from algorist.report.progress import LiveDisplay, outlook
+from algorist.report.format_numbers import format_scores
+from algorist.report.progress import LiveDisplay, footer_lines
 from algorist.report.terminal import Terminal, bare_table
 from algorist.training.run_files import read_metrics
 from algorist.training.saved_learners import METRICS
@@ -25,43 +25,43 @@ _REFRESH = 1.0
 """Seconds between two looks at the metrics of runs."""
 
 
-class Noted(NamedTuple):
+class LatestReport(NamedTuple):
     """The latest report of a run."""
 
     step: int = 0
     score: Sequence[float] = ()
 
 
-def latest(folder: Path) -> Noted:
-    """What a run has reported last, as far as that can be read."""
+def read_latest(folder: Path) -> LatestReport:
+    """The latest report of a run; an empty one if there is none that can be read."""
     try:
         *_, last = read_metrics(folder / METRICS)
     except (OSError, ValueError):  # there is none, or none that can be read
-        return Noted()
-    return Noted(last.step, last.score)
+        return LatestReport()
+    return LatestReport(last.step, last.score)
 
 
-class ProgressOfSweep(LiveDisplay):
+class SweepProgress(LiveDisplay):
     """Shows the runs at work in a terminal, and prints a line for each that begins or ends."""
 
     def __init__(self, terminal: Terminal, total: int, stopping: Callable[[], bool]):
         self._total, self._stopping = total, stopping
-        self._running: dict[Job, Noted] = {}
+        self._running: dict[Job, LatestReport] = {}
         self._ended, self._looked = 0, 0.0
         super().__init__(terminal, refresh=0.5)
 
     def watch(self, running: Sequence[Job]) -> None:
-        """Take note of the runs that are at work just now."""
+        """Set the runs that are being executed."""
         for job in running:
             if job not in self._running and not self._terminal.is_terminal:
                 self._terminal.print(f"{job.title}  begins")
         now = time.monotonic()
         if now - self._looked > _REFRESH or {*running} != {*self._running}:
             self._looked = now
-            self._running = {job: latest(job.folder) for job in running}
+            self._running = {job: read_latest(job.folder) for job in running}
 
     def end(self, job: Job, text: str) -> None:
-        """Tell what has become of a run."""
+        """Print how a run has ended."""
         self._ended += 1
         self._running.pop(job, None)
         self._terminal.print(f"{self._ended}/{self._total}  {job.title}  {text}")
@@ -73,10 +73,10 @@ class ProgressOfSweep(LiveDisplay):
             facts = f"step {step}/{steps}"
             if score:
                 error = job.part.config.scored_by_error
-                facts += f"  validation {scored(score, sign, error=error)}"
+                facts += f"  validation {format_scores(score, sign, error=error)}"
             table.add_row(job.title, ProgressBar(steps, step, width=20), facts)
         waiting = self._total - self._ended - len(self._running)
-        return Group(table, *outlook(waiting, self._stopping()))
+        return Group(table, *footer_lines(waiting, self._stopping()))
 
 
 def sweep_table(results: Results, parts: Sequence[Part], sign: str) -> Table:
@@ -89,5 +89,7 @@ def sweep_table(results: Results, parts: Sequence[Part], sign: str) -> Table:
         for algorithm in part.config.algorithms:
             own = [row.score / 100 for row in nets.get((part.name.part, algorithm), [])]
             error = get(algorithm).spec.scored_by_error
-            table.add_row(part.name.part, algorithm, str(len(own)), scored(own, sign, error=error))
+            table.add_row(
+                part.name.part, algorithm, str(len(own)), format_scores(own, sign, error=error)
+            )
     return table

@@ -14,8 +14,8 @@ from algorist.experiments.failures import Failures
 from algorist.experiments.grid import SWEEP, settings_of
 from algorist.experiments.results import ResultRow, by_net, file_of, read
 from algorist.report.collection import Collection
-from algorist.report.means import Scores, Value, over_algorithms, over_seeds
-from algorist.report.pictures import ERROR_BARS, Picture, draw_means
+from algorist.report.figures import ERROR_BARS, FigureSpec, draw_means
+from algorist.report.means import Mean, Scores, mean_over_algorithms, mean_over_seeds
 from algorist.report.tables import Cell, Table
 
 _MOST = 40
@@ -39,8 +39,8 @@ class _Net(NamedTuple):
         return get(self.algorithm).spec.scored_by_error
 
     @property
-    def score(self) -> Value:
-        return over_seeds([row.score / (100 if self.is_error else 1) for row in self.rows])
+    def score(self) -> Mean:
+        return mean_over_seeds([row.score / (100 if self.is_error else 1) for row in self.rows])
 
 
 def sweep_collection(folder: Path) -> Collection:
@@ -101,14 +101,14 @@ def _cells(net: _Net, varied: Sequence[str]) -> list[Cell]:
         *(net.settings.get(name) for name in varied),
         len(net.rows),
         net.score,
-        over_seeds([row.correct for row in net.rows]),
-        None if net.is_error else over_seeds([row.validation for row in net.rows]),
+        mean_over_seeds([row.correct for row in net.rows]),
+        None if net.is_error else mean_over_seeds([row.validation for row in net.rows]),
         net.rows[0].weights,
         round(fmean(row.steps for row in net.rows)),
     ]
 
 
-def _means(nets: Sequence[_Net], varied: Sequence[str]) -> dict[str, Value]:
+def _means(nets: Sequence[_Net], varied: Sequence[str]) -> dict[str, Mean]:
     """The mean over algorithms of each combination of settings, the best first."""
     tasks = sorted({net.algorithm for net in nets if not net.is_error})
     scores: dict[str, dict[str, Scores]] = {}
@@ -116,19 +116,19 @@ def _means(nets: Sequence[_Net], varied: Sequence[str]) -> dict[str, Value]:
         own = {name: net.settings[name] for name in varied if name in net.settings}
         combination = ", ".join(f"{name} {value}" for name, value in own.items())
         scores.setdefault(combination or "as in the recipe", {})[net.algorithm] = net.scores
-    means = {name: over_algorithms(of_all, tasks) for name, of_all in scores.items()}
+    means = {name: mean_over_algorithms(of_all, tasks) for name, of_all in scores.items()}
     return _best_first({name: mean for name, mean in means.items() if mean})
 
 
-def _by_algorithm(nets: Sequence[_Net]) -> dict[str, Value]:
+def _by_algorithm(nets: Sequence[_Net]) -> dict[str, Mean]:
     return _best_first({net.algorithm: net.score for net in nets if not net.is_error})
 
 
-def _best_first(values: Mapping[str, Value]) -> dict[str, Value]:
+def _best_first(values: Mapping[str, Mean]) -> dict[str, Mean]:
     return dict(sorted(values.items(), key=lambda item: -item[1].mean))
 
 
-def _by_settings(means: Mapping[str, Value]) -> Table:
+def _by_settings(means: Mapping[str, Mean]) -> Table:
     return Table(
         "settings",
         "By settings",
@@ -139,12 +139,12 @@ def _by_settings(means: Mapping[str, Value]) -> Table:
     )
 
 
-def _picture(values: Mapping[str, Value]) -> Picture:
+def _picture(values: Mapping[str, Mean]) -> FigureSpec:
     shown = dict(list(values.items())[:_MOST])
     caption = f"Mean scores in the official test, in per cent. {ERROR_BARS}"
     if len(values) > _MOST:
         caption += f" Only the best {_MOST} of {len(values)} are drawn."
-    return Picture(
+    return FigureSpec(
         "scores", "Scores", caption, notes=(), draw=partial(draw_means, shown) if shown else None
     )
 

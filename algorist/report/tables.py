@@ -10,9 +10,9 @@ from html import escape
 from pathlib import Path
 
 from algorist.atomic import replace_text
-from algorist.report.means import Value
+from algorist.report.means import Mean
 
-Cell = Value | float | int | str | None
+Cell = Mean | float | int | str | None
 """None is missing."""
 
 _MISSING = "–"
@@ -54,8 +54,8 @@ class Table:
     def grid(self) -> str:
         """The table alone, as Markdown."""
         lines = [_piped(self.headings), _piped(["---"] + ["---:"] * (len(self.headings) - 1))]
-        lines += [_piped([label, *map(text, cells)]) for label, cells in self.rows]
-        lines += [_piped([f"**{label}**", *map(text, cells)]) for label, cells in self.summary]
+        lines += [_piped([label, *map(cell_text, cells)]) for label, cells in self.rows]
+        lines += [_piped([f"**{label}**", *map(cell_text, cells)]) for label, cells in self.summary]
         return "\n".join(lines) + "\n"
 
     def csv(self) -> str:
@@ -64,7 +64,7 @@ class Table:
         writer = csv.writer(output, lineterminator="\n")
         rows = [*self.rows, *self.summary]
         double = [
-            any(isinstance(cells[place], Value) for _, cells in rows)
+            any(isinstance(cells[place], Mean) for _, cells in rows)
             for place in range(len(self.headings) - 1)
         ]
         first, *others = self.headings
@@ -107,12 +107,12 @@ class Table:
             replace_text(folder / f"{self.name}.{ending}", content)
 
 
-def text(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
     """A cell as people read it."""
     match cell:
         case None:
             return _MISSING
-        case Value():
+        case Mean():
             return cell.text()
         case float():
             return f"{cell:.2f}"
@@ -122,7 +122,7 @@ def text(cell: Cell) -> str:
 
 def _numbers(cell: Cell, two: bool) -> list[Cell]:
     parts: list[Cell] = [cell, None]
-    if isinstance(cell, Value):
+    if isinstance(cell, Mean):
         parts = [cell.mean, cell.error]
     return parts if two else parts[:1]
 
@@ -136,8 +136,8 @@ def _row(cells: Iterable[Cell]) -> str:
 
 
 def _tex_cell(cell: Cell) -> str:
-    words = _tex(text(cell))
-    return words.replace("-", "$-$") if isinstance(cell, Value | float) else words
+    words = _tex(cell_text(cell))
+    return words.replace("-", "$-$") if isinstance(cell, Mean | float) else words
 
 
 def _tex(words: str) -> str:
@@ -146,7 +146,7 @@ def _tex(words: str) -> str:
 
 def _html_rows(rows: Sequence[tuple[str, Sequence[Cell]]]) -> Iterator[str]:
     for label, cells in rows:
-        yield f"<tr><th>{escape(label)}</th>{_cells('td', map(text, cells))}</tr>\n"
+        yield f"<tr><th>{escape(label)}</th>{_cells('td', map(cell_text, cells))}</tr>\n"
 
 
 def _tr(kind: str, cells: Iterable[str]) -> str:

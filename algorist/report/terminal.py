@@ -13,13 +13,13 @@ PIPE_WIDTH = 120
 """Columns where there is no terminal to ask."""
 
 
-def complain(text: str) -> None:
-    """Say what is wrong, on one line of the standard error."""
+def print_error(text: str) -> None:
+    """Print an error message as one line on standard error."""
     print(f"algorist: error: {text}", file=sys.stderr)
 
 
-def silence(file: IO[str]) -> None:
-    """Let a file that nobody reads any more take what is still written, and lose it."""
+def discard_output(file: IO[str]) -> None:
+    """Discard what is still written to a file that nobody reads any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 
 
@@ -65,4 +65,4 @@ class Terminal(Console):
     def on_broken_pipe(self) -> None:
         """Go on in silence: a reader that has seen enough (`| head`) does not end the work."""
         self.quiet = True
-        silence(self.file)
+        discard_output(self.file)

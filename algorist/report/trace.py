@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from algorist.batch import Batch
-from algorist.report.notation import FeatureValues
+from algorist.report.feature_text import FeatureValues
 from algorist.report.terminal import GAP, Terminal, bare_table
 from algorist.spec import Kind, Location, Stage
 

@@ -1,4 +1,4 @@
-"""What a learner predicts step by step in small problems, for a page: wrong values are marked."""
+"""Tables of what a learner predicts at each step of small problems; wrong values are marked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from algorist.algorithms.user_inputs.problems import draw_problem
 from algorist.model.learner import Learner
 from algorist.model.solving.solution import Comparison, Solution
 from algorist.model.solving.solution_text import agreement, compared, verdict
-from algorist.report.notation import FeatureValues
+from algorist.report.feature_text import FeatureValues
 
 _USUAL = ("insertion_sort", "bfs", "dijkstra", "binary_search")
 """Shown where they are among those tested: they are short and easily followed."""
@@ -24,8 +24,8 @@ _LONGEST = 24
 """Steps that are shown, at most."""
 
 
-def shown_in_pages(tested: Iterable[str]) -> list[str]:
-    """The few algorithms whose trajectories are shown, of those that were tested."""
+def choose_examples(tested: Iterable[str]) -> list[str]:
+    """Choose the algorithms whose trajectories a page shows, of those that were tested."""
     tested = list(tested)
     return [name for name in _USUAL if name in tested] or tested[:_OTHERS]
 
@@ -35,9 +35,9 @@ def small_problem(algorithm: Algorithm) -> dict[str, np.ndarray]:
     return draw_problem(algorithm, algorithm.size(_SIZE), _SEED)
 
 
-def trajectories(learners: Mapping[str, Learner], tested: Iterable[str]) -> str:
-    """Sections about a few of the algorithms, each with a problem that is drawn afresh."""
-    return "".join(_section(learners[name], get(name)) for name in shown_in_pages(tested))
+def trajectory_sections(learners: Mapping[str, Learner], tested: Iterable[str]) -> str:
+    """An HTML section for each of a few algorithms, with one small problem."""
+    return "".join(_section(learners[name], get(name)) for name in choose_examples(tested))
 
 
 def _section(learner: Learner, algorithm: Algorithm) -> str:

@@ -67,8 +67,8 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
 def write_files(folder: Path, checkpoint: Checkpoint) -> list[Path]:
     """Write the files of a checkpoint, last the one without which the others are nothing."""
     digests = {}
-    for place, tensors in enumerate(_shards(checkpoint.tensors)):
-        name, content = f"tensors-{place}.safetensors", save(tensors)
+    for number, tensors in enumerate(_shards(checkpoint.tensors)):
+        name, content = f"tensors-{number}.safetensors", save(tensors)
         _write_through(folder / name, content)
         digests[name] = _digest(content)
     state = {"step": checkpoint.step, **checkpoint.state}

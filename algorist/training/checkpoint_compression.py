@@ -1,8 +1,8 @@
-"""Transport: a checkpoint in less than half of its bytes, to go on with it on another machine.
+"""Compressed checkpoints, in less than half of the bytes, to continue on another machine.
 
-The weights are kept to the bit. What the best weights and the mean of the last ones have more than
-the present ones is rounded to bfloat16, moments and carries are rounded to one bit less (by 0.8 %
-at most): training goes on nearly as it would have gone on here.
+The present weights are kept to the bit. The differences of the best and the averaged weights from
+them are rounded to bfloat16; moments and carries are rounded to one bit less (by 0.8 % at most).
+So training continues nearly as it would have here.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def compress(checkpoint: Checkpoint) -> Checkpoint:
     for name in tensors:
         names.setdefault(name.split("/")[0], []).append(name)
     content = {
-        f"{part}/{place:04d}": run
+        f"{part}/{number:04d}": run
         for part, of_part in names.items()
-        for place, run in enumerate(_compressed([tensors[n] for n in of_part], _FORMS[part]))
+        for number, run in enumerate(_compressed([tensors[n] for n in of_part], _FORMS[part]))
     }
     # In lists, since the names of a JSON object have no order.
     shapes = {part: [[n, list(tensors[n].shape)] for n in own] for part, own in names.items()}

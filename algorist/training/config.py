@@ -1,4 +1,4 @@
-"""What a run is: one frozen dataclass per concern, saved as JSON with every run.
+"""The configuration of a run: a frozen dataclass per concern, saved as JSON with every run.
 
 The text under each field is its help on the command line.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-import types
 import typing
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from algorist.algorithms import get
@@ -19,6 +17,7 @@ from algorist.data.stream import BATCH_SIZE, SIZES
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
+from algorist.training.config_values import UnknownSettingError, read_value
 from algorist.training.loss_terms import loss_weights
 from algorist.training.optimizer import DEFAULT_OPTIMIZER, expect_optimizer
 from algorist.training.schedules import DEFAULT_SCHEDULE, expect_schedule
@@ -27,9 +26,7 @@ from algorist.version import __version__
 _VERSION = "version"
 """What the version of this library is saved under."""
 _MEASURES = ("outputs", "hints", "loss")
-"""What weights may be validated by."""
-_FORMER_NAMES = {"optimiser": "optimizer"}
-"""Former names of sections and settings, in configurations that were saved earlier."""
+"""The values of `validate_by`."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +274,7 @@ class Config:
             raise ValueError(f"the configuration is not JSON: {error}") from error
         version = values.pop(_VERSION, None) if isinstance(values, dict) else None
         try:
-            config: Config = _read("the configuration", cls, values)
+            config: Config = read_value("the configuration", cls, values)
             return config
         except UnknownSettingError as error:
             writer = f"algorist {version}" if version else "a version that did not say which"
@@ -286,22 +283,18 @@ class Config:
             ) from error
 
 
-class UnknownSettingError(ValueError):
-    """A configuration has a setting that this version does not know."""
-
-
 def sections() -> dict[str, type]:
     """The dataclasses that a configuration is made of, by name."""
     kinds = typing.get_type_hints(Config)
     return {f.name: kinds[f.name] for f in fields(Config) if is_dataclass(kinds[f.name])}
 
 
-def changed(config: Config, **settings: Any) -> Config:
+def change_settings(config: Config, **settings: Any) -> Config:
     """A configuration with some settings changed, by their names, whatever their section.
 
     Raises a ValueError for a name that no section has.
 
-        >>> changed(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
+        >>> change_settings(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
         'cosine'
     """
     left = dict(settings)
@@ -316,36 +309,6 @@ def changed(config: Config, **settings: Any) -> Config:
     if left:
         raise ValueError(unknown("setting", next(iter(left)), names))
     return config
-
-
-def build(cls: type, values: Mapping[str, Any]) -> Any:
-    """A dataclass from nested plain values; former names are read, unknown names are errors."""
-    hints = typing.get_type_hints(cls)
-    names = [f.name for f in fields(cls)]
-    values = {_FORMER_NAMES.get(name, name): value for name, value in values.items()}
-    for name in values:
-        if name not in names:
-            raise UnknownSettingError(unknown("setting", name, names))
-    for f in fields(cls):
-        if f.default is MISSING and f.default_factory is MISSING and f.name not in values:
-            raise ValueError(f"{f.name}: got nothing, expected a value")
-    return cls(**{name: _read(name, hints[name], value) for name, value in values.items()})
-
-
-def _read(name: str, kind: Any, value: Any) -> Any:
-    if is_dataclass(kind):
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{name}: got {value!r}, expected named settings")
-        return build(typing.cast(type, kind), value)
-    if isinstance(kind, types.GenericAlias):
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"{name}: got {value!r}, expected a list")
-        return tuple(_read(name, typing.get_args(kind)[0], item) for item in value)
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise ValueError(f"{name}: got {value!r}, expected a value of type {kind.__name__}")
-    return value
 
 
 def _at_least(name: str, value: int, least: int) -> None:

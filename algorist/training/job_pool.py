@@ -40,7 +40,7 @@ _JOIN_TIMEOUT = 10.0
 
 
 NOT_RUN = "not done, since processes that prepare data have ended"
-"""The error of a task that no context has taken."""
+"""The error of a job that no context has taken."""
 
 
 class AbandonedError(Exception):
@@ -86,23 +86,23 @@ class GpuContext:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a task: its result or its error."""
+    """The outcome of a job: its result or its error."""
 
-    place: int
+    number: int
     value: Any = None
     error: Exception | None = None
     trace: str = ""
     """The traceback of the error."""
 
 
-def run_task(place: int, task: Callable[[], Any]) -> Outcome:
-    """Run a task; errors become its outcome."""
+def run_job(number: int, job: Callable[[], Any]) -> Outcome:
+    """Run a job; errors become its outcome."""
     try:
-        return Outcome(place, task())
+        return Outcome(number, job())
     except Exception as error:
         trace = traceback.format_exc()
         _clear_frames(error)
-        return Outcome(place, error=error, trace=trace)
+        return Outcome(number, error=error, trace=trace)
 
 
 def _clear_frames(error: BaseException | None) -> None:
@@ -112,50 +112,50 @@ def _clear_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-class QueuedTask(NamedTuple):
-    """A task that a context has taken."""
+class QueuedJob(NamedTuple):
+    """A job that a context has taken."""
 
-    place: int
-    task: Callable[[GpuContext], Any]
+    number: int
+    job: Callable[[GpuContext], Any]
     alone: bool
     """Whether it was taken by the last context that still runs."""
 
 
-class TaskQueue:
-    """The tasks that contexts have not taken yet."""
+class JobQueue:
+    """The jobs that contexts have not taken yet."""
 
-    def __init__(self, tasks: Sequence[Callable[[GpuContext], Any]], contexts: int):
-        self._tasks, self._contexts = deque(enumerate(tasks)), contexts
+    def __init__(self, jobs: Sequence[Callable[[GpuContext], Any]], contexts: int):
+        self._jobs, self._contexts = deque(enumerate(jobs)), contexts
         self._lock = threading.Lock()
 
-    def take(self, *, able: bool) -> QueuedTask | None:
-        """The next task, if the context is able to run it; a context that gets None must end."""
+    def take(self, *, able: bool) -> QueuedJob | None:
+        """The next job, if the context is able to run it; a context that gets None must end."""
         with self._lock:
-            if able and self._tasks:
-                return QueuedTask(*self._tasks.popleft(), alone=self._contexts == 1)
+            if able and self._jobs:
+                return QueuedJob(*self._jobs.popleft(), alone=self._contexts == 1)
             self._contexts -= 1
             return None
 
-    def put_back(self, taken: QueuedTask) -> bool:
-        """Return a task to the queue, for other contexts; returns whether this context must end.
+    def put_back(self, taken: QueuedJob) -> bool:
+        """Return a job to the queue, for other contexts; returns whether this context must end.
 
-        The last context goes on, and tries the task again with all of the memory.
+        The last context goes on, and tries the job again with all of the memory.
         """
         with self._lock:
-            self._tasks.append((taken.place, taken.task))
+            self._jobs.append((taken.number, taken.job))
             if self._contexts == 1:
                 return False
             self._contexts -= 1
             return True
 
     def clear(self) -> None:
-        """Remove all tasks."""
+        """Remove all jobs."""
         with self._lock:
-            self._tasks.clear()
+            self._jobs.clear()
 
 
 class JobPool:
-    """Runs `count` tasks at a time. A context manager, which ends the worker processes."""
+    """Runs `count` jobs at a time. A context manager, which ends the worker processes."""
 
     def __init__(self, count: int, computing: ComputeConfig):
         self._device, self._abandoned = torch.device(computing.device), threading.Event()
@@ -175,15 +175,15 @@ class JobPool:
             return None
         return WorkerPool(workers if computing.workers else -(-workers // count))
 
-    def outcomes(self, tasks: Sequence[Callable[[GpuContext], Any]]) -> Iterator[Outcome]:
-        """Run tasks; yields their outcomes in the order in which they end.
+    def outcomes(self, jobs: Sequence[Callable[[GpuContext], Any]]) -> Iterator[Outcome]:
+        """Run jobs; yields their outcomes in the order in which they end.
 
-        A context that runs out of GPU memory returns its task to the queue and ends. A context
-        whose workers have died takes no further task. If all contexts end in these ways, some tasks
+        A context that runs out of GPU memory returns its job to the queue and ends. A context
+        whose workers have died takes no further job. If all contexts end in these ways, some jobs
         have no outcome.
         """
         self._abandoned.clear()
-        waiting, ended = TaskQueue(tasks, len(self._contexts)), queue.SimpleQueue[Outcome | None]()
+        waiting, ended = JobQueue(jobs, len(self._contexts)), queue.SimpleQueue[Outcome | None]()
         threads = [
             threading.Thread(target=self._work, args=(context, waiting, ended), daemon=True)
             for context in self._contexts
@@ -209,17 +209,17 @@ class JobPool:
     def _work(
         self,
         context: GpuContext,
-        waiting: TaskQueue,
+        waiting: JobQueue,
         ended: queue.SimpleQueue[Outcome | None],
     ) -> None:
-        """The loop of a context's thread: take a task, run it, put its outcome into `ended`."""
+        """The loop of a context's thread: take a job, run it, put its outcome into `ended`."""
         torch.set_num_threads(self._cores)  # as for a single run: sums are rounded alike
         try:
             with context.entered():
                 while taken := waiting.take(
                     able=context.worker_pool is None or context.worker_pool.is_whole
                 ):
-                    outcome = run_task(taken.place, partial(taken.task, context))
+                    outcome = run_job(taken.number, partial(taken.job, context))
                     is_full = isinstance(outcome.error, torch.OutOfMemoryError)
                     is_final = taken.alone or not is_full
                     if is_final:
@@ -231,7 +231,7 @@ class JobPool:
             ended.put(None)
 
     def _tidy(self) -> None:
-        """Free the memory of the previous task, and return it to the GPU if memory is scarce.
+        """Free the memory of the previous job, and return it to the GPU if memory is scarce.
 
         Other streams cannot use cached memory, but emptying the cache makes all of them wait.
         """
@@ -246,6 +246,10 @@ class JobPool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker processes."""
         for context in self._contexts:
             if context.worker_pool:
                 context.worker_pool.close()

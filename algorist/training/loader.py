@@ -1,9 +1,9 @@
-"""From training data to batches that a device can read.
+"""Batches of training data in the form that a device reads.
 
-The problems of a step take three forms on their way: a `Batch` for each seed (`data/stream.py`), a
-`Window` of all seeds, laid out as nets read it (`model/window.py`), and a `PackedBatch`, the bytes
-of a window in one piece (`packing.py`). A `TaskStream` makes those of one task, a `LoaderSpec` puts
-those of all tasks in order.
+The problems of a step take three forms: a `Batch` for each seed (`data/stream.py`), a `Window` of
+all seeds, with the tensors that nets read (`model/window.py`), and a `PackedBatch`, the bytes of a
+window in one piece (`packing.py`). A `TaskStream` makes those of one task, and a
+`LoaderSpec` puts those of all tasks in order.
 
 Everything random is drawn from keys of (seed, algorithm, step), so the window of a step is always
 the same, in any order and by any number of workers (`workers.py`).
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -96,11 +97,11 @@ class TaskStream:
             turn = self._turns(size, step)
             window = make_chunk_window([own.pair(turn) for own in self._chunks[size]])
         else:
-            window = self._of_batches(step, [source.batch(step) for source in self.sources])
+            window = self._window_of(step, [source.batch(step) for source in self.sources])
         return self._with_randomness(window, step)
 
-    def _of_batches(self, step: int, batches: Sequence[Batch]) -> Window:
-        """Whole trajectories, or single steps of them."""
+    def _window_of(self, step: int, batches: Sequence[Batch]) -> Window:
+        """A window of whole trajectories, or of single steps that are drawn from them."""
         count = self.config.data.transitions
         if not count:
             return self.config.convention.window(batches)
@@ -114,15 +115,15 @@ class TaskStream:
         return window if folds else self._with_randomness(window, step)
 
     def packed_batch(self, step: int, fit: Fit, share: Share = ALL) -> PackedBatch:
-        """The window of a step, fitted into shape and ready to be moved, on any thread."""
+        """The window of a step as one buffer; safe to call in any thread."""
         window = self.fitted_window(step, fit, share)
         layout = WindowLayout(window)
         content = layout.pack(window)
         return PackedBatch(self.key(step), layout, content, self.cursors_after(step))
 
     def fitted_window(self, step: int, fit: Fit, share: Share) -> AnyWindow:
-        """The share of a step's window, fitted into shape."""
-        return fit(share.taken(self.spec, self.window(step)))
+        """This process's share of the window of a step, padded or packed by `fit`."""
+        return fit(share.take(self.spec, self.window(step)))
 
     def cursors_after(self, step: int) -> list[Cursor]:
         """The cursors of each seed's chunks after a step; empty for whole trajectories."""
@@ -131,7 +132,7 @@ class TaskStream:
         return [own.cursor(turn + 1) for own in self._chunks.get(size, ())]
 
     def _with_randomness(self, window: AnyWindow, step: int) -> AnyWindow:
-        """Add what training draws: which samples are forced, and noise for permutations."""
+        """Draw and add which samples are forced, and the noise of permutations."""
         forcing = self.config.optimizer.teacher_forcing
         if forcing:
             steps, _, lanes = window.follows.shape
@@ -153,9 +154,9 @@ class TaskStream:
     def cursors(
         self, step: int, known: Mapping[int, Sequence[Cursor]] = MappingProxyType({})
     ) -> dict[str, Sequence[Cursor]]:
-        """Where all chunks stand before a step, for a checkpoint.
+        """The cursors of all chunks before a step, for a checkpoint.
 
-        Those of some sizes may be known, from batches that were made elsewhere.
+        Those of some sizes may be known from batches that other processes made.
         """
         return {
             str(size): known.get(size)
@@ -164,7 +165,7 @@ class TaskStream:
         }
 
     def seek(self, cursors: Mapping[str, Sequence[Cursor]]) -> None:
-        """Go on from saved cursors, without a replay of what lies before them."""
+        """Continue from saved cursors, without drawing what lies before them."""
         for size, of_seeds in self._chunks.items():
             for chunks, cursor in zip(of_seeds, cursors[str(size)], strict=True):
                 chunks.seek(cursor)
@@ -176,15 +177,15 @@ class TaskStream:
 
 
 class _Chunks:
-    """The chunks of one size for one seed, each with the one before."""
+    """The chunks of one size for one seed, each with the previous one."""
 
     def __init__(self, source: Source, size: int, data: DataConfig):
         self._batch, self._length = OneSize(source, size).batch, data.chunk
         self._latest: dict[int, Chunk] = {}
-        self.seek(origin(data.batch_size))  # which is known without a look at any batch
+        self.seek(origin(data.batch_size))  # known without drawing a batch
 
     def pair(self, turn: int) -> tuple[Chunk | None, Chunk]:
-        """A chunk with the one before it, if there is one. In turn, each is made once."""
+        """A chunk and the previous one, if any; in order, each is made once."""
         before = self._chunk(turn - 1) if turn else None
         chunk = self._chunk(turn)
         self._latest = {turn: chunk}
@@ -198,14 +199,22 @@ class _Chunks:
         return self._chunker.cursor(max(turn - 1, 0))
 
     def seek(self, cursor: Cursor) -> None:
-        """Go on from a saved cursor."""
+        """Continue from a saved cursor."""
         self._chunker = Chunker(self._batch, length=self._length, cursor=cursor)
         self._latest = {}
 
 
+class WorkItem(NamedTuple):
+    """A batch to prepare: the number of its worker, its stream and its step."""
+
+    worker: int
+    stream: TaskStream
+    step: int
+
+
 @dataclass(frozen=True)
 class LoaderSpec:
-    """All batches of a training from one step on. It holds little, and can be sent."""
+    """All batches of a training from one step on, as a small object to send to workers."""
 
     config: Config
     step: int
@@ -216,27 +225,26 @@ class LoaderSpec:
     """The lanes that this process learns from."""
 
     def streams(self) -> list[TaskStream]:
-        """The streams of all tasks, where they stand at the first step."""
+        """The streams of all tasks, at the cursors of the first step."""
         streams = [TaskStream(self.config, name) for name in self.config.algorithms]
         for stream in streams:
             stream.seek(self.cursors[stream.algorithm])
         return streams
 
-    def order(self, workers: int = 1) -> Iterator[tuple[int, TaskStream, int]]:
-        """All batches in order: the number of the worker that prepares it, its stream and step.
+    def work_items(self, workers: int = 1) -> Iterator[WorkItem]:
+        """All batches in order, each with one of so many workers.
 
-        Chunks go on where others stopped, so those of one size have one worker.
+        Chunks continue previous ones, so all chunks of one size go to the same worker.
         """
-        streams, place = self.streams(), count()
+        streams, numbers = self.streams(), count()
         for step in range(self.step, self.config.schedule.steps):
             for task, stream in enumerate(streams):
                 if self.config.data.chunk:
                     number = task + stream.sizes.index(stream.key(step).size)
                 else:
-                    number = next(place)
-                yield number % workers, stream, step
+                    number = next(numbers)
+                yield WorkItem(number % workers, stream, step)
 
-    def packed_batch(self, item: tuple[int, TaskStream, int]) -> PackedBatch:
-        """The batch of an entry of `order`."""
-        _, stream, step = item
-        return stream.packed_batch(step, self.fit, self.share)
+    def packed_batch(self, item: WorkItem) -> PackedBatch:
+        """The batch of a work item."""
+        return item.stream.packed_batch(item.step, self.fit, self.share)

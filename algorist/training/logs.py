@@ -8,21 +8,21 @@ from types import ModuleType
 from typing import Any
 
 from algorist.extras import extra
-from algorist.training.report import Report
 from algorist.training.run import Run
+from algorist.training.validation_report import ValidationReport
 
 
-def curves(report: Report, place: int) -> dict[str, float]:
+def curves(report: ValidationReport, replica: int) -> dict[str, float]:
     """The values of a report for one replica, by the names of the curves."""
     found = {}
     for task, losses in report.loss.items():
-        found[f"loss/{task}"] = losses[place]
+        found[f"loss/{task}"] = losses[replica]
         for name, values in report.terms.get(task, {}).items():
-            found[f"loss/{task}/{name}"] = values[place]
-        found[f"validation/{task}"] = report.scores[task][place]
+            found[f"loss/{task}/{name}"] = values[replica]
+        found[f"validation/{task}"] = report.scores[task][replica]
     if report.learning_rate is not None:
         found["learning_rate"] = report.learning_rate
-    return {**found, "validation": report.score[place]}
+    return {**found, "validation": report.score[replica]}
 
 
 class TensorBoard:
@@ -38,10 +38,10 @@ class TensorBoard:
             for seed in run.trainer.config.seeds
         ]
 
-    def report(self, report: Report) -> None:
+    def report(self, report: ValidationReport) -> None:
         """Add a point to every curve."""
-        for place, writer in enumerate(self._writers):
-            for name, value in curves(report, place).items():
+        for replica, writer in enumerate(self._writers):
+            for name, value in curves(report, replica).items():
                 writer.add_scalar(name, value, report.step)
             writer.flush()
 
@@ -60,20 +60,20 @@ class WeightsAndBiases:
         self._run = import_wandb().init(
             project=project,
             name=run.folder.name,
-            id=_identity(run),
+            id=_run_id(run),
             resume="allow",
             dir=str(run.folder),
             config=asdict(config),
         )
-        # Its own count of steps only ever grows; ours goes back when a run is resumed.
+        # Its own step count never decreases; ours does when a run is resumed.
         self._run.define_metric("*", step_metric="step")
 
-    def report(self, report: Report) -> None:
+    def report(self, report: ValidationReport) -> None:
         """Add a point to every curve."""
         values: dict[str, Any] = {"step": report.step}
-        for place, seed in enumerate(self._seeds):
+        for replica, seed in enumerate(self._seeds):
             prefix = f"seed-{seed}/" if len(self._seeds) > 1 else ""
-            values |= {f"{prefix}{name}": x for name, x in curves(report, place).items()}
+            values |= {f"{prefix}{name}": x for name, x in curves(report, replica).items()}
         self._run.log(values)
 
     def close(self) -> None:
@@ -86,8 +86,8 @@ def import_wandb() -> ModuleType:
     return extra("wandb", "Weights & Biases")
 
 
-def _identity(run: Run) -> str:
-    """The name of a run over there, drawn once and kept in the folder."""
+def _run_id(run: Run) -> str:
+    """The id of a run at Weights & Biases, drawn once and kept in the folder."""
     file = run.folder / "wandb-id"
     if not file.exists():
         file.write_text(uuid.uuid4().hex)

@@ -1,6 +1,6 @@
-"""Further terms of the loss: functions of a prediction and a batch, added with a weight each.
+"""Registered terms of the loss: functions of a prediction and a batch, each with a weight.
 
-The losses of outputs and hints are there as well, under the names of their features.
+The losses of outputs and hints have names too: those of their features.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class TermPrediction:
 
 @dataclass(frozen=True)
 class TermBatch:
-    """The truth that a loss term sees, for one seed, as tensors on the device of the net."""
+    """The true values for a loss term, of one seed, as tensors on the device of the net."""
 
     algorithm: str
     spec: Spec
@@ -74,7 +74,7 @@ class TermBatch:
 
 
 class WeightedTerms:
-    """The loss of a training: the parts that a net has by itself, and registered terms."""
+    """The weighted loss of a training: the losses of features, and registered terms."""
 
     def __init__(self, terms: Sequence[str]):
         self._weights = loss_weights(terms)
@@ -88,7 +88,7 @@ class WeightedTerms:
         rollout: Rollout,
         window: Window,
     ) -> dict[str, Tensor]:
-        """All parts of the loss of a window, (S,) each: those given, weighed, and further ones."""
+        """All weighted parts of the loss of a window, (S,) each: the given ones and the terms."""
         stages = {f.name: OUTPUTS for f in spec.outputs} | {f.name: HINTS for f in spec.hints}
         result = {
             name: part * self._weights.get(stages.get(name, name), 1.0)
@@ -133,5 +133,5 @@ def _by_seed(
         yield prediction, batch
 
 
-def _selected(values: Mapping[str, Tensor], axis: int, place: int) -> dict[str, Tensor]:
-    return {name: value.select(axis, place) for name, value in values.items()}
+def _selected(values: Mapping[str, Tensor], axis: int, index: int) -> dict[str, Tensor]:
+    return {name: value.select(axis, index) for name, value in values.items()}

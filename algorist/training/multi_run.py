@@ -25,7 +25,7 @@ class RunProgress(NamedTuple):
 
 
 class MultiRun:
-    """The runs of a folder: those that are done, that have begun and that are still to begin."""
+    """The runs of a folder: done, begun, and still to begin."""
 
     def __init__(self, folder: Path, config: Config):
         self.folder, self.config = folder, config
@@ -34,8 +34,8 @@ class MultiRun:
     def start(cls, folder: Path | str, config: Config) -> MultiRun:
         """A run for each algorithm, in a folder that does not hold any of them yet."""
         folder = Path(folder)
-        for place in (folder, *(folder / name for name in config.algorithms)):
-            expect_no_run(place)
+        for own in (folder, *(folder / name for name in config.algorithms)):
+            expect_no_run(own)
         each = cls(folder, config)
         for name in each.algorithms:
             TaskStream(config, name)  # refuses what cannot be drawn: now, not after hours

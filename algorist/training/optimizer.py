@@ -1,7 +1,7 @@
-"""Optimizers behind one protocol: gradients are clipped for every replica by itself, then stepped.
+"""Optimizers behind one protocol; gradients are clipped for each replica by itself.
 
-What is registered is a function of parameters and settings that returns an optimizer like those of
-`torch.optim`. Adam is fused with the clipping on GPUs.
+A registered optimizer is a function of parameters and settings that returns an optimizer like those
+of `torch.optim`. On GPUs, Adam and the clipping are one fused kernel.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _for_gpus(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:
 
 
 def _with_moments(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """Moments and counts are there from the start and never move, as CUDA graphs need them."""
+    """Allocate moments and counts at once: CUDA graphs need them at fixed addresses."""
     for group in optimizer.param_groups:
         for p in group["params"]:
             state = optimizer.state[p] = {_COUNT: torch.zeros((), device=p.device)}
@@ -103,7 +103,8 @@ def expect_optimizer(name: str) -> None:
 class Optimizer:
     """Updates those parameters of a net that have a gradient.
 
-    A task's encoders and decoders count their own updates: while others train they stand still.
+    Each parameter counts its own updates: encoders and decoders of a task have no gradient while
+    other tasks train.
     """
 
     def __init__(self, net: nn.Module, config: OptimizerConfig):
@@ -114,11 +115,11 @@ class Optimizer:
         self.is_capturable = factory in _CAPTURABLE
         self._is_adam = factory in _ADAMS
         parameters = list(self.parameters.values())
-        self._torch = _made(config, factory, parameters)
+        self._torch = _make_optimizer(config, factory, parameters)
         self._explained = partial(user_error, f"optimizer {config.optimizer!r}", factory)
-        """Errors in one's own optimizer name the file and the line."""
+        """Errors in a registered optimizer name the file and the line."""
         self.learning_rate = torch.zeros((), device=parameters[0].device if parameters else "cpu")
-        """What the next step takes: one float32 on the device, which captured steps read."""
+        """The rate of the next step: a float32 on the device, which captured steps read."""
         self.set_learning_rate(config.learning_rate)
 
     def set_learning_rate(self, rate: float) -> None:
@@ -129,13 +130,13 @@ class Optimizer:
             group["lr"] = self.learning_rate if on_device else rate
 
     def step(self) -> None:
-        """Clip, update and forget the gradients."""
+        """Clip the gradients, update the parameters and set the gradients to None."""
         self.update()
         for p in self.parameters.values():
             p.grad = None
 
     def update(self) -> None:
-        """Clip and update."""
+        """Clip the gradients and update the parameters."""
         learning = self._learning()
         gradients = list(learning.values())
         if fused := self._fused_adam(learning):
@@ -152,40 +153,40 @@ class Optimizer:
         return {p: p.grad for p in self.parameters.values() if p.grad is not None}
 
     def prepare(self) -> None:
-        """Make what an update with gradients like these looks up; nothing is changed."""
+        """Compile the update for gradients like the present ones; no parameter changes."""
         if fused := self._fused_adam(self._learning()):
             fused.warm_up()
 
     def _fused_adam(self, learning: Mapping[nn.Parameter, Tensor]) -> Adam | None:
-        """The fused update of clipping and Adam, if gradients lie in few tensors on a GPU."""
+        """The fused clipping and Adam, if the gradients are slices of few storages on a GPU."""
         gradients = list(learning.values())
         if not self._is_adam or not gradients or not gradients[0].is_cuda:
             return None
-        if not _are_apart(gradients):
+        if not _are_separate(gradients):
             return None
         from algorist.kernels.fused.adam import STORAGES, Adam, Weights, storages_of
 
         storages = list(storages_of(gradients))
         if len(storages) > STORAGES:
             return None
-        places = tuple(
+        layout = tuple(
             (id(p), storages.index(g.untyped_storage().data_ptr()), int(g.storage_offset()))
             for p, g in learning.items()
         )
-        if places not in self._fused:
+        if layout not in self._fused:
             states = self._torch.state
             weights = [
                 Weights(p.detach(), g, *(states[p][m] for m in (*_MOMENTS, _COUNT)))
                 for p, g in learning.items()
             ]
             config = self._config
-            self._fused[places] = Adam(
+            self._fused[layout] = Adam(
                 weights, weight_decay=config.weight_decay, **_adam_settings(config)
             )
-        return self._fused[places]
+        return self._fused[layout]
 
     def tensors(self) -> dict[str, Tensor]:
-        """The state of all parameters that were updated, as far as it is tensors."""
+        """The tensors in the state of all parameters that were updated."""
         counts, found = self.counts(), {}
         for name, state in self._states():
             if self._is_adam and name not in counts:
@@ -204,7 +205,7 @@ class Optimizer:
                 counts.append(torch.as_tensor(state[_COUNT]).float())
         if not names:
             return {}
-        numbers = zip(names, torch.stack(counts).tolist(), strict=True)  # one look at the device
+        numbers = zip(names, torch.stack(counts).tolist(), strict=True)  # one copy from the device
         return {name: int(count) for name, count in numbers if count}
 
     def numbers(self) -> dict[str, dict[str, Any]]:
@@ -232,7 +233,7 @@ class Optimizer:
         counts: Mapping[str, int],
         numbers: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Go on from what `tensors`, `counts` and `numbers` were; known tensors stay in place."""
+        """Restore what `tensors`, `counts` and `numbers` returned, in the same memory."""
         saved: dict[str, dict[str, Any]] = {
             name: dict(own) for name, own in (numbers or {}).items()
         }
@@ -255,10 +256,10 @@ class Optimizer:
         return [(name, states[p]) for name, p in self.parameters.items() if p in states]
 
 
-def _made(
+def _make_optimizer(
     config: OptimizerConfig, factory: Factory, parameters: list[nn.Parameter]
 ) -> TorchOptimizer:
-    """The optimizer of a configuration; errors in one's own name the file and the line."""
+    """The optimizer of a configuration; errors in a registered one name the file and the line."""
     if factory in _CAPTURABLE:
         return factory(parameters, config)
     with user_error(f"optimizer {config.optimizer!r}", factory):
@@ -272,10 +273,10 @@ def _made(
     return made
 
 
-def _are_apart(gradients: Sequence[Tensor]) -> bool:
-    """Whether each gradient is in one piece, and none is another's."""
-    places = {gradient.data_ptr() for gradient in gradients}
-    return len(places) == len(gradients) and all(g.is_contiguous() for g in gradients)
+def _are_separate(gradients: Sequence[Tensor]) -> bool:
+    """Whether the gradients are contiguous, and no two are the same tensor."""
+    addresses = {gradient.data_ptr() for gradient in gradients}
+    return len(addresses) == len(gradients) and all(g.is_contiguous() for g in gradients)
 
 
 def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Windows are put into few shapes with little padding, and their tensors into one run of bytes.
+"""Windows in few shapes with little padding, and with all tensors in one buffer of bytes.
 
 Few shapes mean few CUDA graphs, and a single copy moves all tensors of a window to a GPU.
 """
@@ -60,9 +60,9 @@ class WindowLayout:
 
     def write(self, window: AnyWindow, content: Tensor) -> None:
         """Copy a window into the given buffer."""
-        places = _tensors(self.window(content))
-        for place, tensor in zip(places, _tensors(window), strict=True):
-            place.copy_(tensor)
+        slices = _tensors(self.window(content))
+        for target, tensor in zip(slices, _tensors(window), strict=True):
+            target.copy_(tensor)
 
 
 class StreamKey(NamedTuple):
@@ -107,7 +107,7 @@ def pack_lanes(window: AnyWindow) -> AnyWindow:
     """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
     if isinstance(window, SparseWindow):
         return window
-    if window.is_first is not None or window.steps == 1:  # there is no room to spare
+    if window.is_first is not None or window.steps == 1:
         return window
     return pack_trajectories(window, lambda needed: rounded_up(needed, 3))
 

@@ -1,8 +1,8 @@
 """Several processes that train one net: each learns from its share of every batch.
 
 `torchrun` starts them. All make the same batch, since it is a pure function of (seed, algorithm,
-step), and each takes some of its lanes. Gradients are added up, so that all take the same step:
-that of one process, but for rounding. What one asks of the others all must ask, in the same order.
+step), and each takes some of its lanes. Gradients are summed, so all processes take the same step:
+that of one process, but for rounding. All must call collective operations in the same order.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Share:
         start, stop = self.lanes(count)
         return (stop - start) / count
 
-    def taken(self, spec: Spec, window: AnyWindow) -> AnyWindow:
-        """The share of a window, which knows how much of each feature's loss it is.
+    def take(self, spec: Spec, window: AnyWindow) -> AnyWindow:
+        """This share of a window, with the weight of each feature's loss in the whole.
 
-        Losses are means over what counts, and lanes differ in that: they have masks, and lengths.
+        Losses are means over unmasked values, whose number differs between lanes.
         """
         if self.of == 1 or isinstance(window, SparseWindow):  # which is trained by one process
             return window
@@ -85,7 +85,7 @@ class Peers:
                 f"{self.share.of} processes"
             )
 
-    def place(self, computing: ComputeConfig) -> ComputeConfig:
+    def own_compute_config(self, computing: ComputeConfig) -> ComputeConfig:
         """The device and settings of this process."""
         return computing
 
@@ -127,7 +127,7 @@ class ProcessGroup(Peers):
         self.share = Share(distributed.get_rank(), distributed.get_world_size())
         self._local_rank = local_rank
 
-    def place(self, computing: ComputeConfig) -> ComputeConfig:
+    def own_compute_config(self, computing: ComputeConfig) -> ComputeConfig:
         """On a GPU of its own, if there are enough; its steps are not captured as graphs."""
         return replace(computing, device=_device(computing.device, self._local_rank), graphs=False)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from algorist.errors import unknown
@@ -15,7 +14,13 @@ from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.plugin_errors import user_error
 from algorist.registry import registry
-from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
+from algorist.training.config import (
+    Config,
+    DataConfig,
+    OptimizerConfig,
+    ScheduleConfig,
+    change_settings,
+)
 from algorist.training.schedules import DEFAULT_SCHEDULE
 
 
@@ -133,30 +138,17 @@ def recipe(name: str, algorithms: Sequence[str]) -> Config:
         return function(algorithms)
 
 
-def _model(**changes: Any) -> Callable[[Config], Config]:
-    return lambda config: replace(config, model=replace(config.model, **changes))
-
-
-def _convention(**changes: Any) -> Callable[[Config], Config]:
-    return lambda config: replace(config, convention=replace(config.convention, **changes))
-
-
-def _data(**changes: Any) -> Callable[[Config], Config]:
-    return lambda config: replace(config, data=replace(config.data, **changes))
-
-
-def _optimizer(**changes: Any) -> Callable[[Config], Config]:
-    return lambda config: replace(config, optimizer=replace(config.optimizer, **changes))
+def _change(**settings: Any) -> Callable[[Config], Config]:
+    return lambda config: change_settings(config, **settings)
 
 
 def _without_gate(config: Config) -> Config:
-    return _model(processor=_PLAIN_OF_GATED.get(config.model.processor, config.model.processor))(
-        config
-    )
+    processor = config.model.processor
+    return change_settings(config, processor=_PLAIN_OF_GATED.get(processor, processor))
 
 
 def _without_triplets(config: Config) -> Config:
-    return _model(processor=config.model.processor.removeprefix("triplet_"))(config)
+    return change_settings(config, processor=config.model.processor.removeprefix("triplet_"))
 
 
 _PLAIN_OF_GATED = {
@@ -168,18 +160,14 @@ _PLAIN_OF_GATED = {
 
 def _with_true_hints(config: Config) -> Config:
     """Teacher forcing half of the time, unless transitions always have it."""
-    return config if config.data.transitions else _optimizer(teacher_forcing=0.5)(config)
+    return config if config.data.transitions else change_settings(config, teacher_forcing=0.5)
 
 
 def _without_transitions(config: Config) -> Config:
     """Trajectories from beginning to end, with the true hints, as transitions have them."""
     if not config.data.transitions:
         return config
-    return _optimizer(teacher_forcing=1.0)(_data(transitions=0)(config))
-
-
-def _schedule(**changes: Any) -> Callable[[Config], Config]:
-    return lambda config: replace(config, schedule=replace(config.schedule, **changes))
+    return change_settings(config, transitions=0, teacher_forcing=1.0)
 
 
 class Improvement(NamedTuple):
@@ -194,39 +182,39 @@ class Improvement(NamedTuple):
 IMPROVEMENTS: dict[str, Improvement] = {
     "gating": Improvement("gating", _without_gate),
     "triplets": Improvement("triplet reasoning", _without_triplets),
-    "permutations": Improvement("Sinkhorn permutations", _convention(permutations=False)),
-    "random_positions": Improvement("random positions", _data(random_positions=False)),
-    "static_hints": Improvement("static hints as inputs", _convention(static_hint_as_input=False)),
-    "soft_hints": Improvement("soft hints", _model(feedback="hard")),
-    "augmentation": Improvement("augmented data", _data(online=False, varied=False)),
+    "permutations": Improvement("Sinkhorn permutations", _change(permutations=False)),
+    "random_positions": Improvement("random positions", _change(random_positions=False)),
+    "static_hints": Improvement("static hints as inputs", _change(static_hint_as_input=False)),
+    "soft_hints": Improvement("soft hints", _change(feedback="hard")),
+    "augmentation": Improvement("augmented data", _change(online=False, varied=False)),
     "initialisation": Improvement(
-        "initialisation of scalar hints", _model(scalar_hint_init="default")
+        "initialisation of scalar hints", _change(scalar_hint_init="default")
     ),
-    "clipping": Improvement("gradient clipping", _optimizer(clip=0.0)),
+    "clipping": Improvement("gradient clipping", _change(clip=0.0)),
     "no_teacher_forcing": Improvement("no teacher forcing", _with_true_hints),
-    "chunking": Improvement("chunks of trajectories", _data(chunk=0)),
-    "pointer_reversal": Improvement("pointer reversal", _model(pointer_reversal=False)),
-    "two_rounds": Improvement("two rounds of messages", _model(message_passing_steps=1)),
-    "comparisons": Improvement("comparisons of scalars", _model(comparisons=False)),
-    "dereference": Improvement("dereferenced values", _model(dereference=False)),
-    "gated_scalars": Improvement("exact scalars behind gates", _convention(gated_scalars=False)),
-    "edge_pointers": Improvement("whole pointers of edges", _model(edge_pointers=False)),
+    "chunking": Improvement("chunks of trajectories", _change(chunk=0)),
+    "pointer_reversal": Improvement("pointer reversal", _change(pointer_reversal=False)),
+    "two_rounds": Improvement("two rounds of messages", _change(message_passing_steps=1)),
+    "comparisons": Improvement("comparisons of scalars", _change(comparisons=False)),
+    "dereference": Improvement("dereferenced values", _change(dereference=False)),
+    "gated_scalars": Improvement("exact scalars behind gates", _change(gated_scalars=False)),
+    "edge_pointers": Improvement("whole pointers of edges", _change(edge_pointers=False)),
     "conditional_hints": Improvement(
-        "hints given the masks of the next step", _model(conditional_hints=False)
+        "hints given the masks of the next step", _change(conditional_hints=False)
     ),
-    "orders": Improvement("order of scalar hints, not their size", _model(orders=False)),
-    "places": Improvement("places along chains of pointers", _model(places=False)),
-    "splits": Improvement("best splits and paths", _model(splits=False)),
+    "orders": Improvement("order of scalar hints, not their size", _change(orders=False)),
+    "places": Improvement("places along chains of pointers", _change(places=False)),
+    "splits": Improvement("best splits and paths", _change(splits=False)),
     "outputs_from_hints": Improvement(
-        "outputs given the last hints", _model(outputs_from_hints=False)
+        "outputs given the last hints", _change(outputs_from_hints=False)
     ),
     "ood_problems": Improvement(
-        "problems out of the benchmark's distribution", _data(ood_share=0.0)
+        "problems out of the benchmark's distribution", _change(ood_share=0.0)
     ),
-    "hint_changes": Improvement("history of hints", _model(hint_changes=False)),
+    "hint_changes": Improvement("history of hints", _change(hint_changes=False)),
     "transitions": Improvement("single steps instead of trajectories", _without_transitions),
-    "cosine": Improvement("cosine decay", _optimizer(schedule=DEFAULT_SCHEDULE)),
-    "averaging": Improvement("averaged weights", _schedule(average=0)),
+    "cosine": Improvement("cosine decay", _change(schedule=DEFAULT_SCHEDULE)),
+    "averaging": Improvement("averaged weights", _change(average=0)),
 }
 
 WHOLE = "all"
@@ -254,15 +242,15 @@ def without(config: Config, *improvements: str) -> Config:
     return config
 
 
-def ablated(config: Config, *, more: bool) -> Iterator[tuple[str, Config]]:
+def ablations(config: Config, *, cumulative: bool) -> Iterator[tuple[str, Config]]:
     """The configuration itself, then without each of the improvements that it has.
 
-    With `more`, one more is taken away each time.
+    A `cumulative` ablation takes away one more each time.
     """
     yield WHOLE, config
-    for name in ABLATION_ORDER if more else IMPROVEMENTS:
-        changed = without(config, name)
-        if changed != config:
-            yield name, changed
-        if more:
-            config = changed
+    for name in ABLATION_ORDER if cumulative else IMPROVEMENTS:
+        ablated = without(config, name)
+        if ablated != config:
+            yield name, ablated
+        if cumulative:
+            config = ablated

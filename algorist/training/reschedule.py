@@ -7,49 +7,37 @@ from dataclasses import replace
 from typing import Any
 
 from algorist.errors import counted
-from algorist.training.config import Config, ScheduleConfig
+from algorist.training.config import Config, ScheduleConfig, change_settings
 from algorist.training.schedules import DEFAULT_SCHEDULE
 
+_SECTIONS = {
+    "steps": "schedule",
+    "average": "schedule",
+    "learning_rate": "optimizer",
+    "schedule": "optimizer",
+}
+"""The settings that can be changed, and their sections."""
 
-def rescheduled(
-    config: Config,
-    step: int,
-    *,
-    steps: int | None = None,
-    average: int | None = None,
-    learning_rate: float | None = None,
-    schedule: str | None = None,
-) -> Config:
-    """The configuration from `step` on, with those settings changed that are not None.
 
-    Changes of the learning rate are noted in `changes`: such a run differs from one that had these
-    settings from its first step. Raises a `ValueError` for steps that are done already.
+def reschedule(config: Config, step: int, **changes: Any) -> Config:
+    """The configuration from `step` on, with those `changes` that are not None.
+
+    Changes of the learning rate are noted in `Config.changes`: such a run differs from one that had
+    these settings from its first step. Raises a `ValueError` for steps that are done already.
     """
-    times = _given(steps=steps, average=average)
-    rates = _given(learning_rate=learning_rate, schedule=schedule)
-    _expect_steps_left(config.schedule, replace(config.schedule, **times), step, times)
-    notes: tuple[str, ...] = ()
-    if config.optimizer.schedule != DEFAULT_SCHEDULE and steps is not None:
-        notes += _notes(step, config.schedule, {"steps": steps})
-    notes += _notes(step, config.optimizer, rates)
-    return replace(
-        config,
-        schedule=replace(config.schedule, **times),
-        optimizer=replace(config.optimizer, **rates),
-        changes=config.changes + notes,
+    given = {name: changes[name] for name in _SECTIONS if changes.get(name) is not None}
+    after = change_settings(config, **given)
+    _expect_steps_left(config.schedule, after.schedule, step, given)
+    noted = {"learning_rate", "schedule"}
+    if config.optimizer.schedule != DEFAULT_SCHEDULE:
+        noted.add("steps")
+    before = {name: getattr(getattr(config, _SECTIONS[name]), name) for name in given}
+    notes = tuple(
+        f"step {step}: {name} {before[name]} -> {value}"
+        for name, value in given.items()
+        if name in noted and value != before[name]
     )
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-def _notes(step: int, settings: Any, changes: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(
-        f"step {step}: {name} {getattr(settings, name)} -> {value}"
-        for name, value in changes.items()
-        if value != getattr(settings, name)
-    )
+    return replace(after, changes=config.changes + notes)
 
 
 def _expect_steps_left(

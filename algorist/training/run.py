@@ -22,7 +22,6 @@ from algorist.training import checkpoint, run_files
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.report import Report
 from algorist.training.saved_learners import (
     BEST,
     CHECKPOINTS,
@@ -35,6 +34,7 @@ from algorist.training.saved_learners import (
     newest,
 )
 from algorist.training.trainer import Trainer
+from algorist.training.validation_report import ValidationReport
 
 _EVENTS = "events"
 """The folder of TensorBoard's files."""
@@ -42,10 +42,18 @@ _LOCK = ".training"
 """Held by the process that trains a run."""
 
 
+Observer = Callable[[Trainer, ValidationReport | None], Any]
+"""Is called after each step with the trainer, and with its report where one is due."""
+
+
+def ignore_step(trainer: Trainer, report: ValidationReport | None) -> None:
+    """An observer that does nothing."""
+
+
 class Log(Protocol):
     """A destination of reports beside the metrics file, such as TensorBoard."""
 
-    def report(self, report: Report) -> None:
+    def report(self, report: ValidationReport) -> None:
         """Log a report."""
         ...
 
@@ -135,13 +143,10 @@ class Run:
         self,
         *,
         logs: Iterable[Log] = (),
-        observe: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+        observe: Observer = ignore_step,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Train to the last step, or until `should_stop`; returns whether the last was reached.
-
-        `observe` is called after each step with the trainer and its report or None.
-        """
+        """Train to the last step, or until `should_stop`; returns whether the last was reached."""
         steps = self.steps(logs=logs, should_stop=should_stop)
         try:
             for report in steps:
@@ -153,7 +158,7 @@ class Run:
 
     def steps(
         self, *, logs: Iterable[Log] = (), should_stop: Callable[[], bool] = lambda: False
-    ) -> Generator[Report | None, None, None]:
+    ) -> Generator[ValidationReport | None, None, None]:
         """Train step by step; yields the report of each step at which one is due, else None.
 
         The run is saved when the iterator is closed. If its first step fails, the folder is
@@ -187,7 +192,7 @@ class Run:
 
     def _steps(
         self, logs: Sequence[Log], should_stop: Callable[[], bool]
-    ) -> Generator[Report | None, None, None]:
+    ) -> Generator[ValidationReport | None, None, None]:
         trainer = self.trainer
         if trainer.time_account.since:  # an earlier session of this object
             trainer.time_account.restart()
@@ -259,7 +264,7 @@ class Run:
         """The file with one line of JSON for each report."""
         return self.folder / METRICS
 
-    def _log(self, report: Report, logs: Iterable[Log]) -> None:
+    def _log(self, report: ValidationReport, logs: Iterable[Log]) -> None:
         if self.trainer.peers.is_first:
             with_terms = self.trainer.engine.has_further_losses
             run_files.append_report(self.metrics_file, report, with_terms=with_terms)

@@ -13,7 +13,6 @@ from algorist.errors import shortened
 from algorist.training import checkpoint
 from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
-from algorist.training.report import Report
 from algorist.training.saved_learners import (
     CONFIG,
     METRICS,
@@ -22,10 +21,11 @@ from algorist.training.saved_learners import (
     expect_no_run,
     newest,
 )
+from algorist.training.validation_report import ValidationReport
 from algorist.version import __version__
 
 
-def append_report(file: Path, report: Report, *, with_terms: bool) -> None:
+def append_report(file: Path, report: ValidationReport, *, with_terms: bool) -> None:
     """Append a report to the metrics as a line of JSON.
 
     `with_terms` adds the parts of the loss, which matter if there are loss terms or penalties.
@@ -44,7 +44,7 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in whole_lines(file)] if file.exists() else []
 
 
-def read_metrics(file: Path) -> list[Report]:
+def read_metrics(file: Path) -> list[ValidationReport]:
     """The reports in the metrics; raises a `ValueError` for a line that is none.
 
     A last line that is incomplete is left out.
@@ -52,7 +52,7 @@ def read_metrics(file: Path) -> list[Report]:
     reports = []
     for number, line in enumerate(whole_lines(file) if file.exists() else [], 1):
         try:
-            reports.append(Report(**json.loads(line)))
+            reports.append(ValidationReport(**json.loads(line)))
         except (ValueError, TypeError):
             raise ValueError(
                 f"{file}, line {number}: got {shortened(line)}, expected a report; delete that line"

@@ -57,7 +57,7 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
 
 
 def members(source: Path | str) -> dict[str, str]:
-    """The learners for one algorithm each that stand under one name: where each is, by algorithm.
+    """The paths of several learners under one name, by the algorithm of each.
 
     The name is that of a folder of runs or saved learners, which have the names of algorithms, or
     of a shipped folder. One learner has none. Of `train --each` some may not have begun.
@@ -97,7 +97,7 @@ def not_begun(source: Path | str) -> list[str]:
     """The algorithms whose members are still to begin, which only `train --each` leaves."""
     if not is_multi_run(Path(source)):
         return []
-    return [name for name, place in members(source).items() if not is_run(Path(place))]
+    return [name for name, path in members(source).items() if not is_run(Path(path))]
 
 
 def is_run(folder: Path) -> bool:
@@ -166,7 +166,7 @@ def best_learner(
     best_steps: Sequence[int],
     best_scores: Sequence[float],
 ) -> Learner:
-    """The best nets of a run after so many steps, and when and how good each seed's was."""
+    """The best nets of a run; the metadata has the best step and score of each seed."""
     learner = Learner.blank(config.algorithms, config.model, config.convention, len(config.seeds))
     load_weights(learner.net, weights)
     replicas = zip(config.seeds, best_steps, best_scores, strict=True)

@@ -20,7 +20,7 @@ Schedule = Callable[[float], float]
 _WARMUP = 0.05
 """The share of training in which the rate rises."""
 _DROPS = (0.5, 0.75)
-"""After which shares the rate drops."""
+"""The shares after which the rate drops."""
 
 
 def constant(share: float) -> float:

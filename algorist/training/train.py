@@ -9,12 +9,10 @@ from typing import Any
 
 from algorist.machine import find_device
 from algorist.model.compute_config import ComputeConfig
-from algorist.training.config import Config, changed
+from algorist.training.config import Config, change_settings
 from algorist.training.logs import TensorBoard
 from algorist.training.recipes import DEFAULT_RECIPE, recipe, without
-from algorist.training.report import Report
-from algorist.training.run import Run
-from algorist.training.trainer import Trainer
+from algorist.training.run import Observer, Run, ignore_step
 
 
 def train(
@@ -25,7 +23,7 @@ def train(
     without: Iterable[str] = (),
     seeds: Sequence[int] = (0,),
     device: str = "auto",
-    callback: Callable[[Trainer, Report | None], Any] = lambda trainer, report: None,
+    callback: Observer = ignore_step,
     should_stop: Callable[[], bool] = lambda: False,
     **settings: Any,
 ) -> Run:
@@ -40,13 +38,13 @@ def train(
     Raises a ValueError for settings that make no sense and for a folder that holds a run. To take
     the steps in a loop of your own, see `Run.steps`.
     """
-    config = configured(algorithms, recipe=recipe, without=without, seeds=seeds, **settings)
+    config = build_config(algorithms, recipe=recipe, without=without, seeds=seeds, **settings)
     run = Run.start(out, config, ComputeConfig(find_device(device)))
     run.train(logs=[TensorBoard(run)], observe=callback, should_stop=should_stop)
     return run
 
 
-def configured(
+def build_config(
     algorithms: Sequence[str] | str,
     *,
     recipe: str = DEFAULT_RECIPE,
@@ -54,10 +52,10 @@ def configured(
     seeds: Sequence[int] = (0,),
     **settings: Any,
 ) -> Config:
-    """The configuration of a recipe, less some improvements, with some settings changed."""
+    """The configuration of a recipe without some improvements and with some settings changed."""
     names = [algorithms] if isinstance(algorithms, str) else list(algorithms)
     config = _without(_recipe(recipe, names), *without)
-    return replace(changed(config, **settings), seeds=tuple(seeds))
+    return replace(change_settings(config, **settings), seeds=tuple(seeds))
 
 
 _recipe, _without = recipe, without  # which are the names of arguments, too

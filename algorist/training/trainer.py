@@ -1,6 +1,6 @@
 """The training loop: in each step the net learns from one batch of every task.
 
-There is one loop for one task and for many, for whole trajectories and for chunks.
+The same loop serves one task and many, whole trajectories and chunks.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from algorist.kernels.cuda_graphs import CAPTURE_LOCK, CudaGraphs
 from algorist.model.compute_config import ON_CPU, ComputeConfig
 from algorist.model.learner import Learner, load_weights
 from algorist.training.averaged_weights import AveragedWeights
+from algorist.training.captured_engine import CapturedEngine
 from algorist.training.checkpoint import Checkpoint
 from algorist.training.config import Config
 from algorist.training.divergence import expect_finite_losses, expect_finite_weights
-from algorist.training.engine import CapturedEngine, Engine
+from algorist.training.engine import Engine
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import LoaderSpec, TaskStream
 from algorist.training.packing import PackedBatch, StreamKey
 from algorist.training.parallel import ALONE, Peers
-from algorist.training.report import Report
-from algorist.training.reschedule import rescheduled
+from algorist.training.reschedule import reschedule
 from algorist.training.saved_learners import best_learner
 from algorist.training.schedules import DEFAULT_SCHEDULE, factor
 from algorist.training.time_accounting import TimeAccount
 from algorist.training.trainer_state import restore_state, save_state, saved_config
 from algorist.training.transfer import load_processor
 from algorist.training.validation import Validation
+from algorist.training.validation_report import ValidationReport
 from algorist.training.workers import Loader, WorkerPool
 
 _POLL_SECONDS = 1e-3
@@ -55,15 +56,15 @@ class Trainer:
     ):
         """Start from the given weights, or from fresh ones.
 
-        With a `context` other trainings run on the same device at the same time; with `peers` this
-        is one of several processes that train the same net.
+        A `context` lets several trainings run on one device; `peers` are the other processes that
+        train the same net.
         """
         peers.check(config.data.batch_size)
         if config.convention.sparse and peers.share.of > 1:
             raise ValueError(
                 f"sparse: got {peers.share.of} processes, expected one for sparse nets"
             )
-        computing = peers.place(computing)
+        computing = peers.own_compute_config(computing)
         self.config, self.computing, self._context, self.peers = config, computing, context, peers
         self.time_account = TimeAccount()
         self.learner = _make_learner(config, computing, weights)
@@ -78,7 +79,7 @@ class Trainer:
         self._cursors: dict[StreamKey, Sequence[Cursor]] = {}
         self.summed_steps = 0
         self._rate = config.optimizer.learning_rate
-        """The learning rate that the optimizer has now."""
+        """The present learning rate of the optimizer."""
         self._reset_best()
 
     def _make_graphs(self) -> CudaGraphs | None:
@@ -116,7 +117,7 @@ class Trainer:
         """The device of the net."""
         return self.net.device
 
-    def run(self) -> Generator[Report | None, None, None]:
+    def run(self) -> Generator[ValidationReport | None, None, None]:
         """Train to the last step; yields after each step, a report where a validation is due."""
         with self._packed_batches() as packed_batches:
             while self.step < self.config.schedule.steps:
@@ -156,7 +157,7 @@ class Trainer:
             return Loader(self._context.worker_pool, loader_spec, alone=False)
         if workers > 1:
             return Loader(WorkerPool(workers), loader_spec)
-        return Prefetch(loader_spec.packed_batch, loader_spec.order(), workers=1)
+        return Prefetch(loader_spec.packed_batch, loader_spec.work_items(), workers=1)
 
     def chunk_cursors(self, name: str) -> dict[str, Sequence[Cursor]]:
         """The cursors of a task's chunks, for each size."""
@@ -182,7 +183,7 @@ class Trainer:
         self.engine.learn(packed_batch)
         self._cursors[packed_batch.key] = packed_batch.cursors
 
-    def _report(self) -> Report:
+    def _report(self) -> ValidationReport:
         # Reading losses waits for the device, so that what follows is timed alone.
         expect_finite_losses(self.engine.losses(), self.config.seeds, self.step)
         is_first = self._graphs is not None and self._validation is None
@@ -193,7 +194,7 @@ class Trainer:
         ):
             return self._validate()
 
-    def _validate(self) -> Report:
+    def _validate(self) -> ValidationReport:
         validation = self._validation = self._validation or self._new_validation()
         scores = self.peers.all_gather(validation.qualities(), self.config.algorithms)
         mean = [sum(column) / len(scores) for column in zip(*scores.values(), strict=True)]
@@ -205,7 +206,7 @@ class Trainer:
         self.summed_steps = 0
         changes = self.config.optimizer.schedule != DEFAULT_SCHEDULE
         rate = self._rate if changes else None
-        return Report(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
+        return ValidationReport(self.step, loss, scores, mean, list(self.best_steps), terms, rate)
 
     def _new_validation(self) -> Validation:
         graphs = self._graphs.with_own_pool() if self._graphs else None
@@ -241,27 +242,13 @@ class Trainer:
         """A learner with the best weights of each seed so far."""
         return best_learner(self.config, self.best, self.step, self.best_steps, self.best_scores)
 
-    def reschedule(
-        self,
-        *,
-        steps: int | None = None,
-        average: int | None = None,
-        learning_rate: float | None = None,
-        schedule: str | None = None,
-    ) -> None:
-        """Change settings from this step on, those that are not None (`rescheduled`).
+    def reschedule(self, **changes: Any) -> None:
+        """Change settings from this step on (see `reschedule.py`).
 
         With a new `average` the search for the best weights starts anew.
         """
         before = self.config.schedule.average
-        self.config = rescheduled(
-            self.config,
-            self.step,
-            steps=steps,
-            average=average,
-            learning_rate=learning_rate,
-            schedule=schedule,
-        )
+        self.config = reschedule(self.config, self.step, **changes)
         if self.config.schedule.average != before:
             self._reset_best()
 
@@ -279,7 +266,7 @@ class Trainer:
         context: GpuContext | None = None,
         peers: Peers = ALONE,
     ) -> Trainer:
-        """The trainer of which a checkpoint was made."""
+        """The trainer in the state of a checkpoint."""
         config = saved_config(checkpoint)
         trainer = cls(config, computing, checkpoint.below("net/"), context, peers)
         restore_state(trainer, checkpoint)

@@ -1,4 +1,4 @@
-"""Validation: what the best weights of a run are chosen by."""
+"""Validation, by which the best weights of a run are chosen."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from algorist.model.losses import feature_losses
 from algorist.model.sparse.window import sparse_window
 from algorist.sparse_batch import SparseBatch
 
-OUTPUTS, HINTS, LOSS = "outputs", "hints", "loss"
-"""What weights are validated by, all at n = 16: the score of outputs, of hints, minus the loss."""
+OUTPUTS, HINTS = "outputs", "hints"
+"""Values of `validate_by`; the third one, `loss`, takes minus the total loss."""
 
 
 class Validation:
-    """A learner that is evaluated, the problems for that, made ready once, and its best weights."""
+    """Evaluates a learner on problems that are prepared once, and keeps its best weights."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class Validation:
                 self._measures[name] = partial(measured, learner, name, batch)
         present = {name: p.detach() for name, p in learner.net.named_parameters()}
         self._weights = [
-            ([best[name][place] for name in present], [p[place] for p in present.values()])
-            for place in range(learner.net.replicas)
+            ([best[name][replica] for name in present], [p[replica] for p in present.values()])
+            for replica in range(learner.net.replicas)
         ]
 
     @property
@@ -71,9 +71,9 @@ class Validation:
             qualities[name] = measure()
         return qualities
 
-    def keep(self, place: int) -> None:
-        """The weights of the seed at that place are its best so far. They never move in memory."""
-        torch._foreach_copy_(*self._weights[place])
+    def keep(self, replica: int) -> None:
+        """Copy the present weights of a replica, its best so far, to memory that never moves."""
+        torch._foreach_copy_(*self._weights[replica])
 
 
 @torch.no_grad()

@@ -1,8 +1,8 @@
 """Worker processes that prepare packed batches ahead of their turn.
 
-Batches are made by much Python, of which one thread runs at a time, so threads would not do. The
-processes are forked, so they know all that this one knows, and put their results into memory that
-they share with it. They end with it, however it ends.
+Making batches takes much Python, which threads cannot run at the same time. The processes are
+forked, so they have all plug-ins of this one, and write batches into memory that they share with
+it. They end when this process ends, however that happens.
 
 A process that has threads should not fork: a lock that another thread holds stays locked in the
 child for ever. So where several trainings run in threads, their workers are forked before them.
@@ -38,7 +38,7 @@ _ROOM = 1 << 28
 
 
 class WorkerPool:
-    """Some workers, who prepare the packed batches of one training after the other."""
+    """Worker processes that prepare the packed batches of one training after another."""
 
     def __init__(self, count: int):
         self.workers: list[_Worker] = []
@@ -66,7 +66,7 @@ class Loader(Iterator[PackedBatch]):
 
     def __init__(self, worker_pool: WorkerPool, loader_spec: LoaderSpec, *, alone: bool = True):
         self._worker_pool, self._workers, self._alone = worker_pool, worker_pool.workers, alone
-        self._owners = (owner for owner, _, _ in loader_spec.order(len(self._workers)))
+        self._owners = (item.worker for item in loader_spec.work_items(len(self._workers)))
         self._next: int | None = next(self._owners, None)
         self._latest: _Worker | None = None
         for worker in self._workers:
@@ -108,7 +108,7 @@ class Loader(Iterator[PackedBatch]):
 
 
 class _Worker:
-    """One process, its pipe, and room for the packed batches that wait.
+    """One process, its pipe, and shared memory for the packed batches that wait.
 
     It receives a loader spec and then prepares packed batches one by one, some of them ahead.
     """
@@ -133,7 +133,7 @@ class _Worker:
         return self._process.is_alive()
 
     def is_ready(self, patience: float = 0.0) -> bool:
-        """Whether it has answered, if only by its end."""
+        """Whether it has answered or ended."""
         return bool(self._poll.poll(1000 * patience))
 
     def begin(self, loader_spec: LoaderSpec) -> None:
@@ -144,12 +144,12 @@ class _Worker:
             self.ask()
 
     def ask(self) -> None:
-        """Have another packed batch prepared, in the place of the oldest."""
+        """Request another packed batch, which overwrites the oldest."""
         self._asked += 1
         self._send(None)
 
     def _send(self, message: LoaderSpec | None) -> None:
-        with suppress(BrokenPipeError):  # the answer that does not come is noticed
+        with suppress(BrokenPipeError):  # `received` reports it
             self.pipe.send(message)
 
     def received(self) -> PackedBatch:
@@ -213,12 +213,12 @@ class _Worker:
                 pipe.send(_sendable(error))
 
     def _messages(self, loader_spec: LoaderSpec) -> Iterator[Message]:
-        """What tells of each packed batch of this worker. Its bytes are put into the room."""
+        """A message for each packed batch of this worker, after its bytes are in shared memory."""
         self._taken = 0
         numbers: dict[tuple[Any, ...], int] = {}
         layouts: list[WindowLayout] = []
-        for owner, stream, step in loader_spec.order(self._of):
-            if owner != self._number:
+        for worker, stream, step in loader_spec.work_items(self._of):
+            if worker != self._number:
                 continue
             key = stream.key(step)
             window = stream.fitted_window(step, loader_spec.fit, loader_spec.share)
@@ -236,9 +236,9 @@ class _Worker:
 
 
 def _sendable(error: Exception) -> Exception:
-    """An error as another process can read it: it itself, or what it says."""
+    """The error if it can be pickled, or else its message as a `RuntimeError`."""
     try:
         copy: Exception = pickle.loads(pickle.dumps(error))
         return copy
-    except Exception:  # such are errors with arguments of their own
+    except Exception:  # as for errors with required arguments
         return RuntimeError(f"{type(error).__name__}: {error}")

@@ -8,13 +8,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from algorist.algorithms import Algorithm, get
 from algorist.algorithms.user_inputs.problems import count_nodes, read_problem
 from algorist.errors import counted, shortened, unknown
 from algorist.model.learner import Learner
 from algorist.model.solving.solver import solve
+from algorist.problems import forms
+from algorist.problems.form_texts import form_texts
 from algorist.report.curves import read as read_curves
 from algorist.viewer.draws import draw_interesting
 from algorist.viewer.first_problems import first_problem
@@ -50,22 +52,6 @@ class ProblemError(ValueError):
         self.field, self.text = field, text
 
 
-class Forms(Protocol):
-    """How problems are typed, drawn and written down."""
-
-    def fields(self, algorithm: Algorithm) -> Sequence[Any]:
-        """The fields of a form: dataclasses."""
-
-    def read(self, algorithm: Algorithm, texts: Mapping[str, str]) -> Inputs:
-        """The problem that filled fields give."""
-
-    def written(self, algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
-        """The fields that give a drawn problem."""
-
-    def located(self, algorithm: Algorithm, message: str) -> tuple[str | None, str]:
-        """The field that an error message is about, if it is about one, and what to say there."""
-
-
 class App:
     """Nets, and all that the page may do with them; what makes no sense is a `ValueError`.
 
@@ -76,12 +62,11 @@ class App:
     def __init__(
         self,
         learners: Mapping[str, Learner],
-        forms: Forms,
         model: str,
         others: Sequence[NetChoice] = (),
         version: str = "",
     ):
-        self._forms, self._names, self._version = forms, frozenset(learners), version
+        self._names, self._version = frozenset(learners), version
         self._nets = Nets([NetChoice.of(model, learners), *others], read_curves())
         self._first: Mapping[str, Any] = FIRST
         self._given = ""
@@ -117,7 +102,7 @@ class App:
                     "name": algorithm.name,
                     "family": algorithm.family,
                     "description": algorithm.description,
-                    "fields": [asdict(field) for field in self._forms.fields(algorithm)],
+                    "fields": [asdict(field) for field in forms.fields(algorithm)],
                     "first": first_problem(algorithm),
                 }
                 for algorithm in known
@@ -173,17 +158,17 @@ class App:
                 name, colon, text = message.partition(": ")
                 field = "seed" if name.endswith("seed") else "n"
                 raise ProblemError(message, field, text if colon else message) from error
-            raise ProblemError(message, *self._forms.located(algorithm, message)) from error
+            raise ProblemError(message, *forms.locate_error(algorithm, message)) from error
 
     def _problem(self, algorithm: Algorithm, asked: Inputs) -> tuple[Inputs, dict[str, Any]]:
         """The problem, and the fields that give it if it is a random one."""
         if "fields" in asked:
-            return self._forms.read(algorithm, _texts(asked["fields"])), {}
+            return forms.read(algorithm, _texts(asked["fields"])), {}
         n, seed = _draw(asked.get("random"))
         problem = draw_interesting(algorithm, n, seed)
         if _count_steps(algorithm, problem) > MOST_STEPS:
             raise self._too_long(algorithm, n, seed)
-        return problem, {"fields": self._forms.written(algorithm, problem)}
+        return problem, {"fields": form_texts(algorithm, problem)}
 
     def _too_long(self, algorithm: Algorithm, n: int, seed: int) -> ProblemError:
         """The error that names the largest random problem that is short enough."""

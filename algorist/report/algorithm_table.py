@@ -17,8 +17,8 @@ SIZES = (16, 64)
 _SAMPLES = 4
 
 
-def steps(algorithm: Algorithm, n: int) -> dict[str, float]:
-    """How long runs are at the benchmark's size `n`, over a few samples."""
+def count_steps(algorithm: Algorithm, n: int) -> dict[str, float]:
+    """The least, mean and largest number of steps at the size `n`, over a few samples."""
     size = algorithm.size(n)
     lengths = algorithm.sample(size, _SAMPLES, seed=0).lengths
     return {
@@ -29,8 +29,8 @@ def steps(algorithm: Algorithm, n: int) -> dict[str, float]:
     }
 
 
-def described(algorithm: Algorithm) -> dict[str, Any]:
-    """A declaration as plain data."""
+def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
+    """The declaration of an algorithm as JSON data."""
     return {
         "name": algorithm.name,
         "family": algorithm.family,
@@ -51,7 +51,7 @@ def _features(algorithm: Algorithm, features: Iterable[Feature]) -> dict[str, An
     }
 
 
-def catalogue(rows: Sequence[Mapping[str, Any]]) -> Table:
+def algorithm_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """A table of described algorithms, by family; those with `steps` show them."""
     table = bare_table()
     table.add_column("algorithm", no_wrap=True, overflow="crop")

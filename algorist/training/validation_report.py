@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Report:
+class ValidationReport:
     """The state of a run after a validation. Lists have one number for each seed."""
 
     step: int

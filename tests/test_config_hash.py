@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import small
 
-from algorist.experiments.identity import recipe_of
+from algorist.experiments.config_hash import config_hash
 from algorist.experiments.plan import Name, Plan
 from algorist.model.learner import TaskEncoding
 from algorist.training.config import Config, DataConfig
@@ -27,14 +27,14 @@ def test_all_saved_results_are_known():
     planned = [row for row in rows() if row["experiment"] != "shipped"]
     assert len(planned) > 100
     for row in planned:
-        assert parts[Name(row["experiment"], row["part"])].recipe == row["recipe"], row
+        assert parts[Name(row["experiment"], row["part"])].config_hash == row["recipe"], row
 
 
 def test_all_shipped_weights_are_known():
     known = {row["part"]: row["recipe"] for row in rows() if row["experiment"] == "shipped"}
     assert len(known) > 1
     for name, recipe in known.items():
-        assert recipe_of(Config.from_json(load(name).metadata["config"])) == recipe, name
+        assert config_hash(Config.from_json(load(name).metadata["config"])) == recipe, name
 
 
 @pytest.mark.parametrize(("section", "first"), [("data", DataConfig), ("convention", TaskEncoding)])
@@ -44,16 +44,16 @@ def test_a_new_setting_counts_only_where_it_differs_from_its_default(section, fi
     before = vars(getattr(config, section))
     unchanged = replace(config, **{section: later(**before)})
     changed = replace(config, **{section: later(**before, novel=True)})
-    assert recipe_of(unchanged) == recipe_of(config)
-    assert recipe_of(changed) != recipe_of(config)
+    assert config_hash(unchanged) == config_hash(config)
+    assert config_hash(changed) != config_hash(config)
 
 
 def test_a_new_section_counts_only_where_it_differs_from_its_default():
     section = make_dataclass("Section", [("novel", int, 3)], frozen=True)
     later = make_dataclass("Later", [("section", section, section())], bases=(Config,), frozen=True)
     config = small.training("bfs")
-    assert recipe_of(later(**vars(config))) == recipe_of(config)
-    assert recipe_of(later(**vars(config), section=section(4))) != recipe_of(config)
+    assert config_hash(later(**vars(config))) == config_hash(config)
+    assert config_hash(later(**vars(config), section=section(4))) != config_hash(config)
 
 
 def test_a_configuration_without_the_newest_settings_is_read():

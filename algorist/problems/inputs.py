@@ -1,9 +1,8 @@
-"""How the inputs of each algorithm are given on the command line: one table, by their names."""
+"""The options that give the inputs of each algorithm: one table, by the names of the inputs."""
 
 from __future__ import annotations
 
-import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,8 @@ from algorist.algorithms.sampling import DERIVED
 from algorist.algorithms.user_inputs.edge_lists import GraphOptions
 from algorist.algorithms.user_inputs.graph_forms import list_edges
 from algorist.algorithms.user_inputs.problems import OptionText, draw_problem
-from algorist.commands import files
 from algorist.errors import listed, positive, shortened
+from algorist.problems import files
 from algorist.spec import Kind, Location
 
 Inputs = Mapping[str, Any]
@@ -32,79 +31,25 @@ class Way:
     """What may stand behind the name of the algorithm."""
 
 
-def add_arguments(parser: ArgumentParser, *, random: bool = True) -> None:
-    """Declare the arguments of all ways; without `random`, not those of random problems."""
-    parser._negative_number_matcher = re.compile(r"-[\d.]")  # -1,2 is a point, not an option
-    group = parser.add_argument_group(
-        "the problem", "Files are CSV or, for graphs, JSON too; - is the standard input."
-    )
-    group.add_argument(
-        "values",
-        nargs="*",
-        default=[],  # otherwise argparse says that it is required
-        metavar="VALUE",
-        help="keys to sort or to search, dimensions of matrices; or pairs like 3,5: points, "
-        "activities from,to, tasks deadline,weight",
-    )
-    for name, text in _FILES.items():
-        group.add_argument(f"--{name}", metavar="FILE", help=text)
-    group.add_argument("--target", metavar="X", help="what binary_search looks for")
-    group.add_argument(
-        "--graph",
-        metavar="FILE",
-        help="lines of from,to or from,to,weight, with or without a heading; or JSON: a matrix, "
-        '[[from, to, weight], ...], {"edges": [...], "directed": true}, {from: [to, ...]} or '
-        "{from: {to: weight}}",
-    )
-    group.add_argument("--source", metavar="NODE", help="where to start in the graph")
-    group.add_argument(
-        "--weight",
-        metavar="NAME",
-        help="the column or attribute with the weights of edges; none: every edge weighs 1",
-    )
-    either = group.add_mutually_exclusive_group()
-    for name, value in (("directed", True), ("undirected", False)):
-        either.add_argument(
-            f"--{name}",
-            dest="directed",
-            action="store_const",
-            const=value,
-            help=f"edges are {name} (default: as the graph says, or as the algorithm's usual ones)",
-        )
-    for name, text in _TEXTS.items():
-        group.add_argument(f"--{name}", metavar="TEXT", help=text)
-    for name, text in _LISTS.items():
-        group.add_argument(f"--{name}", metavar="A,B,...", help=text)
-    group.add_argument(
-        "--inputs",
-        metavar="FILE",
-        help="JSON: an object of all inputs by name, as Python takes them",
-    )
-    if not random:
-        parser.set_defaults(random=None)
-        return
-    group.add_argument("--random", type=int, metavar="N", help="a random problem of this size")
-    group.add_argument("--seed", type=int, help="seed of the random problem (default: 0)")
-
-
-_FILES = {
+FILES = {
     "numbers": "a file of numbers instead of VALUEs",
     "points": "a file with x,y in each line",
     "intervals": "a file of activities: from,to in each line",
     "tasks": "a file with deadline,weight in each line",
 }
-_TEXTS = {
+TEXTS = {
     "text": "where a matcher searches; at most four different letters, or three in the pattern",
     "pattern": "what it searches for",
     "x": "the first string of lcs_length; at most four different letters in both",
     "y": "the second",
 }
-_LISTS = {
+LISTS = {
     "p": "how probable each key is (optimal_bst)",
     "q": "how probable each gap around the keys is, one more",
 }
+"""Options that take a file, a text or a list of numbers, and their help."""
 _ALWAYS, _SEED = ("inputs", "random"), "seed"
-_OPTIONS = ("values", *_FILES, "target", "graph", "source", "weight", "directed", *_TEXTS, *_LISTS)
+_OPTIONS = ("values", *FILES, "target", "graph", "source", "weight", "directed", *TEXTS, *LISTS)
 
 
 def nothing() -> Namespace:
@@ -224,7 +169,7 @@ def _pair(word: str) -> list[float]:
 
 def _probabilities(algorithm: Algorithm, given: Namespace) -> Inputs:
     inputs = {}
-    for name in _LISTS:
+    for name in LISTS:
         text = getattr(given, name)
         if text is None:
             raise ValueError(f"--{name}: got nothing, {_usage(algorithm, given)}")

@@ -48,8 +48,8 @@ _NOT_LEARNT = {("schedule", "checkpoint_every")}
 """The settings that do not change what is learnt."""
 
 
-def recipe_of(config: Config) -> str:
-    """The hash of a configuration.
+def config_hash(config: Config) -> str:
+    """The hash of a configuration, which results have in the column `recipe`.
 
     Seeds are not part of it, since each result names its own, nor is how often a run is saved.
     """

@@ -1,4 +1,4 @@
-"""Results of experiments as the report reads them: what was done as in the paper, or all."""
+"""The results of experiments with the paper's settings, or with all, for tables and figures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from algorist.experiments.plan import ALGORITHMS, BASELINES, EXPERIMENTS, Name, Plan, baseline_part
 from algorist.experiments.results import SHIPPED, ResultRow, file_of, is_results, read
 from algorist.report.means import (
+    Mean,
     Scores,
-    Value,
     family_of,
-    mean_of_all,
-    over_algorithms,
-    over_seeds,
+    mean_over_algorithms,
+    mean_over_seeds,
+    overall_mean,
 )
 from algorist.report.published import NETS, published
 
@@ -27,10 +27,10 @@ OTHER_SETTINGS = "NOT the paper's settings, not to be compared with its numbers"
 
 @dataclass(frozen=True)
 class NetScores:
-    """A kind of net and its scores, ours or published ones."""
+    """The scores of one kind of net, ours or published."""
 
     title: str
-    values: dict[str, Value]
+    values: dict[str, Mean]
     """By algorithm; those that are not there yet are missing."""
     scores: Mapping[str, Scores]
     """By algorithm and seed; empty where only means are known."""
@@ -40,7 +40,7 @@ class NetScores:
     @classmethod
     def of(cls, title: str, scores: Mapping[str, Scores], command: str) -> NetScores:
         """Ours, with the means over seeds."""
-        values = {name: over_seeds(list(own.values())) for name, own in scores.items()}
+        values = {name: mean_over_seeds(list(own.values())) for name, own in scores.items()}
         return cls(title, values, scores, command)
 
     @property
@@ -58,33 +58,33 @@ class NetScores:
         return f"{self.title} ({shown} seed{'' if counts == [1] else 's'})"
 
     @property
-    def mean(self) -> Value | None:
+    def mean(self) -> Mean | None:
         """The mean over all algorithms: of each seed that has them all, then over these seeds."""
         if self.is_ours:
-            return over_algorithms(self.scores, ALGORITHMS)
-        mean = mean_of_all(self.values)
-        return None if mean is None else Value(mean, None, 1)
+            return mean_over_algorithms(self.scores, ALGORITHMS)
+        mean = overall_mean(self.values)
+        return None if mean is None else Mean(mean, None, 1)
 
-    def missing(self) -> str:
-        """What is not there yet, in words; nothing, if all is."""
+    def missing_note(self) -> str:
+        """Which algorithms lack results, and the command that adds them; empty if none does."""
         names = [name for name in ALGORITHMS if name not in self.values]
         if not names:
             return ""
-        shown = "" if len(names) == len(ALGORITHMS) else f" ({listed(names)})"
+        shown = "" if len(names) == len(ALGORITHMS) else f" ({list_names(names)})"
         return (
             f"{self.title}: {len(names)} of {len(ALGORITHMS)} algorithms are missing{shown}; "
             f"to add them: {self.command}"
         )
 
 
-def listed(names: Iterable[str]) -> str:
-    """Some names, and how many more."""
+def list_names(names: Iterable[str]) -> str:
+    """The first names, and the number of the others."""
     names = list(names)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
 
-class Reproduced:
+class PaperResults:
     """All results in a folder. Parts are known by their names in the full plan."""
 
     def __init__(self, folder: Path | str, *, any_settings: bool = False):
@@ -112,7 +112,7 @@ class Reproduced:
         part = self.plan.parts.get(Name(row.experiment, row.part))
         if part is None or row.algorithm not in part.config.algorithms:
             return False
-        return row.recipe == part.recipe
+        return row.recipe == part.config_hash
 
     def has(self, part: Name) -> bool:
         """Whether there are results of a part."""
@@ -189,7 +189,7 @@ class Reproduced:
         return self.any_settings and bool(self.left_out)
 
     def remark(self) -> str:
-        """What must be said of results that are not of the paper's settings."""
+        """A remark about results that are not of the paper's settings."""
         if not self.left_out:
             return ""
         kinds = Counter(map(self._described, self.left_out))
@@ -206,17 +206,17 @@ class Reproduced:
         return ", ".join(facts)
 
 
-def missing(nets: Iterable[NetScores]) -> list[str]:
-    """What of ours is not there yet, in words."""
-    return [note for net in nets if net.is_ours and (note := net.missing())]
+def missing_notes(nets: Iterable[NetScores]) -> list[str]:
+    """A note about each of our nets that lacks results."""
+    return [note for net in nets if net.is_ours and (note := net.missing_note())]
 
 
-def papers(net: str) -> NetScores:
+def published_net(net: str) -> NetScores:
     """A published net."""
     return NetScores(NETS[net], {name: known[net] for name, known in published().items()}, {})
 
 
-def best_of(title: str, nets: Iterable[NetScores]) -> NetScores:
+def best_net(title: str, nets: Iterable[NetScores]) -> NetScores:
     """The best of some nets in each algorithm."""
     nets = list(nets)
     values = {

@@ -1,4 +1,4 @@
-"""Problems as people type or paste them into the page of `algorist view`.
+"""The form of each algorithm on the page of `algorist view`: its fields, and how they are read.
 
 A form has a field for each option that `algorist run` has for the algorithm, and is read in the
 same way, so that what is refused is refused in the same words. No field can name a file.
@@ -6,21 +6,17 @@ same way, so that what is refused is refused in the same words. No field can nam
 
 from __future__ import annotations
 
-import json
 import re
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from algorist.algorithms import Algorithm
-from algorist.commands import inputs
-from algorist.commands.files import Pasted, text_of
-from algorist.commands.inputs import Inputs
 from algorist.errors import unknown
-from algorist.report.numbers import as_json
+from algorist.problems import inputs
+from algorist.problems.files import Pasted, text_of
+from algorist.problems.inputs import Inputs
 
 
 @dataclass(frozen=True)
@@ -56,8 +52,6 @@ _FIELDS = {
         Field("inputs", "All inputs by name, as JSON", "{}", 8),
     )
 }
-_MOST_ENTRIES = 100
-"""How many edges, keys or points of a drawn problem are shown."""
 _LISTED = ("numbers", "points", "intervals", "tasks")
 """Fields whose text may be as VALUEs are, or as in a file."""
 
@@ -181,7 +175,7 @@ _INPUTS = {"A": "graph", "adj": "graph", "s": "source", "key": "numbers"}
 """Fields by the names of inputs, where they differ."""
 
 
-def located(algorithm: Algorithm, message: str) -> tuple[str | None, str]:
+def locate_error(algorithm: Algorithm, message: str) -> tuple[str | None, str]:
     """The field that an error message is about, and what to say there: `line 2: got 'x', ...`.
 
     What names no field is about the first; what has not the form of a message about an input is
@@ -200,8 +194,8 @@ def located(algorithm: Algorithm, message: str) -> tuple[str | None, str]:
     return field.name, f"{line}: {text}" if line else text
 
 
-def asked(algorithm: Algorithm, given: Namespace) -> dict[str, Any]:
-    """What the page asks its server for the problem of a command line, if there is one."""
+def page_request(algorithm: Algorithm, given: Namespace) -> dict[str, Any]:
+    """The request of the page for the problem of a command line, if there is one."""
     named = inputs.given(given)
     for name in named:
         if name in _FIELDS and _FIELDS[name].lines > 1:
@@ -226,105 +220,3 @@ def _typed(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(value)
     return value.text if isinstance(value, Pasted) else value
-
-
-def written(algorithm: Algorithm, problem: Inputs) -> dict[str, str]:
-    """The texts that give a drawn problem, with numbers of a few digits."""
-    return {
-        field.name: _WRITERS.get(field.name, _as_json)(algorithm, problem)
-        for field in fields(algorithm)
-    }
-
-
-def lines(algorithm: Algorithm, problem: Inputs) -> list[str]:
-    """The same, a line for each field that is filled in; of many entries the first."""
-    texts = written(algorithm, problem)
-    return [
-        f"{re.split(r': | [(]', field.label)[0]}: {_joined(texts[field.name].splitlines())}"
-        for field in fields(algorithm)
-        if texts[field.name]
-    ]
-
-
-def _joined(entries: Sequence[str]) -> str:
-    left = len(entries) - _MOST_ENTRIES
-    return "; ".join([*entries[:_MOST_ENTRIES], *([f"and {left:,} more"] if left > 0 else [])])
-
-
-Writer = Callable[[Algorithm, Inputs], str]
-
-
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _as_json(algorithm: Algorithm, problem: Inputs) -> str:
-    return json.dumps(as_json(problem))
-
-
-def _numbers(algorithm: Algorithm, problem: Inputs) -> str:
-    values = next(np.asarray(value) for value in problem.values() if np.ndim(value) == 1)
-    return " ".join(map(_number, values))
-
-
-def _pairs(first: str, second: str) -> Writer:
-    return lambda algorithm, problem: "\n".join(
-        f"{_number(a)},{_number(b)}" for a, b in zip(problem[first], problem[second], strict=True)
-    )
-
-
-def _edges(algorithm: Algorithm, problem: Inputs) -> str:
-    """Nodes in their order, each when the first of its edges, or it alone, is written down."""
-    A = np.asarray(problem["A"])
-    if not A.any():
-        return json.dumps({"nodes": list(range(len(A))), "edges": []})
-    return "\n".join(_edge_lines(A, weighted=bool((A.astype(bool) != A).any())))
-
-
-def _edge_lines(A: np.ndarray, *, weighted: bool) -> Iterator[str]:
-    symmetric = np.array_equal(A, A.T)
-    for new in range(len(A)):
-        pairs = [(new, old) for old in range(new + 1)]
-        if not symmetric:
-            pairs += [(old, new) for old in range(new)]
-        edges = [(u, v) for u, v in pairs if A[u, v] != 0]
-        if not edges:
-            yield str(new)
-        for u, v in edges:
-            yield f"{u} {v} {_number(A[u, v])}" if weighted else f"{u} {v}"
-
-
-def _word(second: bool) -> Writer:
-    def write(algorithm: Algorithm, problem: Inputs) -> str:
-        classes = np.asarray(problem["key"]).argmax(-1)
-        chosen = classes[(np.asarray(problem["string"]) > 0) == second]
-        return "".join("abcd"[letter] for letter in chosen)
-
-    return write
-
-
-def _list(name: str, *, short_by: int = 0) -> Writer:
-    return lambda algorithm, problem: ",".join(
-        map(_number, problem[name][: len(problem[name]) - short_by])
-    )
-
-
-_WRITERS: dict[str, Writer] = {
-    "numbers": _numbers,
-    "points": _pairs("x", "y"),
-    "intervals": _pairs("s", "f"),
-    "tasks": _pairs("d", "w"),
-    "target": lambda algorithm, problem: _number(float(problem["target"])),
-    "graph": _edges,
-    "source": lambda algorithm, problem: str(int(np.argmax(problem["s"]))),
-    "weight": lambda algorithm, problem: "",
-    "directed": lambda algorithm, problem: (
-        "undirected" if np.array_equal(problem["A"], np.transpose(problem["A"])) else "directed"
-    ),
-    "text": _word(False),
-    "pattern": _word(True),
-    "x": _word(False),
-    "y": _word(True),
-    "p": _list("p", short_by=1),
-    "q": _list("q"),
-}

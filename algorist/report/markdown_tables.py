@@ -1,4 +1,4 @@
-"""Places in Markdown files that are filled from results.
+"""Tables and figures of results in Markdown files, between comments.
 
 A place is what stands between two comments, the first of which says what goes there:
 
@@ -21,10 +21,10 @@ from pathlib import Path
 from algorist.atomic import replace_text
 from algorist.errors import unknown
 from algorist.report import drawing
-from algorist.report.paper_figures import pictures
-from algorist.report.paper_tables import tables
-from algorist.report.pictures import Picture
-from algorist.report.reproduced import Reproduced
+from algorist.report.figures import FigureSpec
+from algorist.report.paper_figures import paper_figures
+from algorist.report.paper_results import PaperResults
+from algorist.report.paper_tables import paper_tables
 from algorist.report.tables import Table
 
 _PLACE = re.compile(
@@ -37,12 +37,14 @@ _END = "<!-- results: end -->"
 UNMEASURED = "*Not measured yet.*\n"
 
 
-class Filling:
-    """Everything that can be put into a file."""
+class MarkdownFiller:
+    """Fills the places of Markdown files with tables and figures of the results."""
 
-    def __init__(self, results: Reproduced):
-        self._tables: Mapping[str, Table] = {table.name: table for table in tables(results)}
-        self._pictures: Mapping[str, Picture] = {each.name: each for each in pictures(results)}
+    def __init__(self, results: PaperResults):
+        self._tables: Mapping[str, Table] = {table.name: table for table in paper_tables(results)}
+        self._pictures: Mapping[str, FigureSpec] = {
+            each.name: each for each in paper_figures(results)
+        }
 
     def filled(self, text: str) -> str:
         """A text with all its places filled."""
@@ -70,7 +72,7 @@ class Filling:
         table = self._tables[place["name"]]
         return f"{table.grid()}\n{table.caption}\n" if table.rows else UNMEASURED
 
-    def _picture(self, place: re.Match[str]) -> Picture:
+    def _picture(self, place: re.Match[str]) -> FigureSpec:
         if place["name"] not in self._pictures:
             raise ValueError(unknown("figure", place["name"], self._pictures))
         if Path(place["file"] or "").suffix not in drawing.FILES:
@@ -90,8 +92,8 @@ def _expect_ends(file: Path, text: str) -> None:
             raise ValueError(f"{file}, line {line}: got {mark[0]}, expected {_END} behind it")
 
 
-def _draw(picture: Picture, file: Path) -> None:
+def _draw(picture: FigureSpec, file: Path) -> None:
     if picture.draw:
-        drawing.write(drawing.drawn(picture.draw), file.parent, file.stem)
+        drawing.write(drawing.render(picture.draw), file.parent, file.stem)
     else:
         drawing.remove(file.parent, file.stem)

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import torch
 
+from algorist.bench.timing import free_memory, reserved_mb, synchronize, time_call
 from algorist.kernels.cuda_graphs import CAPTURE_LOCK
 from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.packing import PackedBatch, Shape, StreamKey
-from algorist.training.report import Report
-from algorist.training.timing import free_memory, reserved_mb, synchronize, time_call
 from algorist.training.trainer import Trainer
+from algorist.training.validation_report import ValidationReport
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class _TimedTrainer(Trainer):
         """The shape of a captured step; without graphs compiled kernels serve all shapes."""
         return packed_batch.shape if self._graphs else (packed_batch.key, None)
 
-    def _report(self) -> Report:
+    def _report(self) -> ValidationReport:
         synchronize(self.device)
         start = time.perf_counter()
         report = super()._report()

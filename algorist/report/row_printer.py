@@ -10,8 +10,8 @@ _LEAST = 6
 """Columns of a number, at least."""
 
 
-class Lines:
-    """A name and some numbers in each line, below headings of one or more lines."""
+class RowPrinter:
+    """Prints a name and some numbers in each line, below headings of one or more lines."""
 
     def __init__(self, terminal: Terminal, names: Iterable[str], headings: Iterable[str]):
         """Print the headings: all names that will come decide how wide the first column is."""

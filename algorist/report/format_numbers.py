@@ -1,4 +1,4 @@
-"""Numbers as people read them: shares in per cent, errors after them, times in two units."""
+"""Numbers as text: percentages, means with standard errors, durations."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ import numpy as np
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """How uncertain the mean of some values is; nan for a single one."""
+    """The standard error of the mean; nan for a single value."""
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
-def percent(shares: Sequence[float], digits: int = 2, sign: str = "±") -> str:
+def format_percent(shares: Sequence[float], digits: int = 2, sign: str = "±") -> str:
     """The mean of shares from 0 to 1 in per cent, with its standard error where there is one."""
-    return averaged([100 * share for share in shares], f".{digits}f", sign)
+    return format_mean([100 * share for share in shares], f".{digits}f", sign)
 
 
-def scored(values: Sequence[float], sign: str = "±", *, error: bool, digits: int = 1) -> str:
-    """Scores: in per cent, or as they are where they are errors.
+def format_scores(values: Sequence[float], sign: str = "±", *, error: bool, digits: int = 1) -> str:
+    """The mean of scores in per cent, or as it is where they are errors.
 
     >>> scored([0.5], error=False), scored([-12.3456], error=True)
     ('50.0 %', '-12.3')
     """
-    return averaged(values, ".3g", sign) if error else f"{percent(values, digits, sign)} %"
+    return (
+        format_mean(values, ".3g", sign) if error else f"{format_percent(values, digits, sign)} %"
+    )
 
 
-def as_json(value: Any) -> Any:
-    """Arrays as lists and names as texts, all the way down; what is no finite number is none.
+def to_json(value: Any) -> Any:
+    """A value as `json` takes it: arrays become lists, keys text, nan and infinities None.
 
     >>> as_json({1: np.array([0.5, np.nan])})
     {'1': [0.5, None]}
     """
     if isinstance(value, Mapping):
-        return {str(name): as_json(x) for name, x in value.items()}
+        return {str(name): to_json(x) for name, x in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return as_json(value.tolist())
+        return to_json(value.tolist())
     if isinstance(value, list | tuple):
-        return [as_json(x) for x in value]
+        return [to_json(x) for x in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def averaged(values: Sequence[float], form: str, sign: str = "±") -> str:
+def format_mean(values: Sequence[float], form: str, sign: str = "±") -> str:
     """The mean of some values, with its standard error where there is one."""
     known = [value for value in values if not math.isnan(value)]
     if not known:
@@ -53,7 +55,7 @@ def averaged(values: Sequence[float], form: str, sign: str = "±") -> str:
     return text if len(known) == 1 else f"{text} {sign} {standard_error(known):{form}}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds in one or two units.
 
     >>> duration(7.2), duration(200), duration(7500)

@@ -14,16 +14,16 @@ import rich.table
 from algorist.experiments.plan import ALGORITHMS
 from algorist.experiments.results import SHIPPED, ResultRow
 from algorist.model.learner import Learner
-from algorist.report.means import Value, mean_of_all
-from algorist.report.reproduced import NetScores, Reproduced, missing, papers
+from algorist.report.means import Mean, overall_mean
+from algorist.report.paper_results import NetScores, PaperResults, missing_notes, published_net
 from algorist.report.tables import Table
 from algorist.report.terminal import bare_table
 
 GENERALIST, _SPECIALISTS = "generalist", "specialists"
 
 
-def described(name: str, file: Path, learner: Learner) -> dict[str, Any]:
-    """What a file holds, as plain data."""
+def describe_learner(name: str, file: Path, learner: Learner) -> dict[str, Any]:
+    """A saved learner as JSON data."""
     return {
         "name": name,
         "algorithms": list(learner.algorithms),
@@ -52,20 +52,20 @@ def learner_table(learners: Sequence[Mapping[str, Any]]) -> rich.table.Table:
     return table
 
 
-def shipped_generalist(results: Reproduced) -> NetScores:
+def shipped_generalist(results: PaperResults) -> NetScores:
     """The shipped net for all algorithms."""
     return results.shipped_net("the shipped generalist", GENERALIST, GENERALIST)
 
 
-def shipped_scores(results: Reproduced) -> Table:
+def shipped_scores(results: PaperResults) -> Table:
     """What the shipped nets score beside the paper's nets for one algorithm each."""
     generalist = shipped_generalist(results)
     each = results.shipped_net("the shipped specialists", _SPECIALISTS, f"{_SPECIALISTS}/{{}}")
     rows = [row for row in results.shipped if row.part == GENERALIST]
     columns = {
-        "paper, one net each": papers("triplet_gmpnn").values,
+        "paper, one net each": published_net("triplet_gmpnn").values,
         "generalist, score": generalist.values,
-        "generalist, correct": {row.algorithm: Value(row.correct, None, 1) for row in rows},
+        "generalist, correct": {row.algorithm: Mean(row.correct, None, 1) for row in rows},
         "specialists, score": each.values,
     }
     shown = {heading: values for heading, values in columns.items() if values}
@@ -76,8 +76,8 @@ def shipped_scores(results: Reproduced) -> Table:
         _caption(rows, [row for row in results.shipped if row.part != GENERALIST]),
         ["algorithm", *shown],
         [(a, [own.get(a) for own in shown.values()]) for a in tested],
-        [("mean", [mean_of_all(own) for own in shown.values()])] if tested else [],
-        missing([generalist, each] if each.values else [generalist]),
+        [("mean", [overall_mean(own) for own in shown.values()])] if tested else [],
+        missing_notes([generalist, each] if each.values else [generalist]),
     )
 
 

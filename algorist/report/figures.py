@@ -1,4 +1,4 @@
-"""Figures that can be drawn: bars of scores, and what they have in common."""
+"""Figures of scores as bars, and their common style."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from algorist.report.drawing import COLOURS, INK
-from algorist.report.means import Value
+from algorist.report.means import Mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ TOP = 102
 
 
 @dataclass(frozen=True)
-class Picture:
+class FigureSpec:
     """A figure that can be drawn, or what it lacks."""
 
     name: str
@@ -31,7 +31,7 @@ class Picture:
     """None: there is nothing to draw yet."""
 
 
-def draw_means(means: Mapping[str, Value]) -> Figure:
+def draw_means(means: Mapping[str, Mean]) -> Figure:
     """A bar for each mean, the first on top."""
     from matplotlib.figure import Figure
 
@@ -39,20 +39,20 @@ def draw_means(means: Mapping[str, Value]) -> Figure:
     axes = figure.subplots()
     values = list(means.values())
     errors = [value.error for value in values]
-    bar(axes, "x", range(len(means)), values, errors, height=0.7, color=COLOURS[0])
+    draw_bars(axes, "x", range(len(means)), values, errors, height=0.7, color=COLOURS[0])
     for place, value in enumerate(values):
         axes.text(TOP + 1, place, f"{value.mean:.1f}", va="center", fontsize=8)
     axes.set_yticks(range(len(means)), list(means))
     axes.invert_yaxis()
-    finish(axes, "x")
+    finish_axes(axes, "x")
     return figure
 
 
-def bar(
+def draw_bars(
     axes: Any,
     along: str,
     places: Sequence[float],
-    values: Sequence[Value],
+    values: Sequence[Mean],
     errors: Sequence[float | None],
     **style: Any,
 ) -> None:
@@ -68,8 +68,8 @@ def bar(
     )
 
 
-def finish(axes: Any, along: str, *, legend: bool = False) -> None:
-    """What all axes of scores have in common."""
+def finish_axes(axes: Any, along: str, *, legend: bool = False) -> None:
+    """Set the limits, the label and the grid of an axis of scores."""
     getattr(axes, f"set_{along}lim")(0, TOP)
     getattr(axes, f"set_{along}label")("test score, %")
     axes.grid(axis=along, color=INK, alpha=0.12)

@@ -1,6 +1,6 @@
-"""The rooms of the package and what they import from each other, read from the files themselves.
+"""The diagram of the packages below `algorist`, with what they import from each other.
 
-`python docs/making/rooms.py` draws the picture of docs/architecture.md; a test compares both.
+Run it to draw the diagram of docs/architecture.md; a test compares both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "algorist"
-PICTURE = ROOT / "docs" / "figures" / "rooms.svg"
+DIAGRAM = ROOT / "docs" / "figures" / "packages.svg"
 
 _WIDTH, _HEIGHT = 270, 72
 """Of a box, in pixels."""
@@ -25,17 +25,17 @@ rect { fill: #f4f6fa; stroke: #8a94a6 } path { fill: none; stroke: #5b6675; stro
 """
 
 
-def room(file: Path) -> str:
+def package_of(file: Path) -> str:
     """The folder or module right below the package that a file belongs to."""
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported(file: Path) -> Iterator[str]:
-    """The rooms that a file imports, inside functions too, but not for type checkers alone."""
+def imported_packages(file: Path) -> Iterator[str]:
+    """The packages that a file imports, inside functions too, but not for type checkers alone."""
     for name in _modules(file):
         package, *rest = name.split(".")
         if package == "algorist":
-            yield rest[0] if rest and _is_room(rest[0]) else "__init__"
+            yield rest[0] if rest and _is_package(rest[0]) else "__init__"
 
 
 def _modules(file: Path) -> Iterator[str]:
@@ -52,41 +52,41 @@ def _modules(file: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-def _is_room(name: str) -> bool:
+def _is_package(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
-def folders() -> list[str]:
-    """The rooms that are folders of Python files."""
+def packages() -> list[str]:
+    """The names of all packages."""
     return sorted(init.parent.name for init in PACKAGE.glob("*/__init__.py"))
 
 
 @cache
 def edges() -> frozenset[tuple[str, str]]:
     """Which folder imports which other one directly."""
-    known = set(folders())
+    known = set(packages())
     return frozenset(
-        (room(file), other)
+        (package_of(file), other)
         for file in PACKAGE.rglob("*.py")
-        for other in imported(file)
-        if room(file) != other and {room(file), other} <= known
+        for other in imported_packages(file)
+        if package_of(file) != other and {package_of(file), other} <= known
     )
 
 
 def levels() -> list[list[str]]:
     """The folders from the base upwards: each stands above all that it imports."""
     imports, placed, rows = edges(), set[str](), list[list[str]]()
-    while rest := [name for name in folders() if name not in placed]:
+    while rest := [name for name in packages() if name not in placed]:
         row = [name for name in rest if {o for n, o in imports if n == name} <= placed]
         if not row:
-            raise ValueError(f"rooms: got imports in a circle among {', '.join(rest)}")
+            raise ValueError(f"packages: got imports in a circle among {', '.join(rest)}")
         placed |= set(row)
         rows.append(row)
     return rows
 
 
-def reduced() -> list[tuple[str, str]]:
-    """The imports without those that follow from others, which would only hide the picture."""
+def transitive_reduction() -> list[tuple[str, str]]:
+    """The imports without those that follow from others."""
     above: dict[str, set[str]] = {}
     for name in (name for row in levels() for name in row):
         direct = {other for one, other in edges() if one == name}
@@ -98,8 +98,8 @@ def reduced() -> list[tuple[str, str]]:
     )
 
 
-def picture() -> str:
-    """The rooms as an SVG: the base below, and an arrow from each room to those that use it."""
+def diagram() -> str:
+    """The SVG: the base at the bottom, and an arrow from each package to those that use it."""
     rows = levels()
     places = {
         name: (column * _STRIDE_X + 10, (len(rows) - 1 - row) * _STRIDE_Y + 10)
@@ -108,7 +108,7 @@ def picture() -> str:
     }
     width = max(map(len, rows)) * _STRIDE_X
     height = len(rows) * _STRIDE_Y
-    arrows = [_arrow(places[used], places[user]) for user, used in reduced()]
+    arrows = [_arrow(places[used], places[user]) for user, used in transitive_reduction()]
     boxes = [_box(name, *place) for name, place in places.items()]
     return "\n".join(
         [
@@ -126,7 +126,7 @@ def picture() -> str:
 
 
 def _box(name: str, x: int, y: int) -> str:
-    """A room: its name, and the first sentence that it says about itself."""
+    """A package: its name, and the first sentence of its docstring."""
     tree = ast.parse((PACKAGE / name / "__init__.py").read_text(encoding="utf-8"))
     paragraph = (ast.get_docstring(tree) or "").split("\n\n")[0]
     sentence = paragraph.replace("`", "").removesuffix(".")
@@ -158,4 +158,4 @@ def _arrow(used: tuple[int, int], user: tuple[int, int]) -> str:
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(picture(), encoding="utf-8")
+    DIAGRAM.write_text(diagram(), encoding="utf-8")

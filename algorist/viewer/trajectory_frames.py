@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
-import algorist
-from algorist.commands import forms
-from algorist.report.trajectories import shown_in_pages, small_problem
+from algorist.algorithms import get
+from algorist.report.trajectories import choose_examples, small_problem
+from algorist.version import __version__
 from algorist.viewer.app import App
 from algorist.viewer.pages import page
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def trajectory_frame(name: str, learners: Mapping[str, Learner], tested: Iterable[str]) -> str:
     """A frame in which some of the algorithms that were tested can be watched, step by step."""
-    app = App(learners, forms, name, version=algorist.__version__)
-    chosen = [algorist.get(each) for each in shown_in_pages(tested)]
+    app = App(learners, name, version=__version__)
+    chosen = [get(each) for each in choose_examples(tested)]
     traces = [app.trace(algorithm, small_problem(algorithm)) for algorithm in chosen]
     if not traces:
         return ""

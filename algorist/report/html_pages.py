@@ -1,4 +1,4 @@
-"""Pages of HTML, each in one file that needs nothing else."""
+"""HTML pages from templates, each in one file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from string import Template
 from algorist.version import __version__
 
 
-def framed(name: str, title: str, style: str | None = None, **parts: str) -> str:
-    """The page whose content has that name, and its style or another one, in the common frame."""
+def render_page(name: str, title: str, style: str | None = None, **parts: str) -> str:
+    """Fill the template of that name, and put it with its style (or another) into the frame."""
     return _template("page.html").substitute(
         title=escape(title),
         version=__version__,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from algorist.batch import Batch
+from algorist.bench.timing import free_memory, peak_mb, time_call
 from algorist.evaluation.evaluator import evaluate
 from algorist.model.learner import Learner
-from algorist.training.timing import free_memory, peak_mb, time_call
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from algorist.model.compute_config import ComputeConfig
-from algorist.training.config import Config
-from algorist.training.loader import TaskStream
-from algorist.training.packing import PackedBatch
-from algorist.training.timing import (
+from algorist.bench.timing import (
     TimingConfig,
     Work,
     free_memory,
@@ -21,6 +17,10 @@ from algorist.training.timing import (
     time_call,
     time_rounds,
 )
+from algorist.model.compute_config import ComputeConfig
+from algorist.training.config import Config
+from algorist.training.loader import TaskStream
+from algorist.training.packing import PackedBatch
 from algorist.training.trainer import Trainer
 
 _CANDIDATES = 9

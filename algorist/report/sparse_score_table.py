@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from algorist.atomic import replace_text
-from algorist.report.drawing import COLOURS, drawn
-from algorist.report.numbers import percent
+from algorist.report.drawing import COLOURS, render
+from algorist.report.format_numbers import format_percent
 from algorist.report.terminal import bare_table
 from algorist.sparse_scores import SparseEvaluation
 
@@ -28,8 +28,8 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class SparseScored:
-    """What a learner scored on one algorithm, family and size, an evaluation for each seed."""
+class SparseScoreRow:
+    """The scores of a learner on one algorithm, family and size, with an evaluation per seed."""
 
     model: str
     algorithm: str
@@ -42,8 +42,8 @@ class SparseScored:
     def text(self, sign: str = "±") -> str:
         """Node accuracy / graph accuracy, in per cent."""
         nodes = [e.node_accuracy for e in self.evaluations if e.node_accuracy is not None]
-        graphs = percent([e.graph_accuracy for e in self.evaluations], 1, sign)
-        return f"{percent(nodes, 1, sign) if nodes else '-'} / {graphs}"
+        graphs = format_percent([e.graph_accuracy for e in self.evaluations], 1, sign)
+        return f"{format_percent(nodes, 1, sign) if nodes else '-'} / {graphs}"
 
     def plain(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
@@ -51,7 +51,7 @@ class SparseScored:
         return row | {"replicas": [asdict(evaluation) for evaluation in self.evaluations]}
 
 
-def sparse_table(rows: Sequence[SparseScored], sign: str) -> Table:
+def sparse_table(rows: Sequence[SparseScoreRow], sign: str) -> Table:
     """A row for each learner, algorithm and family, a column for each size."""
     table = bare_table()
     sizes = list(dict.fromkeys(row.n for row in rows))
@@ -68,13 +68,13 @@ def sparse_table(rows: Sequence[SparseScored], sign: str) -> Table:
     return table
 
 
-def plot_sparse(rows: Sequence[SparseScored], file: Path) -> None:
+def plot_sparse(rows: Sequence[SparseScoreRow], file: Path) -> None:
     """Draw the accuracy of nodes, or of graphs where nodes have none, over sizes."""
-    figure = drawn(lambda: _figure(rows))
+    figure = render(lambda: _figure(rows))
     figure.savefig(file, dpi=figure.dpi)
 
 
-def _figure(rows: Sequence[SparseScored]) -> Figure:
+def _figure(rows: Sequence[SparseScoreRow]) -> Figure:
     from matplotlib.figure import Figure
 
     families = list(dict.fromkeys(row.graphs for row in rows))
@@ -102,7 +102,7 @@ def _figure(rows: Sequence[SparseScored]) -> Figure:
     return figure
 
 
-def keep_sparse(rows: Sequence[SparseScored], folder: Path) -> Path:
+def keep_sparse(rows: Sequence[SparseScoreRow], folder: Path) -> Path:
     """Put scores into the table of results, one line for each seed, in place of earlier ones."""
     file = folder / "sparse.csv"
     kept = {_key(line): line for line in _lines(file)}

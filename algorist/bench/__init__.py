@@ -1,0 +1,1 @@
+"""The time and the memory of training steps, trainings and evaluations."""
