@@ -183,6 +183,8 @@ def test_what_is_no_prediction_no_batch_or_no_net_is_named(batch):
         net(5)
     with pytest.raises(TypeError, match="net: got int, expected a Net or a Learner"):
         algorist.evaluate(5, batch)
+    with pytest.raises(TypeError, match="unknown setting 'hiden': did you mean 'hidden'"):
+        algorist.Net(["bfs"], hiden=4)
     with pytest.raises(ValueError, match="'genralist'; did you mean 'generalist'"):
         load("genralist")
 
