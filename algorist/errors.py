@@ -68,12 +68,12 @@ LARGEST_WHOLE = 2**53
 """Up to here a float can hold every whole number."""
 
 
-def expect_exact(name: str, number: int) -> None:
+def expect_exact(name: str, number: int, fix: str = "subtract the smallest") -> None:
     """Refuse a whole number that no float can hold: it would become equal to others."""
     if float(number) != number:
         raise ValueError(
             f"{name}: got {number}, expected whole numbers up to 2**53: larger ones cannot "
-            "be told apart as floats; subtract the smallest"
+            f"be told apart as floats; {fix}"
         )
 
 

@@ -156,6 +156,39 @@ def test_predictions_from_anywhere_are_scored(batch):
     assert algorist.score({"min": found.outputs["min"].argmax(-1)}, found).score == 1.0
 
 
+def test_probabilities_of_masks_and_classes_are_rounded_before_they_are_scored():
+    tasks = algorist.get("activity_selector").sample(n=5, count=4, seed=0)
+    selected = tasks.outputs["selected"]
+    soft = {"selected": 0.8 * selected + 0.1}
+    assert algorist.score(soft, tasks).correct == algorist.score(soft, tasks).score == 1.0
+    for wrong, message in (
+        (2 * selected, "expected 0 and 1"),
+        (8.0 * selected - 4, "or probab"),
+        (selected * np.nan, "selected: got NaN or infinity, expected finite numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            algorist.score({"selected": wrong}, tasks)
+    found = algorist.get("minimum").sample(n=5, count=4, seed=0)
+    logits = 3.0 * found.outputs["min"] - 1
+    assert algorist.score({"min": logits}, found).correct == 1.0
+    bridges = algorist.get("bridges").sample(n=6, count=4, seed=0)  # entries of no account
+    assert algorist.score(bridges.outputs, bridges).correct == 1.0
+
+
+def test_what_is_no_prediction_no_batch_or_no_net_is_named(batch):
+    net = algorist.Net(["bfs"], hidden=4)
+    with pytest.raises(TypeError, match=r"got Tensor, expected what net\(batch\) returns"):
+        algorist.loss(torch.zeros(3), batch)
+    with pytest.raises(TypeError, match="batch: got int, expected a Batch"):
+        net(5)
+    with pytest.raises(TypeError, match="net: got int, expected a Net or a Learner"):
+        algorist.evaluate(5, batch)
+    with pytest.raises(TypeError, match="unknown setting 'hiden': did you mean 'hidden'"):
+        algorist.Net(["bfs"], hiden=4)
+    with pytest.raises(ValueError, match="'genralist'; did you mean 'generalist'"):
+        load("genralist")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

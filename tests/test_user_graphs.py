@@ -181,6 +181,26 @@ UNDIRECTED = {
         {"directed": False},
         "'edge_weight'",
     ),
+    "said edge_index, weights beside it": (
+        {"edge_index": INDEX.tolist()},
+        {"directed": False, "edge_weight": WEIGHTS},
+        "'edge_weight'",
+    ),
+    "said edge_index with names": (
+        {"edge_index": BOTH_INDEX, "edge_weight": np.tile(WEIGHTS, 2), "nodes": NAMES},
+        {},
+        "'edge_weight'",
+    ),
+    "records in capitals": (
+        [{"Source": u, "Target": v, "Weight": w, "Toll": 9} for u, v, w in PAIRS],
+        {},
+        "'Weight'",
+    ),
+    "data without weights": (
+        data(edge_index=BOTH_INDEX, num_nodes=4),
+        {"edge_weight": np.tile(WEIGHTS, 2)},
+        "'edge_weight'",
+    ),
     "data": (
         data(edge_index=BOTH_INDEX, edge_weight=torch.tensor(np.tile(WEIGHTS, 2)), num_nodes=4),
         {},
@@ -311,6 +331,29 @@ def test_random_graphs_have_networkx_distances(form, seed):
 
 
 REFUSED = [
+    (networkx(), {"edge_weight": WEIGHTS}, "edge_weight: got weights beside a graph that holds"),
+    (scipy.sparse.csr_matrix(BOTH_WAYS), {"edge_weight": WEIGHTS}, "edge_weight: got weights"),
+    (torch.tensor(BOTH_WAYS).to_sparse(), {"edge_weight": WEIGHTS}, "edge_weight: got weights"),
+    (NEIGHBOURS, {"edge_weight": WEIGHTS}, "edge_weight: got weights beside a graph that holds"),
+    (frame("from", "to", "km"), {"edge_weight": WEIGHTS}, "edge_weight: got weights beside"),
+    ({"edges": PAIRS}, {"edge_weight": WEIGHTS}, "edge_weight: got weights beside a graph"),
+    ({"edges": PAIRS, "edge_weight": WEIGHTS}, {}, "got edge_weight beside 'edges'"),
+    (
+        {"edge_index": INDEX, "edge_weight": WEIGHTS},
+        {"edge_weight": WEIGHTS},
+        "edge_weight: got weights beside a graph that holds its own",
+    ),
+    (INDEX, {"edge_weight": WEIGHTS, "weight": "length"}, "beside edge_weight, expected one of"),
+    ({"edge_index": INDEX}, {"weight": "length"}, "got 'length' with an edge_index"),
+    ({"edge_index": INDEX, "num_nodes": -1}, {}, "got -1 for num_nodes"),
+    ({"edges": PAIRS, "num_nodes": 6}, {}, "got 4 nodes and num_nodes 6"),
+    ({"edges": PAIRS, "weight": [1, 2]}, {}, "got [1, 2] for weight, expected the name"),
+    ({"edges": [["a", "b"]], "Directed": True}, {}, "key 'Directed': did you mean 'directed'?"),
+    ({"matrix": BOTH_WAYS, "nodes": ["a", "b", "a", "c"]}, {}, "got the node 'a' twice"),
+    (np.array([[0, 1j], [1j, 0]]), {}, "an array of complex128, expected real numbers"),
+    ([("a", "b", 2**53 + 1)], {}, "edge 1: got 9007199254740993, expected whole numbers up to"),
+    (in_file("a,b,9007199254740993\nb,c,1"), {}, "line 1: got 9007199254740993, expected whole"),
+    ({"matrix": [[0, 2**53 + 1], [1, 0]]}, {}, "A: got 9007199254740993, expected whole numbers"),
     ([[0, 1, 2], [1, 2, 3], [2, 0, 1]], {}, "can be the rows of a matrix or 3 edges"),
     ([(0, 1, 2), (1, 2, 3), (2, 0, 1)], {}, "can be the rows of a matrix or 3 edges"),
     (np.array([[0, 1, 2], [1, 2, 3], [2, 0, 1]]), {}, "{'matrix': [...]} or {'edges': [...]}"),

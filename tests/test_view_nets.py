@@ -2,11 +2,13 @@
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 import small
 
 import algorist
+from algorist.experiments.results import SHIPPED, file_of, read
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.problems.inputs import drawn
 from algorist.report import curves
@@ -16,6 +18,7 @@ from algorist.viewer.app import App, ProblemError
 from algorist.viewer.nets import NetChoice, Nets
 from algorist.viewer.previews import preview, previews
 
+RESULTS = Path(__file__).parent.parent / "results"
 SORT = {"algorithm": "heapsort", "fields": {"numbers": "5 2 9 1"}}
 
 
@@ -187,6 +190,12 @@ def test_the_shipped_curves_have_a_score_of_every_algorithm():
     for name in algorist.algorithms():
         for model in ("generalist", "specialists"):
             assert curves.score_in_test(points, model, name) is not None, (model, name)
+
+
+def test_the_shipped_curves_have_the_kept_scores_of_the_official_tests():
+    kept = {(row.part, row.algorithm): row.score for row in read(file_of(RESULTS, SHIPPED))}
+    shown = {(p.model, p.algorithm): p.score for p in curves.read() if p.n == curves.TEST_SIZE}
+    assert shown == pytest.approx({key: kept[key] for key in shown}, abs=1e-3)
 
 
 # The gallery

@@ -393,3 +393,25 @@ def test_values_follow_when_it_has_been_played(opened, address):
     press(page, " ")
     page.wait_for_selector(".step:text-is('answer')")
     assert page.inner_text("#details h2") == "The answer, value by value"
+
+
+def test_weights_stand_beside_edges_that_are_too_short_for_them(opened, learners):
+    app = App(learners, forms, "small")
+    fields = {"graph": "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4\nx", "source": "home"}
+    app.begin_with({"algorithm": "dijkstra", "fields": fields})
+    with served(app) as address:
+        page = opened(address, viewport=PHONE)
+        page.click("text=Algorithm >> visible=true")
+        go(page, last(page))
+        hidden = page.evaluate(
+            """() => [...document.querySelectorAll("#side-algorithm .arrow polygon")].filter(h => {
+                const {x, y, width, height} = h.getBoundingClientRect();
+                return [...document.querySelectorAll("#side-algorithm .weight rect")].some(r => {
+                    const box = r.getBoundingClientRect();
+                    return x + width / 2 > box.left && x + width / 2 < box.right
+                        && y + height / 2 > box.top && y + height / 2 < box.bottom;
+                });
+            }).length"""
+        )
+        assert page.locator("#side-algorithm .arrow polygon").count() == 3
+        assert hidden == 0

@@ -19,7 +19,7 @@ from algorist.evaluation.metrics import score as score_feature
 from algorist.model.learner import Learner
 from algorist.model.net import Net
 from algorist.model.prediction import algorithm_of
-from algorist.spec import Feature, Kind
+from algorist.spec import MASKED, Feature, Kind
 
 
 def evaluate(
@@ -43,6 +43,8 @@ def evaluate(
         >>> 0 <= algorist.evaluate(net, "bfs", n=8, count=4, seed=1).score <= 1
         True
     """
+    if not isinstance(net, Net | Learner):
+        raise TypeError(f"net: got {type(net).__name__}, expected a Net or a Learner")
     learner = net if isinstance(net, Learner) else Learner(net, net.encoding, {})
     if learner.net.replicas != 1:
         raise ValueError(
@@ -83,7 +85,7 @@ def _problems(
 def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = None) -> Evaluation:
     """Score predictions from any source: the outputs by name, in the form of the batch.
 
-    Choices among nodes or classes may be given as indices.
+    Choices among nodes or classes may be given as indices or one-hot, masks also as probabilities.
 
         >>> import algorist
         >>> batch = algorist.get("bfs").sample(n=4, count=3, seed=0)
@@ -131,7 +133,22 @@ def _value(feature: Feature, predictions: Mapping[str, Any], truth: np.ndarray) 
         raise ValueError(f"{name}: got shape {value.shape}, expected {truth.shape}{hint}")
     if feature.kind in (Kind.POINTER, Kind.SHOULD_BE_PERMUTATION):
         value = _indices(name, value, truth.shape[-1]).astype(truth.dtype)
+    elif not np.isfinite(value).all():
+        raise ValueError(f"{name}: got NaN or infinity, expected finite numbers")
+    elif feature.kind == Kind.MASK:
+        value = _rounded(name, value, truth)
+    elif one_hot:
+        largest = np.eye(truth.shape[-1], dtype=truth.dtype)[value.argmax(-1)]
+        value = np.where(truth == MASKED, truth, largest)
     return value
+
+
+def _rounded(name: str, value: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The mask of probabilities, as the score reads them; entries that do not count stay."""
+    counts = truth != MASKED
+    if ((value < 0) | (value > 1))[counts].any():
+        raise ValueError(f"{name}: got other numbers, expected 0 and 1, or probabilities")
+    return np.where(counts, value > 0.5, truth).astype(truth.dtype)
 
 
 def _indices(name: str, value: np.ndarray, size: int) -> np.ndarray:

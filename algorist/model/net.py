@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from algorist.model.prediction import Prediction
 
 __all__ = ["ModelConfig", "Net"]
+
+_SETTINGS = [field.name for field in fields(ModelConfig)]
 
 
 class Net(nn.Module):
@@ -86,6 +88,9 @@ class Net(nn.Module):
         """
         super().__init__()
         self.encoding = encoding or TaskEncoding()
+        for name in settings:
+            if name not in _SETTINGS:
+                raise TypeError(unknown("setting", name, _SETTINGS))
         self.config = replace(config or ModelConfig(), **settings)
         self.specs, self.replicas = _specs(algorithms, self.encoding), replicas
         c = self.config

@@ -67,6 +67,10 @@ def predict_tensors(net: Net, batch: Batch, algorithm: str | None = None) -> Pre
 
 def algorithm_of(net: Net, batch: Batch, algorithm: str | None = None) -> str:
     """The name of a batch's algorithm: the one in the batch, or else the only one of the net."""
+    if not isinstance(batch, Batch):
+        raise TypeError(
+            f"batch: got {type(batch).__name__}, expected a Batch, as of algorist.data.Stream"
+        )
     name = algorithm or batch.algorithm
     if name is None and len(net.specs) == 1:
         (name,) = net.specs
@@ -81,6 +85,10 @@ def algorithm_of(net: Net, batch: Batch, algorithm: str | None = None) -> str:
 
 def loss_terms(prediction: Prediction, batch: Batch) -> dict[str, Tensor]:
     """The loss of each feature and penalty, scalar tensors by name."""
+    if not isinstance(prediction, Prediction):
+        raise TypeError(
+            f"prediction: got {type(prediction).__name__}, expected what net(batch) returns"
+        )
     if batch is not prediction.batch:
         _expect_same(prediction.batch, batch)
     net, window = prediction.net, prediction.window

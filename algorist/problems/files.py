@@ -143,7 +143,7 @@ def number(place: str, text: str) -> float:
         value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")
-    if abs(value) > LARGEST_WHOLE and _WHOLE.fullmatch(text.strip()):
+    if abs(value) >= LARGEST_WHOLE and _WHOLE.fullmatch(text.strip()):
         expect_exact(place, int(text))
     return value
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from algorist.algorithms import names
-from algorist.errors import UnregisteredError
+from algorist.errors import UnregisteredError, nearest
 from algorist.model.learner import Learner, load_weights, read
 from algorist.plugins import shell
 from algorist.training import checkpoint
@@ -50,10 +50,9 @@ def load(source: Path | str, device: torch.device | str = "cpu") -> Learner:
     if name in known:
         return read(known[name], device)
     _expect_one(source)
-    raise ValueError(
-        f"there is no file, run or shipped learner {str(source)!r}; "
-        f"shipped: {', '.join(models()) or 'none'}"
-    )
+    near = nearest(source, models())
+    hint = f"did you mean {near!r}?" if near else f"shipped: {', '.join(models()) or 'none'}"
+    raise ValueError(f"there is no file, run or shipped learner {str(source)!r}; {hint}")
 
 
 def members(source: Path | str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from algorist.errors import shortened, unknown
+from algorist.errors import LARGEST_WHOLE, expect_exact, shortened, unknown
 
 
 class Unset:
@@ -20,7 +20,7 @@ UNSET = Unset()
 WEIGHT_LIKE = (
     *("length", "len", "distance", "dist", "cost", "price", "time", "travel_time", "duration"),
     *("w", "wt", "value", "capacity", "km", "miles", "metres", "meters", "minutes", "hours"),
-    *("seconds", "edge_attr"),
+    *("seconds", "edge_attr", "weight", "weights", "edge_weight", "edge_weights"),
 )
 """Attributes that look like weights: where one of these is not named, the graph is refused."""
 
@@ -133,6 +133,8 @@ def parse_weight(value: Any, place: str, what: str = "") -> float:
     is_infinite = number == np.inf and text not in ("inf", "infinity")
     if np.isnan(number) or number == -np.inf or is_infinite or isinstance(weight, bool):
         raise ValueError(f"{place}: got {shortened(weight)}{what}, expected a finite number")
+    if abs(number) >= LARGEST_WHOLE and (isinstance(weight, int) or text.lstrip("-").isdecimal()):
+        expect_exact(place, int(weight), "use a larger unit")
     return number
 
 
@@ -150,7 +152,8 @@ def choose_weights(
     if chosen is None or (not options.weighted and isinstance(chosen, Unset)):
         return None, numeric
     if isinstance(chosen, Unset):
-        chosen = "weight" if "weight" in columns else None
+        alike = [name for name in columns if str(name).lower() == "weight"]  # Weight, as From
+        chosen = "weight" if "weight" in columns else alike[0] if len(alike) == 1 else None
     elif chosen not in columns:
         message = unknown("edge attribute", chosen, map(str, columns))
         raise ValueError(f"{options.place}: weight: {message}")

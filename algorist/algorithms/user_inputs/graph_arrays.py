@@ -10,7 +10,7 @@ import numpy as np
 
 from algorist.algorithms.user_inputs.edge_lists import EdgeList, GraphOptions, parse_weight
 from algorist.algorithms.user_inputs.edge_tables import read_rows
-from algorist.errors import shortened
+from algorist.errors import LARGEST_WHOLE, expect_exact, shortened
 
 
 def read_edge_index(
@@ -28,7 +28,12 @@ def read_edge_index(
             f"{options.place}: got {shortened(index)}, expected an edge_index: two rows of node "
             "numbers, from and to"
         )
-    n = int(ends.max(initial=-1)) + 1 if nodes is None else int(nodes)
+    if isinstance(options.weight, str) and weights is None:
+        raise ValueError(
+            f"{options.place}: weight: got {options.weight!r} with an edge_index, which has no "
+            "attributes, expected its weights as edge_weight"
+        )
+    n = int(ends.max(initial=-1)) + 1 if nodes is None else _count(nodes, options)
     if ends.size and ends.max() >= n:
         raise ValueError(
             f"{options.place}: got the node {int(ends.max())}, expected nodes from 0 to {n - 1}"
@@ -52,6 +57,15 @@ def read_edge_index(
     )
 
 
+def _count(nodes: Any, options: GraphOptions) -> int:
+    count = nodes.item() if hasattr(nodes, "item") else nodes
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise ValueError(
+            f"{options.place}: got {shortened(nodes)} for num_nodes, expected a whole number"
+        )
+    return count
+
+
 def to_numpy(value: Any) -> Any:
     """A torch tensor, on any device, as an array; all else as it is."""
     if not hasattr(value, "detach"):
@@ -61,6 +75,18 @@ def to_numpy(value: Any) -> Any:
         return tensor.numpy()
     except TypeError:  # bfloat16, which numpy does not have
         return tensor.float().numpy()
+
+
+def expect_no_rounding(name: str, value: Any, array: np.ndarray, fix: str) -> None:
+    """Refuse whole numbers that are too large for floats: different ones would become equal."""
+    if np.abs(array).max(initial=0) < LARGEST_WHOLE:
+        return
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuO":
+        return
+    for one in given.ravel().tolist():
+        if isinstance(one, int):
+            expect_exact(name, one, fix)
 
 
 def _are_whole(values: np.ndarray) -> bool:
@@ -123,6 +149,7 @@ def read_matrix(
         raise ValueError(
             f"{options.place}: got {shortened(value)}, expected numbers in one rectangular array"
         ) from None
+    expect_no_rounding(options.place, value, matrix, "use a larger unit")
     if matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
         raise ValueError(
             f"{options.place}: got shape {matrix.shape}, expected a square matrix, edges as "
@@ -140,7 +167,11 @@ def read_array(array: np.ndarray, options: GraphOptions) -> EdgeList:
     """A numpy array: a matrix, an `edge_index` (2, E), or edges (E, 2) and (E, 3)."""
     if options.edge_weight is not None:
         return read_edge_index(array, options.edge_weight, options)
-    if array.ndim == 2 and array.dtype.kind not in "iubf":  # names
+    if array.dtype.kind not in "iubfOUS":
+        raise ValueError(
+            f"{options.place}: got an array of {array.dtype}, expected real numbers or names"
+        )
+    if array.ndim == 2 and array.dtype.kind in "OUS":  # names
         return read_list(array.tolist(), options)
     if array.ndim != 2 or (array.shape[0] == array.shape[1] and array.shape[0] > 3):
         return read_matrix(array, options)

@@ -44,6 +44,15 @@ def list_edges(graph: Any, options: GraphOptions) -> EdgeList:
     """The edges of a graph; what could be read in two ways is refused with both."""
     if isinstance(graph, FileGraph):
         return list_edges(graph.value, replace(options, place=graph.path))
+    if options.edge_weight is not None and isinstance(options.weight, str):
+        raise ValueError(
+            f"weight: got {options.weight!r} beside edge_weight, expected one of the two"
+        )
+    if options.edge_weight is not None and not _takes_edge_weight(graph):
+        raise ValueError(
+            "edge_weight: got weights beside a graph that holds its own, expected them beside an "
+            "edge_index alone; weight= names the attribute or column with the weights of others"
+        )
     if isinstance(graph, EdgeTable):
         return read_table(graph, options)
     if _is_networkx(graph):
@@ -66,6 +75,20 @@ def list_edges(graph: Any, options: GraphOptions) -> EdgeList:
             f"mapping of nodes to their neighbours{hint}"
         )
     return read_list(list(graph), options)
+
+
+def _takes_edge_weight(graph: Any) -> bool:
+    """Whether a graph may be an `edge_index` without weights."""
+    if isinstance(graph, Mapping):
+        return "edge_index" in graph and "edge_weight" not in graph
+    if hasattr(graph, "edge_index"):
+        return getattr(graph, "edge_weight", None) is None
+    is_sparse = hasattr(graph, "tocoo") or str(getattr(graph, "layout", "")).startswith(
+        "torch.sparse"
+    )
+    return isinstance(graph, list | tuple | np.ndarray) or (
+        hasattr(graph, "detach") and not is_sparse
+    )
 
 
 def _is_networkx(graph: Any) -> bool:
@@ -116,7 +139,7 @@ def _read_data(data: Any, options: GraphOptions) -> EdgeList:
                 f"weight={like[0]!r} if these are the weights, or weight=None if every edge weighs "
                 "1"
             )
-        chosen = named[0] if named else None
+        chosen = named[0] if named and options.edge_weight is None else None
     weights = options.edge_weight if chosen is None else columns[chosen]
     nodes = getattr(data, "num_nodes", None)
     return read_edge_index(index, weights, options, nodes, repr(chosen or "edge_weight"))
@@ -133,9 +156,23 @@ def _attribute_names(data: Any) -> Iterable[str]:
 def _read_mapping(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeList:
     """A mapping of nodes to neighbours; or one that says in which form it holds a graph."""
     form = next((key for key in _WRAPPERS if key in graph), None)
-    if form is not None and set(graph) <= {*_BESIDE, form}:
+    if form is None:
+        return _read_neighbours(graph, options)
+    others = set(graph) - {*_BESIDE, form}
+    if not others:
         return _read_wrapper(form, graph, options)
+    if _holds_rows(graph[form]):
+        other = min(others, key=str)
+        raise ValueError(
+            f"{options.place}: beside {form!r}: {unknown('key', other, sorted(_BESIDE))}"
+        )
     return _read_neighbours(graph, options)
+
+
+def _holds_rows(value: Any) -> bool:
+    """Whether a value has rows or records, which no list of neighbours has."""
+    is_list = isinstance(value, list | tuple | np.ndarray) and len(value) > 0
+    return is_list and all(isinstance(row, list | Mapping | np.ndarray) for row in value)
 
 
 def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) -> EdgeList:
@@ -146,18 +183,26 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
             f"{options.place}: got {shortened(says)} for directed, expected true or false"
         )
     if "weight" in graph and options.weight is UNSET:
+        if graph["weight"] is not None and not isinstance(graph["weight"], str):
+            raise ValueError(
+                f"{options.place}: got {shortened(graph['weight'])} for weight, expected the name "
+                "of an attribute"
+            )
         options = replace(options, weight=graph["weight"])
+    if "edge_weight" in graph and form != "edge_index":
+        raise ValueError(
+            f"{options.place}: got edge_weight beside {form!r}, expected it beside 'edge_index'"
+        )
     nodes = graph.get("nodes", [])
     if isinstance(nodes, str) or not isinstance(nodes, Collection):
         raise ValueError(f"{options.place}: got {shortened(nodes)} for nodes, expected a list")
     named = [node["id"] if isinstance(node, Mapping) and "id" in node else node for node in nodes]
+    names = _names_of(named, options.place) if named and form in ("edge_index", "matrix") else None
     if form == "edge_index":
-        count = graph.get("num_nodes", len(named) or None)
-        edges = read_edge_index(graph[form], graph.get("edge_weight"), options, count)
+        count = len(names) if names else graph.get("num_nodes")
+        weights = graph.get("edge_weight", options.edge_weight)
+        edges = replace(read_edge_index(graph[form], weights, options, count), names=names)
     elif form == "matrix":
-        names = (
-            index_nodes([], str, [(name, options.place) for name in named])[0] if named else None
-        )
         edges = read_matrix(graph[form], options, names)
     else:
         rows = graph[form]
@@ -168,6 +213,11 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
         if not edges.n:
             raise ValueError(f"{options.place}: got no nodes, expected a graph")
         edges = replace(edges, parallel=graph.get("multigraph") is True)
+    if graph.get("num_nodes", edges.n) != edges.n:
+        raise ValueError(
+            f"{options.place}: got {edges.n} nodes and num_nodes {shortened(graph['num_nodes'])}, "
+            "expected the same; 'nodes' lists nodes without edges, too"
+        )
     if says is None:
         return edges
     if options.directed is None or says == options.directed:
@@ -176,6 +226,15 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
         f"{options.place}: got directed: {str(says).lower()} in the graph and the opposite beside "
         "it, expected them to agree"
     )
+
+
+def _names_of(nodes: Collection[Any], place: str) -> tuple[Hashable, ...]:
+    """The names that the nodes of a matrix or an `edge_index` have, each once."""
+    names, _ = index_nodes([], str, [(name, place) for name in nodes])
+    if len(names) != len(nodes):
+        twice = next(name for name in names if list(nodes).count(name) > 1)
+        raise ValueError(f"{place}: got the node {twice!r} twice, expected each once")
+    return names
 
 
 def _expect_no_weight(

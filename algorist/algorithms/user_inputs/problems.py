@@ -13,13 +13,11 @@ from algorist.algorithms.frames import MAX_NODES, FrameLayout
 from algorist.algorithms.sampling import DERIVED, adjacency, positions
 from algorist.algorithms.user_inputs.describe_inputs import describe_inputs
 from algorist.algorithms.user_inputs.edge_lists import GraphOptions
-from algorist.algorithms.user_inputs.graph_arrays import to_numpy
+from algorist.algorithms.user_inputs.graph_arrays import expect_no_rounding, to_numpy
 from algorist.algorithms.user_inputs.graph_checks import unweighted
 from algorist.algorithms.user_inputs.user_graphs import EdgeError, UserGraph, read_graph
 from algorist.errors import (
-    LARGEST_WHOLE,
     counted,
-    expect_exact,
     listed,
     nearest,
     shortened,
@@ -237,7 +235,7 @@ def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
         raise ValueError(f"{called}: got {shortened(value)}, expected {expected}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{feature.name}: got NaN or infinity, expected finite numbers")
-    _expect_no_rounding(feature.name, value, array)
+    expect_no_rounding(feature.name, value, array, "subtract the smallest")
     array = _indices_to_one_hot(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
     if array.shape != shape == ():
@@ -248,18 +246,6 @@ def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
         )
     _check_range(feature, array, n)
     return array
-
-
-def _expect_no_rounding(name: str, value: Any, array: np.ndarray) -> None:
-    """Refuse whole numbers that are too large for floats: different ones would become equal."""
-    if np.abs(array).max(initial=0) <= LARGEST_WHOLE:
-        return
-    given = np.asarray(value)
-    if given.dtype.kind not in "iuO":
-        return
-    for one in given.ravel().tolist():
-        if isinstance(one, int):
-            expect_exact(name, one)
 
 
 _SHAPES = {Location.GRAPH: "a number", Location.NODE: "a list of numbers"}

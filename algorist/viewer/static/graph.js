@@ -9,6 +9,7 @@ import { short } from "./trace.js";
 const FEW_EDGES = 24;
 const MANY_EDGES = 60; // between which nothing is free
 const ALONG = [0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72]; // where a weight may stand on its edge
+const ROOM = 48; // pixels that a weight and the heads of arrows need on an edge
 const BOTH = 0.12; // how much two opposite edges are bent
 
 export class GraphPicture extends Plane {
@@ -65,19 +66,25 @@ export class GraphPicture extends Plane {
     return `M${at(this.places[i])} L${at(this.places[j])}`;
   }
 
-  // On the edge, with a ground of its own.
+  // On the edge, with a ground of its own; beside it where it would cover the head of an arrow.
   weight({ i, j, weight, both }, own) {
     const text = short(weight);
     const size = { width: Math.ceil(textWidth(text)) + 5, height: 14 };
     const [from, to] = [this.rim(i, j), this.rim(j, i)];
     const bend = both ? BOTH / 2 : 0;
+    const [across, down] = [to.x - from.x, to.y - from.y];
+    const long = Math.hypot(across, down) || 1;
+    const beside = (size.width * Math.abs(down) + size.height * Math.abs(across)) / (2 * long) + 5;
+    const shifts = long < ROOM ? [beside, -beside] : [0];
     const box = this.labels.place(
-      ALONG.map((share) => ({
-        x: from.x + (to.x - from.x) * share - (to.y - from.y) * bend - size.width / 2,
-        y: from.y + (to.y - from.y) * share + (to.x - from.x) * bend - size.height / 2,
-        ...size,
-        own,
-      })),
+      shifts.flatMap((shift) =>
+        ALONG.map((share) => ({
+          x: from.x + across * share - down * (bend + shift / long) - size.width / 2,
+          y: from.y + down * share + across * (bend + shift / long) - size.height / 2,
+          ...size,
+          own,
+        })),
+      ),
     );
     return shape(
       "g",
