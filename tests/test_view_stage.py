@@ -396,7 +396,7 @@ def test_values_follow_when_it_has_been_played(opened, address):
 
 
 def test_weights_stand_beside_edges_that_are_too_short_for_them(opened, learners):
-    app = App(learners, forms, "small")
+    app = App(learners, "small")
     fields = {"graph": "home,shop,1\nhome,park,3\nshop,park,1\npark,sea,4\nx", "source": "home"}
     app.begin_with({"algorithm": "dijkstra", "fields": fields})
     with served(app) as address:
