@@ -80,7 +80,7 @@ def test_the_best_model_is_the_last_of_the_best_validation(monkeypatch):
     scores = iter([[0.3, 0.1], [0.2, 0.4], [0.3, 0.2]])
 
     monkeypatch.setattr(
-        "algorist.evaluation.evaluator.Evaluator.scored",
+        "algorist.evaluation.evaluator.Evaluator.score",
         lambda *_: [Evaluation({"pi": s}, correct=0.0, quality=s) for s in next(scores)],
     )
     trainer = Trainer(small.training("bfs", seeds=(0, 1), schedule={"validate_every": 1}))

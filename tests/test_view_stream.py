@@ -91,11 +91,11 @@ def test_a_mistake_of_the_program_is_the_last_line(server, app, monkeypatch, cap
 def test_who_goes_away_ends_the_computation(server, monkeypatch):
     ended, rounds = threading.Event(), []
 
-    def endless(*problem, watch, **how):
+    def endless(*problem, on_progress, **how):
         try:
             while len(rounds) < 100_000:
                 rounds.append(1)
-                watch(1, 100_000)
+                on_progress(1, 100_000)
         finally:
             ended.set()
 

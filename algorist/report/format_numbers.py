@@ -23,7 +23,7 @@ def format_percent(shares: Sequence[float], digits: int = 2, sign: str = "±") -
 def format_scores(values: Sequence[float], sign: str = "±", *, error: bool, digits: int = 1) -> str:
     """The mean of scores in per cent, or as it is where they are errors.
 
-    >>> scored([0.5], error=False), scored([-12.3456], error=True)
+    >>> format_scores([0.5], error=False), format_scores([-12.3456], error=True)
     ('50.0 %', '-12.3')
     """
     return (
@@ -34,7 +34,7 @@ def format_scores(values: Sequence[float], sign: str = "±", *, error: bool, dig
 def to_json(value: Any) -> Any:
     """A value as `json` takes it: arrays become lists, keys text, nan and infinities None.
 
-    >>> as_json({1: np.array([0.5, np.nan])})
+    >>> to_json({1: np.array([0.5, np.nan])})
     {'1': [0.5, None]}
     """
     if isinstance(value, Mapping):
@@ -58,7 +58,7 @@ def format_mean(values: Sequence[float], form: str, sign: str = "±") -> str:
 def format_duration(seconds: float) -> str:
     """Seconds in one or two units.
 
-    >>> duration(7.2), duration(200), duration(7500)
+    >>> format_duration(7.2), format_duration(200), format_duration(7500)
     ('7 s', '3 min 20 s', '2 h 05 min')
     """
     whole = round(seconds)
