@@ -126,7 +126,7 @@ class Decoders:
             f.name: row(f).postprocess(self._decoders[f.name](*read), inputs) for f in self._first
         }
         chosen = {} if next_hints is None else next_hints
-        masks, unselected = Joint(states.after, []), None
+        masks, unselected = None, None
         if self._reads_masks:
             chosen = self._decide(found, chosen)
             selected = self._selected(states, chosen)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algorist.kernels.rounding import exact_products
 from algorist.model.executing.comparisons import LEAST, compare_tables
-from algorist.model.executing.derived_features import DerivedFeatures
+from algorist.model.executing.derived_features import DerivedFeatures, changed_hints
 from algorist.model.executing.orders import compare_with_next_selected
 from algorist.model.executing.places import select_places
 from algorist.model.executing.selection import select, select_by_edges
@@ -151,12 +151,12 @@ class DecoderFeatures:
         """(..., n): the nodes that no mask selects, in steps that change no discrete hint of the
         graph; `selected` are their `mask_features`."""
         unselected = (selected[..., :-1] < 0.5).all(-1)
-        for f in self._features.hints:
-            if f.location == Location.GRAPH and f.kind not in SCALARS:
-                changed = values[f.name] != next_hints[f.name]
-                any_changed = changed.reshape(*unselected.shape[:-1], -1).any(-1, keepdim=True)
-                unselected = unselected & ~any_changed
-        return unselected
+        of_graph = [f.name for f in self._features.hints if _is_choice_of_graph(f)]
+        if not of_graph:
+            return unselected
+        now, following = ({name: x[name] for name in of_graph} for x in (values, next_hints))
+        changed = changed_hints(following, now, unselected.ndim - 1)
+        return unselected & ~changed.bool().any(-1, keepdim=True)
 
     def terms_width(self, location: Location) -> int:
         """The number of `scalar_terms` at a location."""
@@ -196,6 +196,10 @@ def _with_next(values: Values, next_hints: Values) -> StepValues:
     """The values with next hints in place of the present ones."""
     now = values if isinstance(values, StepValues) else StepValues(values)
     return now.with_next(next_hints)
+
+
+def _is_choice_of_graph(feature: Feature) -> bool:
+    return feature.location == Location.GRAPH and feature.kind not in SCALARS
 
 
 def _form(feature: Feature) -> tuple[Location, Kind, int]:

@@ -34,8 +34,6 @@ class KeptHints(nn.Module):
     @torch.no_grad()
     def observe(self, values: Values, next_hints: Values, unselected: Tensor) -> None:
         """Note which of the true hints change at `unselected` (S, B, n) nodes."""
-        if not self.hints:
-            return
         changed = [_changes(f, values[f.name], next_hints[f.name]) for f in self.hints]
         found = (torch.stack(changed, -1) & unselected.unsqueeze(-1)).flatten(1, 2).any(1)
         self.changes.copy_(torch.maximum(self.changes, found.float()))

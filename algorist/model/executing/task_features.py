@@ -173,6 +173,7 @@ class TaskFeatures:
         """(..., p, n, n): all pointers of nodes, or those of hints."""
         if not hints:
             return torch.stack([selectors[name] for name in self.pointers], -3)
+        # Those of hints are last, since nets read inputs first, and no outputs.
         return self.stack_pointers(selectors)[..., -len(self.hint_pointers) :, :, :]
 
     @once
