@@ -27,43 +27,39 @@ def test_updates_are_those_of_pytorch_with_clipping_in_each_replica(
     start = [torch.randn(replicas, *shape, device=DEVICE) for shape in SHAPES]
     expected = [tensor.clone().requires_grad_() for tensor in start]
     adam = torch.optim.AdamW(expected, lr=1e-2, **settings)
-    buffer = torch.empty(sum(x.numel() for x in start) + 7, device=DEVICE)
-    views, at = [torch.empty_like(start[0])], 7  # the first lies apart from the others
-    for tensor in start[1:]:
-        views.append(buffer[at : at + tensor.numel()].view_as(tensor))
-        at += tensor.numel()
     weights = [
-        Weights(x, view, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=DEVICE))
-        for x, view in zip(start, views, strict=True)
+        Weights(x, torch.zeros_like(x), torch.zeros_like(x), torch.zeros((), device=DEVICE))
+        for x in start
     ]
     own, learning_rate = Adam(weights, **settings), scalar(1e-2)
     for _ in range(3):
-        buffer.normal_()
-        views[0].normal_()
-        norm = torch.stack([view.flatten(1).square().sum(1) for view in views]).sum(0).sqrt()
+        gradients = [torch.randn_like(x) for x in start]
+        flat = torch.cat([x.flatten(1) for x in gradients], 1)
+        norm = flat.norm(dim=1)
         scale = (limit / norm).clamp(max=1.0) if limit else torch.ones_like(norm)
-        for tensor, view in zip(expected, views, strict=True):
-            tensor.grad = view * scale.view(-1, *(1,) * (view.ndim - 1))
+        for tensor, gradient in zip(expected, gradients, strict=True):
+            tensor.grad = gradient * scale.view(-1, *(1,) * (gradient.ndim - 1))
         adam.step()
-        own.step(views, learning_rate, limit)
+        own.step(flat, learning_rate, limit)
     for mine, theirs in zip(weights, expected, strict=True):
         torch.testing.assert_close(mine.parameter, theirs.detach(), rtol=1e-5, atol=1e-5)
         assert mine.count.item() == 3
 
 
 def one_weight() -> Weights:
-    weights = Weights(*(torch.zeros(1, 1, device=DEVICE) for _ in Weights._fields))
-    weights.gradient.fill_(1.0)
-    return weights
+    return Weights(*(torch.zeros(1, 1, device=DEVICE) for _ in Weights._fields))
+
+
+ONE = torch.ones(1, 1, device=DEVICE)
 
 
 def test_the_learning_rate_is_read_from_the_device_at_each_step():
     weights, rate = one_weight(), scalar(0.5)
     adam = Adam([weights])
-    adam.step([weights.gradient], rate, 0.0)
+    adam.step(ONE, rate, 0.0)
     assert weights.parameter.item() == pytest.approx(-0.5, rel=1e-4)
     rate.fill_(0.25)
-    adam.step([weights.gradient], rate, 0.0)
+    adam.step(ONE, rate, 0.0)
     assert weights.parameter.item() == pytest.approx(-0.75, rel=1e-4)
 
 
@@ -74,7 +70,7 @@ def test_a_captured_step_follows_a_schedule():
     adam.warm_up()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        adam.step([weights.gradient], rate, 0.0)
+        adam.step(ONE, rate, 0.0)
     for learning_rate in (0.5, 0.25):
         rate.fill_(learning_rate)
         graph.replay()
@@ -91,4 +87,9 @@ def test_a_captured_step_follows_a_schedule():
 def test_other_learning_rates_are_refused(rate, message):
     weights = one_weight()
     with pytest.raises(ValueError, match=message):
-        Adam([weights]).step([weights.gradient], rate.to(DEVICE), 0.0)
+        Adam([weights]).step(ONE, rate.to(DEVICE), 0.0)
+
+
+def test_gradients_of_other_weights_are_refused():
+    with pytest.raises(ValueError, match=r"gradients: got shape \(1, 2\), expected \(1, 1\)"):
+        Adam([one_weight()]).step(torch.ones(1, 2, device=DEVICE), scalar(0.5), 0.0)

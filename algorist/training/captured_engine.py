@@ -86,6 +86,8 @@ class CapturedEngine(Engine):
             return
         if self._update is None:
             with self._capturing():
+                self._set_gradients(self._gradients)
+                self.optimizer.prepare()
                 self._update = self._graphs.capture(lambda: self._apply_gradients(self._gradients))
         self._update.replay()
 

@@ -109,7 +109,8 @@ class Optimizer:
 
     def __init__(self, net: nn.Module, config: OptimizerConfig):
         self.clip, self._config = config.clip, config
-        self._fused: dict[tuple[tuple[int, int, int], ...], Adam] = {}
+        self._fused: dict[tuple[int, ...], Adam] = {}
+        """The fused Adam of each set of parameters that learn together, by their identities."""
         self.parameters = {name: p for name, p in net.named_parameters() if p.requires_grad}
         factory = OPTIMIZERS[config.optimizer]
         self.is_capturable = factory in _CAPTURABLE
@@ -138,12 +139,14 @@ class Optimizer:
     def update(self) -> None:
         """Clip the gradients and update the parameters."""
         learning = self._learning()
-        gradients = list(learning.values())
         if fused := self._fused_adam(learning):
+            # They lie in as many tensors as autograd made: one copy is quicker than many launches.
+            gradients = torch.cat([g.reshape(len(g), g[0].numel()) for g in learning.values()], 1)
             fused.step(gradients, self.learning_rate, self.clip)
             return
-        if self.clip and gradients:
-            for parameter, gradient in zip(learning, clipped(gradients, self.clip), strict=True):
+        if self.clip and learning:
+            clipped_ones = clipped(list(learning.values()), self.clip)
+            for parameter, gradient in zip(learning, clipped_ones, strict=True):
                 parameter.grad = gradient
         with nullcontext() if self.is_capturable else self._explained():
             self._torch.step()
@@ -153,37 +156,30 @@ class Optimizer:
         return {p: p.grad for p in self.parameters.values() if p.grad is not None}
 
     def prepare(self) -> None:
-        """Compile the update for gradients like the present ones; no parameter changes."""
+        """Compile the update of the parameters that have a gradient now; none of them changes.
+
+        It must come before the update is captured in a CUDA graph.
+        """
         if fused := self._fused_adam(self._learning()):
             fused.warm_up()
 
     def _fused_adam(self, learning: Mapping[nn.Parameter, Tensor]) -> Adam | None:
-        """The fused clipping and Adam, if the gradients are slices of few storages on a GPU."""
-        gradients = list(learning.values())
-        if not self._is_adam or not gradients or not gradients[0].is_cuda:
+        """The fused clipping and Adam of some parameters, on a GPU."""
+        if not self._is_adam or not any(p.is_cuda for p in learning):
             return None
-        if not _are_separate(gradients):
-            return None
-        from algorist.kernels.fused.adam import STORAGES, Adam, Weights, storages_of
+        from algorist.kernels.fused.adam import Adam, Weights
 
-        storages = list(storages_of(gradients))
-        if len(storages) > STORAGES:
-            return None
-        layout = tuple(
-            (id(p), storages.index(g.untyped_storage().data_ptr()), int(g.storage_offset()))
-            for p, g in learning.items()
-        )
-        if layout not in self._fused:
+        key = tuple(map(id, learning))
+        if key not in self._fused:
             states = self._torch.state
             weights = [
-                Weights(p.detach(), g, *(states[p][m] for m in (*_MOMENTS, _COUNT)))
-                for p, g in learning.items()
+                Weights(p.detach(), *(states[p][m] for m in (*_MOMENTS, _COUNT))) for p in learning
             ]
             config = self._config
-            self._fused[layout] = Adam(
+            self._fused[key] = Adam(
                 weights, weight_decay=config.weight_decay, **_adam_settings(config)
             )
-        return self._fused[layout]
+        return self._fused[key]
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors in the state of all parameters that were updated."""
@@ -271,12 +267,6 @@ def _make_optimizer(
                 "of torch.optim"
             )
     return made
-
-
-def _are_separate(gradients: Sequence[Tensor]) -> bool:
-    """Whether the gradients are contiguous, and no two are the same tensor."""
-    addresses = {gradient.data_ptr() for gradient in gradients}
-    return len(addresses) == len(gradients) and all(g.is_contiguous() for g in gradients)
 
 
 def clipped(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
