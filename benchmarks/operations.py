@@ -120,7 +120,7 @@ def _cases(B: int, n: int, h: int, device: str) -> Iterator[tuple[str, Case]]:
     edge_pointers = lambda a, b, *score: kernels.edge_pointer_logits(a, b, Affine(*score))  # noqa: E731
     yield "edge_pointer_logits", (edge_pointers, [dense, ends[0], *layer(h, 1)])
     of_pairs = [draw(1, B, n, n, TRIPLET_CHANNELS) for _ in range(3)]
-    numbers = [draw(1, B, n, n, n, 1).detach(), draw(1, 1, TRIPLET_CHANNELS)]
+    numbers = [draw(1, B, n, n, n, 1), draw(1, 1, TRIPLET_CHANNELS)]
     yield "triplet_logits", (triplet_logits, [*of_pairs, *numbers, *layer(TRIPLET_CHANNELS, 1)])
     processor = _example()(h).to(device)
     given = [draw(*shape) for shape in ((B, n, h), (B, n, n, h), (B, h), (B, n, n), (B, n, h))]
