@@ -29,7 +29,7 @@ from algorist import kernels
 from algorist.kernels import FactoredEdges
 from algorist.kernels.affine import Affine
 
-RAW_NUMBERS, TRIPLET_FEATURES = 4, 8
+RAW_NUMBERS, TRIPLET_FEATURES, TRIPLET_CHANNELS = 4, 8, 32
 EXAMPLE = Path(__file__).parent.parent / "examples" / "fast_processor.py"
 Case = tuple[Callable[..., Tensor], list[Tensor]]
 """A function of tensors, and the tensors."""
@@ -102,6 +102,9 @@ def _cases(B: int, n: int, h: int, device: str) -> Iterator[tuple[str, Case]]:
     def triplets(nodes: Tensor, *edges: Tensor) -> Tensor:
         return kernels.triplet_max(nodes, edges[0] if len(edges) == 1 else FactoredEdges(*edges))
 
+    def triplet_logits(pair: Tensor, source: Tensor, target: Tensor, *rest: Tensor) -> Tensor:
+        return kernels.triplet_logits(pair, source, target, Affine(*rest[2:]), *rest[:2])
+
     nodes, dense = (1, B, n, h), draw(1, B, n, n, h)
     raw, wide = draw(1, B, n, n, RAW_NUMBERS), 3 * TRIPLET_FEATURES
     ends, layers = [draw(*nodes), draw(*nodes)], [*layer(h, h), *layer(h, h)]
@@ -116,6 +119,9 @@ def _cases(B: int, n: int, h: int, device: str) -> Iterator[tuple[str, Case]]:
     yield "pointer_logits factored", (pointer, [*ends, *factored, *layer(h, 1)])
     edge_pointers = lambda a, b, *score: kernels.edge_pointer_logits(a, b, Affine(*score))  # noqa: E731
     yield "edge_pointer_logits", (edge_pointers, [dense, ends[0], *layer(h, 1)])
+    of_pairs = [draw(1, B, n, n, TRIPLET_CHANNELS) for _ in range(3)]
+    numbers = [draw(1, B, n, n, n, 1), draw(1, 1, TRIPLET_CHANNELS)]
+    yield "triplet_logits", (triplet_logits, [*of_pairs, *numbers, *layer(TRIPLET_CHANNELS, 1)])
     processor = _example()(h).to(device)
     given = [draw(*shape) for shape in ((B, n, h), (B, n, n, h), (B, h), (B, n, n), (B, n, h))]
     step = lambda *x: processor(*x[: len(given)])  # noqa: E731

@@ -79,6 +79,8 @@ def operate():
         kernels.message_max_mean(nodes, nodes, None, square, square)[1].sum().backward()
         kernels.triplet_max(nodes[..., : 3 * T], of_triplets).sum().backward()
         kernels.edge_pointer_logits(pairs, nodes, score).sum().backward()
+        numbers = torch.zeros(S, B, n, n, n, F), torch.zeros(S, F, h)
+        kernels.triplet_logits(pairs, pairs, pairs, score, *numbers).sum().backward()
 
 
 def main():

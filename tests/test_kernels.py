@@ -127,11 +127,23 @@ def edge_pointer_case(shape: Shape) -> Case:
     )
 
 
+def triplet_logits_case(shape: Shape) -> Case:
+    S, B, n, F = shape
+    pairs = {name: part(S, B, n, n, H) for name in ("pair", "source", "target")}
+    numbers = {"raw": draw(S, B, n, n, n, F), "weight": draw(S, F, H)}
+
+    def call(pair, source, target, raw, weight, *score):
+        return kernels.triplet_logits(pair, source, target, Affine(*score), raw, weight)
+
+    return Case(call, pairs | numbers | layer(S, H, 1, "score"))
+
+
 CASES = {
     "message_max": message_case,
     "triplet_max": triplet_case,
     "pointer_logits": pointer_case,
     "edge_pointer_logits": edge_pointer_case,
+    "triplet_logits": triplet_logits_case,
 }
 of_every_operation = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
@@ -205,7 +217,9 @@ def test_fused_messages_are_the_plain_ones(shape, recompute, masked):
     assert_as_plain(message_case(shape, masked=masked, recompute=recompute), "fused")
 
 
-@pytest.mark.parametrize("case", [triplet_case, pointer_case, edge_pointer_case])
+@pytest.mark.parametrize(
+    "case", [triplet_case, pointer_case, edge_pointer_case, triplet_logits_case]
+)
 @by_small_shape
 def test_other_fused_operations_are_the_plain_ones(shape, case):
     pytest.importorskip("triton")
@@ -223,6 +237,19 @@ def test_fused_operations_take_edges_of_every_form(case, form):
 def test_fused_operations_take_many_raw_numbers(case):
     pytest.importorskip("triton")
     assert_as_plain(case(Shape(1, 2, 3, 40)), "fused")
+
+
+def test_fused_logits_of_triplets_are_the_plain_ones_in_several_tiles():
+    pytest.importorskip("triton")
+    assert_as_plain(triplet_logits_case(Shape(2, 1, 17, 1)), "fused")
+
+
+def test_logits_of_triplets_without_gradients_are_computed_for_few_pointees_at_once(monkeypatch):
+    call, inputs = triplet_logits_case(Shape(2, 2, 5, 3))
+    with torch.no_grad(), kernels.using("plain"):
+        expected = call(*inputs.values())
+        monkeypatch.setattr(plain, "_MOST_AT_ONCE", 2 * inputs["pair"].numel())
+        assert_close(call(*inputs.values()), expected)
 
 
 @of_every_operation
@@ -283,6 +310,7 @@ def test_torch_layers_and_tensors_without_a_replica_axis(implementation):
         largest, mean = kernels.message_max_mean(receiver, sender, edges, *layers[:2], mask)
         logits = kernels.pointer_logits(receiver, sender, edges, score)
         of_edges = kernels.edge_pointer_logits(edges, sender, score)
+        of_triplets = kernels.triplet_logits(edges, edges, edges, score)
         maxima = kernels.triplet_max(draw(2, 3, 3 * T), None)
     assert_close(largest, received.amax(1))
     assert_close(mean, average)
@@ -290,6 +318,8 @@ def test_torch_layers_and_tensors_without_a_replica_axis(implementation):
     assert_close(logits, score(larger).squeeze(-1).mT)
     larger = torch.maximum(edges[:, :, :, None], sender[:, None, None])
     assert_close(of_edges, score(larger).squeeze(-1))
+    sums = edges[:, :, :, None] + edges[:, :, None] + edges[:, None]
+    assert_close(of_triplets, score(sums.relu()).squeeze(-1))
     assert maxima.shape == (2, 3, 3, T)
     largest.sum().backward()
     assert first.weight.grad.shape == (H, H)
@@ -329,6 +359,14 @@ def test_wrong_shapes_are_refused(message, shapes):
     tensors = {name: torch.zeros(shape) for name, shape in (usual | shapes).items()}
     with pytest.raises(ValueError, match=message):
         kernels.message_max(**tensors, first=nn.Linear(H, H), second=nn.Linear(H, H))
+
+
+def test_numbers_of_triplets_without_weights_are_refused():
+    pairs, score = [draw(2, 3, 3, H)] * 3, nn.Linear(H, 1).to(DEVICE)
+    with pytest.raises(ValueError, match="raw and weight: got one of them"):
+        kernels.triplet_logits(*pairs, score, draw(2, 3, 3, 3, 2))
+    with pytest.raises(ValueError, match=r"raw: got shape \(1, 2, 3, 3, 2, 1\), expected \(1, 2,"):
+        kernels.triplet_logits(*pairs, score, draw(2, 3, 3, 2, 1), draw(1, H))
 
 
 def test_wrong_layers_are_refused():

@@ -1,9 +1,9 @@
 """The operations that decide the speed of a net, as differentiable functions of PyTorch.
 
-`message_max`, `message_max_mean`, `triplet_max`, `pointer_logits` and `edge_pointer_logits` choose
-by themselves how they are computed: by Triton kernels on a GPU, by Numba in training on a CPU, else
-by plain PyTorch. `using` overrides that. `fused` holds the kernels, and the whole scan of the
-built-in nets as one operation.
+`message_max`, `message_max_mean`, `triplet_max`, `pointer_logits`, `edge_pointer_logits` and
+`triplet_logits` choose by themselves how they are computed: by Triton kernels on a GPU, by Numba in
+training on a CPU, else by plain PyTorch. `using` overrides that. `fused` holds the kernels, and the
+whole scan of the built-in nets as one operation.
 """
 
 from algorist.kernels.affine import FactoredEdges
@@ -12,6 +12,7 @@ from algorist.kernels.ops import (
     message_max,
     message_max_mean,
     pointer_logits,
+    triplet_logits,
     triplet_max,
     using,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "message_max",
     "message_max_mean",
     "pointer_logits",
+    "triplet_logits",
     "triplet_max",
     "using",
 ]

@@ -21,6 +21,7 @@ from algorist.kernels.plain import (
     build_messages,
     edge_pointer_logits,
     mean_of_senders,
+    triplet_logits,
 )
 from algorist.kernels.replica_function import ReplicaFunction
 from algorist.machine_code import compile_cached
@@ -30,6 +31,7 @@ __all__ = [
     "message_max",
     "message_max_mean",
     "pointer_logits",
+    "triplet_logits",
     "triplet_max",
 ]
 

@@ -211,12 +211,54 @@ def edge_pointer_logits(pair: Tensor, pointee: Tensor, score: Layer) -> Tensor:
     return _match(logits, pointee)
 
 
-def _with_replicas(x: Tensor, name: str) -> Tensor:
-    """(S, B, n, h), where there may be no replica axis yet."""
-    if x.ndim not in (3, 4):
+def triplet_logits(
+    pair: Tensor,
+    source: Tensor,
+    target: Tensor,
+    score: Layer,
+    raw: Tensor | None = None,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The logits of pointers from pairs of nodes to nodes, by all three pairs: (B, n, n, n).
+
+    The logit of a pointer from the pair (i, j) to k is
+    score(relu(pair[i, j] + source[i, k] + target[j, k] + raw[i, j, k] @ weight)).
+    Fused kernels compute this again in backward instead of keeping B x n x n x n x h numbers.
+
+    pair, source, target: (B, n, n, h), perhaps columns of wider rows.
+    score: a layer from h channels to one.
+    raw, weight: (B, n, n, n, F) and (F, h), a few numbers for each triplet and how they are
+        encoded; or neither.
+    """
+    whole = _with_replicas(pair, "pair", "B, n, n, h")
+    S, B, n, _, h = whole.shape
+    pairs = (S, B, n, n, h)
+    if (raw is None) != (weight is None):
+        raise ValueError("raw and weight: got one of them, expected both or neither")
+    if raw is None or weight is None:
+        raw, weight = pair.new_empty(*pair.shape[:-1], n, 0), pair.new_empty(S, 0, h)
+    numbers = _with_replicas(raw, "raw", "B, n, n, n, F")
+    F = numbers.shape[-1]
+    implementation, options = _implementation(pair, h)
+    logits = implementation.triplet_logits(
+        _check(whole, pairs, "pair"),
+        _check(_with_replicas(source, "source", "B, n, n, h"), pairs, "source"),
+        _check(_with_replicas(target, "target", "B, n, n, h"), pairs, "target"),
+        _check(numbers, (S, B, n, n, n, F), "raw"),
+        _check(_with_replicas(weight, "weight", "F, h"), (S, F, h), "weight"),
+        _affine(score, S, (h, 1), "score"),
+        **options,
+    )
+    return logits if pair.ndim == 5 else logits.squeeze(0)
+
+
+def _with_replicas(x: Tensor, name: str, axes: str = "B, n, h") -> Tensor:
+    """(S, B, n, h), or with other axes behind S, where there may be no replica axis yet."""
+    count = len(axes.split(", "))
+    if x.ndim not in (count, count + 1):
         found = tuple(x.shape)
-        raise ValueError(f"{name}: got shape {found}, expected (B, n, h) or (S, B, n, h)")
-    return x if x.ndim == 4 else x.unsqueeze(0)
+        raise ValueError(f"{name}: got shape {found}, expected ({axes}) or (S, {axes})")
+    return x if x.ndim > count else x.unsqueeze(0)
 
 
 def _match_axes(x: Tensor, nodes: Tensor) -> Tensor:

@@ -13,12 +13,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, relu
 
-from algorist.kernels.affine import Affine, FactoredEdges, product
+from algorist.kernels.affine import Affine, FactoredEdges, add_product, product
 from algorist.kernels.replica_function import ReplicaFunction
+from algorist.kernels.rounding import exact_products
 from algorist.kernels.scan_weights import UpdateWeights
 
 NOT_A_NEIGHBOUR = -1e6
 """Takes the place of a message that the mask drops: far below any other."""
+_MOST_AT_ONCE = 2**24
+"""Channels of triplets that are computed at once without gradients."""
 
 
 class _Max(ReplicaFunction):
@@ -163,3 +166,30 @@ def edge_pointer_logits(pair: Tensor, pointee: Tensor, score: Affine) -> Tensor:
         for k in range(pointee.shape[2])
     ]
     return torch.cat(columns, -1) + score(pointee).mT.unsqueeze(2)
+
+
+def triplet_logits(
+    pair: Tensor,  # (S, B, n, n, h), of (source, target)
+    source: Tensor,  # (S, B, n, n, h), of (source, pointee)
+    target: Tensor,  # (S, B, n, n, h), of (target, pointee)
+    raw: Tensor,  # (S, B, n, n, n, F), of all three
+    weight: Tensor,  # (S, F, h)
+    score: Affine,  # (S, h, 1)
+) -> Tensor:
+    """The logits of pointers from pairs of nodes to nodes, by triplets: (S, B, n, n, n).
+
+    The logit is score(relu(pair + source + target + raw weight)).
+    """
+
+    def logits(k: slice) -> Tensor:
+        total = pair.unsqueeze(4) + source[:, :, :, None, k] + target[:, :, None, :, k]
+        if raw.shape[-1]:
+            with exact_products():
+                total = add_product(total, raw[..., k, :], weight)
+        return score(total.relu_()).squeeze(-1)
+
+    if torch.is_grad_enabled():
+        return logits(slice(None))
+    # Few pointees at a time, since n * n * n * h numbers may not fit.
+    n, few = pair.shape[2], max(1, _MOST_AT_ONCE // pair.numel())
+    return torch.cat([logits(slice(k, k + few)) for k in range(0, n, few)], -1)

@@ -20,6 +20,7 @@ from algorist.kernels.fused.message_operation import message_max, message_max_me
 from algorist.kernels.fused.operation_inputs import narrow, needed_grads, readable, readable_edges
 from algorist.kernels.fused.streams import on
 from algorist.kernels.fused.tiling import tiles
+from algorist.kernels.fused.triplet_logits import triplet_logits
 from algorist.kernels.replica_function import ReplicaFunction
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "message_max",
     "message_max_mean",
     "pointer_logits",
+    "triplet_logits",
     "triplet_max",
 ]
 

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from algorist.kernels.affine import add_product
+from algorist.kernels import ops
 from algorist.model.decoders import BuiltInDecoder, DecoderSizes
 from algorist.model.executing.exact_sums import CONSTANTS, SumLogits, with_constants
 from algorist.model.factored import Factored, Joint, dense
@@ -18,8 +18,6 @@ from algorist.spec import Feature, Kind, Location
 
 EDGE_CHANNELS = 32
 """Hidden channels of decoders of edges: of gated scalars, and of pointers to nodes."""
-_MOST_AT_ONCE = 2**24
-"""Hidden numbers of pointers of edges that are computed at once without gradients."""
 HEAD_START = 5.0
 """The initial bonus on the logits of present values."""
 
@@ -61,9 +59,7 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
         """(S, B, n, n, n). `previous` are the present pointers, in the same form, `suggested`
         (S, B, n, n, n, F) those of `suggest_pointers`."""
         pair = self.source(nodes).unsqueeze(3) + self.target(nodes).unsqueeze(2) + self.edge(edges)
-        of_source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
-        of_target = self.from_target(edges)
-
+        source = self.from_source(edges) + self.pointee(nodes).unsqueeze(2)
         read: list[tuple[Linear, Tensor]] = []
         if previous is not None:
             read.append((self.previous, previous.unsqueeze(-1)))
@@ -71,19 +67,11 @@ class WholeEdgePointerDecoder(BuiltInDecoder):
             read.append((self.suggested, suggested))
         for layer, _ in read:
             pair = pair + layer.bias[:, None, None, None]
+        numbers = cat_columns([x for _, x in read]) if read else None
         weight = torch.cat([layer.weight for layer, _ in read], 1) if read else None
-
-        def logits(p: slice) -> Tensor:
-            inner = pair.unsqueeze(4) + of_source[:, :, :, None, p] + of_target[:, :, None, :, p]
-            if weight is not None:
-                inner = add_product(inner, cat_columns([x[..., p, :] for _, x in read]), weight)
-            return self.score(inner.relu()).squeeze(-1)
-
-        if torch.is_grad_enabled():
-            return logits(slice(None))
-        # Few pointees at a time, since n * n * n * k numbers may not fit.
-        n, few = pair.shape[2], max(1, _MOST_AT_ONCE // pair.numel())
-        return torch.cat([logits(slice(p, p + few)) for p in range(0, n, few)], -1)
+        return ops.triplet_logits(
+            pair, source, self.from_target(edges), self.score.affine, numbers, weight
+        )
 
 
 class GatedDecoder(BuiltInDecoder):
