@@ -6,7 +6,9 @@
 On a GPU each is a kernel or a few, and where they are small, launching them takes longer than they
 run. They are counted on the CPU, by the function that calls them; those of the backward pass count
 for the function whose gradient they compute. Not counted are views and uninitialised memory, and
-what is another kernel on a GPU: the operations of `algorist.kernels`, and the optimizer.
+what is another kernel on a GPU: the operations of `algorist.kernels`, the optimizer, and of exact
+sums the loss (four kernels each way for all scalars of a location) and the decision
+(one).
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ from algorist.training.trainer import Trainer
 
 _PACKAGE = str(Path(affine.__file__).parents[1])
 _FRAME = re.compile(r'File "(.*)", line \d+, in (.*)')
-_ANOTHER_KERNEL = re.compile(r"kernels/(ops|plain|compiled|maps)\.py|training/optimizer\.py")
+_ANOTHER_KERNEL = re.compile(
+    r"kernels/(ops|plain|compiled|maps)\.py|training/optimizer\.py"
+    r"|executing/exact_sums\.py (loss|decide)$"
+)
 _NO_KERNEL = re.compile(
     r"aten::(empty|new_empty|as_strided|view|_unsafe_view|_reshape_alias|alias|detach|lift_fresh|"
     r"expand|transpose|permute|t|squeeze|unsqueeze|slice|select|unbind|split|diagonal|unfold)\b"

@@ -81,6 +81,20 @@ def operate():
         kernels.edge_pointer_logits(pairs, nodes, score).sum().backward()
         numbers = torch.zeros(S, B, n, n, n, F), torch.zeros(S, F, h)
         kernels.triplet_logits(pairs, pairs, pairs, score, *numbers).sum().backward()
+        choose_sums()
+
+
+def choose_sums():
+    """Call what new values of gated scalars need."""
+    from algorist.model.executing.exact_sums import CONSTANTS, SumLogits
+
+    S, B, n, G = 1, 2, 16, 70 + CONSTANTS
+    shapes = (S, B, n), (S, B, n, G + 1), (S, B, n, 2 * G), (S, B, n, G)
+    logits = SumLogits(*(torch.zeros(*shape, requires_grad=True) for shape in shapes))
+    old = torch.zeros(S, B, n)
+    logits.loss(old, old)[0].sum().backward()
+    with torch.no_grad():
+        logits.decide(old)
 
 
 def main():

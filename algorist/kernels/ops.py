@@ -312,8 +312,7 @@ def _implementation(
 ) -> tuple[ModuleType, dict[str, Any]]:
     """The module that computes an operation on such a tensor, and the options that it takes."""
     kernels, precision = _SETTINGS.get()
-    on_gpu = like.device.type == "cuda"
-    if kernels == "fused" or (kernels == "auto" and on_gpu):
+    if _wants_fused(like):
         obstacle = _obstacle(like, channels, fewest)
         if obstacle is None:
             from algorist.kernels.fused import operations
@@ -328,19 +327,42 @@ def _implementation(
     return plain, {}
 
 
+def computes_fused(like: Tensor) -> bool:
+    """Whether fused kernels compute what they can at every size, on such a tensor."""
+    if not _wants_fused(like):
+        return False
+    obstacle = _general_obstacle(like)
+    if obstacle and _SETTINGS.get().kernels == "fused":
+        raise ValueError(f"kernels: fused ones {obstacle}; or choose plain")
+    return obstacle is None
+
+
+def _wants_fused(like: Tensor) -> bool:
+    kernels = _SETTINGS.get().kernels
+    return kernels == "fused" or (kernels == "auto" and like.device.type == "cuda")
+
+
 def _obstacle(like: Tensor, channels: int, fewest: int) -> str | None:
     """Why fused kernels cannot compute an operation on such a tensor."""
+    obstacle = _general_obstacle(like)
+    if obstacle:
+        return obstacle
+    if channels & (channels - 1) or not fewest <= channels <= MOST_CHANNELS:
+        sizes = f"a power of two from {fewest} to {MOST_CHANNELS}"
+        return f"need {sizes} as the number of channels, got {channels}"
+    nodes = like.shape[-2]
+    return None if nodes <= MOST_NODES else f"take at most {MOST_NODES} nodes, got {nodes}"
+
+
+def _general_obstacle(like: Tensor) -> str | None:
+    """Why fused kernels can compute nothing on such a tensor, of any size."""
     if importlib.util.find_spec("triton") is None:
         return f"need Triton: {how_to_install('gpu')}"
     if not launched_on(like.device):
         return f"need a GPU, got {like.device.type}"
     if like.dtype != torch.float32:
         return f"need float32, got {like.dtype}"
-    if channels & (channels - 1) or not fewest <= channels <= MOST_CHANNELS:
-        sizes = f"a power of two from {fewest} to {MOST_CHANNELS}"
-        return f"need {sizes} as the number of channels, got {channels}"
-    nodes = like.shape[-2]
-    return None if nodes <= MOST_NODES else f"take at most {MOST_NODES} nodes, got {nodes}"
+    return None
 
 
 def launched_on(device: torch.device) -> bool:

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from algorist.kernels.ops import computes_fused
+
 _CONSTANTS = (0.0, 0.01, 1.0)
 """Terms at every size, beside 1 / n: 0, the hundredth by which clocks tick, and 1."""
 CONSTANTS = len(_CONSTANTS) + 1
@@ -49,6 +51,10 @@ class SumLogits(NamedTuple):
 
     def decide(self, predicted: Tensor) -> Tensor:
         """The value (S, B, ...) of the likeliest terms, or the predicted one."""
+        if computes_fused(self.gate) and not torch.is_grad_enabled():
+            from algorist.kernels.fused import exact_sums
+
+            return exact_sums.decide(self.first, self.second, self.terms, predicted)
         value, is_sum = self._best_sum()
         return torch.where(is_sum, value, predicted)
 
@@ -69,23 +75,41 @@ class SumLogits(NamedTuple):
         change.
         """
         flat = SumLogits(*(x.reshape(len(truth), -1, *x.shape[truth.ndim :]) for x in self))
-        logs = flat._replace(first=flat.first.log_softmax(-1), second=flat.second.log_softmax(-1))
-        old, true = old.flatten(1), truth.flatten(1)
-        changed = ((true - old).abs() > CHANGE).float()  # (S, entries)
-        is_open, is_closed = logsigmoid(flat.gate), logsigmoid(-flat.gate)
-        chosen, is_sum = flat._best_sum()
+        if computes_fused(truth):
+            loss, no_sum = flat._fused_loss(old.flatten(1), truth.flatten(1))
+        else:
+            loss, no_sum = flat._plain_loss(old.flatten(1), truth.flatten(1))
+        return loss.view_as(truth), no_sum.view_as(truth)
+
+    def _fused_loss(self, old: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss by Triton kernels, of entries (S, entries)."""
+        from algorist.kernels.fused import exact_sums
+
+        rules = exact_sums.Rules(self._zero, CHANGE, TOLERANCE, _ENTRIES)
+        return exact_sums.sum_loss(exact_sums.Inputs(*self, old, truth), rules)
+
+    def _plain_loss(self, old: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss by PyTorch, of entries (S, entries)."""
+        logs = self._replace(first=self.first.log_softmax(-1), second=self.second.log_softmax(-1))
+        changed = ((truth - old).abs() > CHANGE).float()
+        is_open, is_closed = logsigmoid(self.gate), logsigmoid(-self.gate)
+        chosen, is_sum = self._best_sum()
         is_chosen = is_sum & ((chosen - old).abs() < CHANGE)
         same = torch.where(is_chosen, 0.0, logs._log_probability_of(old))
         kept = torch.logaddexp(is_closed, is_open + same)
         loss = -torch.where(changed > 0, is_open, kept)
         at, weight = _sample_entries(changed)
-        likelihood, exists = logs._select_entries(at)._log_likelihood(true.gather(1, at))
+        likelihood, exists = logs._select_entries(at)._log_likelihood(truth.gather(1, at))
         count = weight.sum(1, keepdim=True).clamp(min=1)
         of_terms = -(likelihood * weight).sum(1, keepdim=True) / count
         missed = weight * (~exists).float()
         others = changed * (missed.sum(1, keepdim=True) > count / 2).float()
-        no_sum = others.scatter(1, at, missed)
-        return (loss + of_terms).view_as(truth), no_sum.view_as(truth)
+        return loss + of_terms, others.scatter(1, at, missed)
+
+    @property
+    def _zero(self) -> int:
+        """Which of the terms is 0."""
+        return self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
 
     def _addends(self) -> Tensor:
         return torch.cat((self.terms, -self.terms), -1)
@@ -104,9 +128,8 @@ class SumLogits(NamedTuple):
         """The logarithm of the probability that a single term is chosen that equals a value, of
         logits that are logarithms of probabilities."""
         equal = (self.terms - value.unsqueeze(-1)).abs() < CHANGE
-        zero = self.terms.shape[-1] - CONSTANTS + _CONSTANTS.index(0.0)
         single = torch.where(equal, self.first[..., :-1], _IMPOSSIBLE).logsumexp(-1)
-        return single + self.second[..., zero]
+        return single + self.second[..., self._zero]
 
     def _log_likelihood(self, truth: Tensor) -> tuple[Tensor, Tensor]:
         """The logarithm of the probability of the right terms, and whether there are any, of logits
