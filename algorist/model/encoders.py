@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from algorist.model import kinds
 from algorist.model.decoders import DecoderType
-from algorist.model.executing.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
+from algorist.model.executing.derived_features import DerivedFeatures, Group
 from algorist.model.executing.orders import is_read_by_order
 from algorist.model.factored import Encoding, Factored, dense, project
 from algorist.model.grouped import cat_columns, map_features, split_columns
@@ -45,7 +45,7 @@ def make_encoders(
 ) -> dict[str, nn.Module]:
     """The encoders of some features, and of what is derived from them, by name.
 
-    With pointer reversal edges have one for each direction, except comparisons, which have both.
+    With pointer reversal edges have one for each direction, except where numbers have both.
     Nets with `orders` read the order of scalar hints, not how large they are.
     """
     read = [f for f in features if not (derived.orders and is_read_by_order(f))]
@@ -57,7 +57,7 @@ def make_encoders(
             if not suffix or row(f).decoder_type.encode_location == Location.EDGE:
                 made[f.name + suffix] = make_encoder(f, replicas, config.hidden, xavier=xavier)
         for name, group in derived.groups.items():
-            if not suffix or (group.location == Location.EDGE and name not in (COMPARISONS, EQUAL)):
+            if not suffix or (group.location == Location.EDGE and not group.has_both_directions):
                 width = group.numbers.shape[-1]
                 made[name + suffix] = linear(width, config.hidden, std=group.std)
     for f in features if config.edge_pointers else ():
