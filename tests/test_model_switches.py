@@ -8,8 +8,10 @@ import small
 import torch
 
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_window
 from algorist.model.net import ModelConfig
-from algorist.model.window import make_window, pack_trajectories, split_window
+from algorist.model.window import split_window
+from algorist.training.packing import pack_trajectories
 
 
 def losses_and_gradients(net, algorithm, window):

@@ -12,9 +12,9 @@ import torch
 import algorist
 from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.make_window import make_window
 from algorist.model.sinkhorn import FINAL_SINKHORN_STEPS, log_sinkhorn
 from algorist.model.solving import memory, solver
-from algorist.model.window import make_window
 from algorist.spec import Kind
 
 TOWN = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}, "sea": {}}

@@ -16,11 +16,11 @@ from algorist.data.sparse import sparse_set
 from algorist.evaluation.sparse import evaluate_sparse
 from algorist.model.learner import Learner, TaskEncoding, read
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_window
 from algorist.model.net import Net
 from algorist.model.processors.links import Segments
 from algorist.model.sparse.inference import predict_sparse
 from algorist.model.sparse.window import sparse_window
-from algorist.model.window import make_window
 from algorist.sparse_scores import score_sparse
 from algorist.spec import Kind, Location
 from algorist.training.config import change_settings

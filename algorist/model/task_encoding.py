@@ -9,7 +9,8 @@ from algorist.algorithms import get
 from algorist.algorithms.sparse_tracing import expect_sparse
 from algorist.batch import Batch
 from algorist.data.transforms import Transform, standard, transformed, transformed_spec
-from algorist.model.window import Window, make_window
+from algorist.model.make_window import make_window
+from algorist.model.window import Window
 from algorist.spec import Spec
 
 
