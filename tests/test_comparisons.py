@@ -5,7 +5,7 @@ import pytest
 import torch
 from executing import ENCODING, LOCATIONS, columns_of, config, features_of, hot, seen
 
-from algorist.model.encoders import dense_values
+from algorist.model.encoders import one_hot_values
 from algorist.model.executing.comparisons import (
     compare_distances,
     compare_paths,
@@ -51,9 +51,9 @@ def derived_at_steps(batch, pos):
     derived = DerivedFeatures((*spec.inputs, *spec.hints), config(batch.algorithm).model)
     arrays = {**batch.inputs, "pos": pos}
     truths = {f.name: torch.from_numpy(arrays[f.name]).float() for f in spec.inputs}
-    inputs = dense_values(spec.inputs, truths, n)
+    inputs = one_hot_values(spec.inputs, truths, n)
     truths = {f.name: torch.from_numpy(batch.hints[f.name]) for f in spec.hints}
-    hints = dense_values(spec.hints, truths, n)
+    hints = one_hot_values(spec.hints, truths, n)
     for t in range(batch.lengths.min()):
         values = inputs | {name: x[t] for name, x in hints.items()}
         yield (

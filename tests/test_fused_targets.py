@@ -8,7 +8,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.fused.targets import Targets, code, write
-from algorist.model.encoders import dense_values
+from algorist.model.encoders import one_hot_values
 from algorist.model.kinds import TABLE, raw_numbers, raw_width, row
 from algorist.model.values import Values
 from algorist.model.window import expanded
@@ -36,7 +36,7 @@ def drawn(feature: Feature, *shape: int) -> Tensor:
 def in_plain_words(targets: dict[str, Tensor], n: int) -> tuple[Tensor, Tensor]:
     """What nodes and graph, and what edges read, of the features in their order."""
     numbers = {Location.NODE: [], Location.EDGE: []}
-    values = dense_values(FEATURES, targets, n)
+    values = one_hot_values(FEATURES, targets, n)
     for feature in FEATURES:
         value = raw_numbers(feature, values[feature.name])
         encode_location = row(feature).decoder_type.encode_location

@@ -151,7 +151,7 @@ def feedback_of_a_kind(net, monkeypatch):
 
 
 def truths_of_a_kind(net, monkeypatch):
-    change_ops(monkeypatch, POINTER, dense=lambda dense: lambda *x: 1 - dense(*x))
+    change_ops(monkeypatch, POINTER, one_hot=lambda one_hot: lambda *x: 1 - one_hot(*x))
 
 
 def finish_of_a_kind(net, monkeypatch):

@@ -3,7 +3,7 @@
 import torch
 
 from algorist.data import official
-from algorist.model.encoders import dense_values
+from algorist.model.encoders import one_hot_values
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.orders import (
     compare_along_pointers,
@@ -36,7 +36,7 @@ def trajectory(name, n=24, seed=3):
     truths = {f.name: torch.as_tensor(batch.inputs[f.name]) for f in spec.inputs}
     truths = {k: x.expand(length, *x.shape[1:]) for k, x in truths.items()}
     truths |= {f.name: torch.as_tensor(batch.hints[f.name][:length, 0]) for f in spec.hints}
-    values = dense_values(read, truths, n)
+    values = one_hot_values(read, truths, n)
     return {k: x.float() for k, x in values.items()}, read
 
 

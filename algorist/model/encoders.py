@@ -28,9 +28,6 @@ SELECTED = "_selected"
 
 EDGE_POINTER_CHANNELS = 16
 
-Dense = Mapping[str, Tensor]
-"""Values in the form of predictions, by the names of their features."""
-
 
 def make_encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Linear:
     """A new encoder; with `xavier` that of a scalar hint starts small (paper, section 3.2.1)."""
@@ -66,15 +63,15 @@ def make_encoders(
     return made
 
 
-def dense_values(
+def one_hot_values(
     features: Sequence[Feature], truths: Mapping[str, Tensor], n: int
 ) -> dict[str, Tensor]:
     """Truths in the form of predictions."""
-    return map_features(lambda f, truth: row(f).ops.dense(truth, n), features, truths)
+    return map_features(lambda f, truth: row(f).ops.one_hot(truth, n), features, truths)
 
 
 def raw_numbers(
-    features: Sequence[Feature], values: Dense, *, squash: bool = False
+    features: Sequence[Feature], values: Mapping[str, Tensor], *, squash: bool = False
 ) -> dict[str, Tensor]:
     """The numbers that encoders read, channels last; with `squash`, scalars grow slowly above 1."""
     raw = {f.name: kinds.raw_numbers(f, values[f.name]) for f in features}
@@ -82,7 +79,7 @@ def raw_numbers(
     return raw | {name: kinds.squash(raw[name]) for name in scalars}
 
 
-def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
+def adjacency(features: Sequence[Feature], values: Mapping[str, Tensor]) -> list[Tensor]:
     """The pairs of nodes that features connect, in either direction."""
     limits = ((values[f.name], kinds.adjacency_threshold(f)) for f in features)
     return [value + value.mT > limit for value, limit in limits if limit is not None]
@@ -118,7 +115,7 @@ class _Reader(NamedTuple):
     is_reversed: bool
 
 
-def dense_shapes(lanes: tuple[int, ...], n: int) -> dict[Location, tuple[int, ...]]:
+def location_shapes(lanes: tuple[int, ...], n: int) -> dict[Location, tuple[int, ...]]:
     """The shapes of nodes, edges and graph where all pairs are laid out; lanes are (S, B)."""
     return {location: (*lanes, *location.shape(n)) for location in Location}
 
@@ -175,18 +172,18 @@ class Encoders:
         return Encoding(torch.cat(weights, 1), torch.stack(biases).sum(0))
 
     def __call__(
-        self, raw: Dense, values: Dense = MappingProxyType({})
+        self, raw: Mapping[str, Tensor], values: Mapping[str, Tensor] = MappingProxyType({})
     ) -> tuple[Tensor | Factored, ...]:
         """Nodes (S, B, n, h), edges (S, B, n, n, h) and graph (S, B, h), from raw numbers.
 
-        Pointers of edges that are read whole are taken from the dense `values`.
+        Pointers of edges that are read whole are taken from the one-hot `values`.
         """
         nodes, edges, graph = (self._encoded(location, raw) for location in Location)
         for name, encoder in self._selecting.items():
             edges = dense(edges) + encoder(nodes, values[name])
         return nodes, edges, graph
 
-    def _encoded(self, location: Location, raw: Dense) -> Tensor | Factored:
+    def _encoded(self, location: Location, raw: Mapping[str, Tensor]) -> Tensor | Factored:
         encoding, readers = self._encodings[location], self._readers[location]
         numbers = [
             self._reverse(raw[r.feature]) if r.is_reversed else raw[r.feature] for r in readers

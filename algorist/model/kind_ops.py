@@ -1,4 +1,4 @@
-"""What the net does with values of each kind: dense form, feedback, answers, loss, confidence.
+"""What the net does with values of each kind: one-hot form, feedback, answers, loss, confidence.
 
 `kinds.py` is the table that assigns them to locations and kinds. A prediction has any leading axes,
 then the nodes of its location, then the classes or nodes to choose from.
@@ -28,7 +28,7 @@ HUBER_BETA = 0.1
 class KindOps:
     """The operations of one kind of feature, at any location."""
 
-    dense: Callable[[Tensor, int], Tensor]
+    one_hot: Callable[[Tensor, int], Tensor]
     """(truth, number of nodes) -> the truth in the form of predictions."""
     feedback: Callable[[Tensor, bool], Tensor]
     """(prediction, hard) -> the values that the next step reads: soft, or rounded if `hard`."""

@@ -1,10 +1,10 @@
 """The table of kinds: how each (location, kind) of feature is encoded, decoded, fed back and
 trained. To add a kind, add a row here, and its operations to `kind_ops.py`.
 
-Batches hold truths compactly. The net reads them *dense*, in the form of predictions: scalars and
-masks as they are, one-hot kinds as vectors over classes or nodes, pointers as one such vector for
-each node or edge that points. Values have any leading axes, then the nodes of their location, then
-the axis that the kind adds.
+Batches hold truths compactly. The net reads them *one-hot*, in the form of predictions: scalars and
+masks as they are, choices as one-hot vectors over classes or nodes (of its own soft predictions, as
+probabilities), pointers as one such vector for each node or edge that points. Values have any
+leading axes, then the nodes of their location, then the axis that the kind adds.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def adjacency_threshold(feature: Feature) -> float | None:
     return 0.5 if decoder_type == DecoderType.POINTER else None
 
 
-def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
-    """The raw numbers of a dense value, channels last."""
+def raw_numbers(feature: Feature, value: Tensor) -> Tensor:
+    """The raw numbers of a one-hot value, channels last."""
     if row(feature).decoder_type == DecoderType.EDGE_POINTER:  # (i, j, k): means over i and over j
-        return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
+        return torch.stack((value.mean(-3), value.mean(-2)), -1)
     if feature.kind == Kind.GATED_SCALAR:
-        dense = squash(dense)
-    return dense if feature.classes else dense.unsqueeze(-1)
+        value = squash(value)
+    return value if feature.classes else value.unsqueeze(-1)
 
 
-def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
-    """The shape of one dense value on `n` nodes: pointers have a number for each node."""
+def one_hot_shape(feature: Feature, n: int) -> tuple[int, ...]:
+    """The shape of a one-hot value on `n` nodes: pointers have a number for each node."""
     shape = feature.shape(n)
     return (*shape, n) if feature.kind == Kind.POINTER else shape
 
@@ -61,7 +61,7 @@ def may_be_masked(feature: Feature) -> bool:
 
 
 def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
-    """The new dense values, except where the old ones are masked: masked entries stay masked."""
+    """The new one-hot values, except where the old ones are masked: masked entries stay masked."""
     if not may_be_masked(feature):
         return new
     masked = old == MASKED

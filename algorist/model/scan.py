@@ -11,7 +11,13 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoding import Decoders, States
-from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
+from algorist.model.encoders import (
+    Encoders,
+    adjacency,
+    location_shapes,
+    one_hot_values,
+    raw_numbers,
+)
 from algorist.model.executing.derived_features import VISITED, changed_hints
 from algorist.model.factored import Factored
 from algorist.model.grouped import map_features, stack_values
@@ -33,7 +39,7 @@ class Carry:
     hints: Mapping[str, Tensor]  # the predictions of the last step
     state: PyTree = (None, None)  # further states of processor and LSTM, (S, B, ...)
     read: Mapping[str, Tensor] = field(default_factory=dict)
-    """The hints that the last step has read, dense, for nets that read which have changed."""
+    """The hints that the last step has read, one-hot, for nets that read which have changed."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
         """Apply a function to each tensor."""
@@ -81,7 +87,7 @@ class Scan:
         decoded, encoded = net.decoded_features(spec), net.encoded_features(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
-        shapes = dense_shapes(self.lanes, self.n)
+        shapes = location_shapes(self.lanes, self.n)
         self.derived = net.derived[algorithm]
         encoders, h = net.encoders[algorithm], net.config.hidden
         self.encode = Encoders(encoders, encoded, shapes, h, derived=self.derived.groups)
@@ -89,7 +95,7 @@ class Scan:
         decoders, hints = net.decoders[algorithm], [f for f in decoded if f.stage == Stage.HINT]
         self.decode_hints = Decoders(hints, decoders, self.derived, net.kept(algorithm))
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
-        self.inputs = dense_values(spec.inputs, window.inputs, self.n)
+        self.inputs = one_hot_values(spec.inputs, window.inputs, self.n)
         exact = net.config.comparisons  # comparisons keep what squashing large numbers loses
         inputs, self.encoded_hints = (
             [f for f in features if f.name in self.encode.reads]
@@ -97,7 +103,7 @@ class Scan:
         )
         self.raw_inputs = raw_numbers(inputs, self.inputs, squash=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
-        self.true_hints = dense_values(self.read_hints, window.hints, self.n)
+        self.true_hints = one_hot_values(self.read_hints, window.hints, self.n)
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """Run all steps, and decode the outputs where trajectories end."""

@@ -1,7 +1,7 @@
 """Comparisons: bits that say which of two numbers is smaller.
 
 A net could learn to compare, but only as finely as its training problems ask for: at four times the
-size, keys are four times denser. Values are dense, as in `task_features.py`.
+size, keys are four times denser. Values are one-hot, as in `task_features.py`.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class DecoderFeatures:
     """The inputs of one task's decoders beside the states of a step.
 
     `values` are those of `DerivedFeatures.derive_values`, `next_hints` the decided ones of the next
-    step, dense.
+    step, one-hot.
     """
 
     def __init__(self, derived: DerivedFeatures):

@@ -47,7 +47,7 @@ from algorist.model.executing.selection import min_of_pointing_nodes, select, se
 from algorist.model.executing.splits import SPLITS, suggest_pointers
 from algorist.model.executing.task_features import Columns, StepValues, TaskFeatures, Values
 from algorist.model.grouped import cat_columns, map_alike
-from algorist.model.kinds import dense_shape, squash
+from algorist.model.kinds import one_hot_shape, squash
 from algorist.model.model_config import ModelConfig
 from algorist.spec import Feature, Location
 
@@ -270,7 +270,7 @@ class DerivedFeatures:
 
     def blank(self, n: int) -> dict[str, Tensor]:
         """Zeros for a problem of `n` nodes."""
-        return {f.name: torch.zeros(1, *dense_shape(f, n)) for f in self.read}
+        return {f.name: torch.zeros(1, *one_hot_shape(f, n)) for f in self.read}
 
     @cached_property
     def groups(self) -> dict[str, Group]:

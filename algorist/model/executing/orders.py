@@ -1,7 +1,7 @@
 """Orders: what nets read of scalar hints instead of how large these are.
 
 Clocks and counters grow with the problem: those of n = 64 are out of the range that a net has seen
-in training. Their order is not. Values are dense, as in `task_features.py`.
+in training. Their order is not. Values are one-hot, as in `task_features.py`.
 """
 
 from __future__ import annotations
