@@ -8,12 +8,12 @@ import torch
 
 import algorist
 from algorist.data import official
-from algorist.model.encoders import one_hot_values
 from algorist.model.executing.comparisons import compare_tables
 from algorist.model.executing.decoder_features import DecoderFeatures
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.splits import SPLITS, suggest_pointers
 from algorist.model.executing.task_features import TaskFeatures
+from algorist.model.feature_values import one_hot_values
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.spec import Location

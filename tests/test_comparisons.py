@@ -5,7 +5,6 @@ import pytest
 import torch
 from executing import ENCODING, LOCATIONS, columns_of, config, features_of, hot, seen
 
-from algorist.model.encoders import one_hot_values
 from algorist.model.executing.comparisons import (
     compare_distances,
     compare_paths,
@@ -14,6 +13,7 @@ from algorist.model.executing.comparisons import (
 )
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.task_features import TaskFeatures
+from algorist.model.feature_values import one_hot_values
 from algorist.model.net import ModelConfig
 from algorist.spec import Location
 

@@ -7,10 +7,10 @@ from executing import ENCODING, LOCATIONS, config, is_gated, seen, sum_logits
 from torch.nn.functional import one_hot
 
 import algorist
-from algorist.model.encoders import one_hot_values
 from algorist.model.executing.decoder_features import DecoderFeatures
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.exact_sums import SumLogits, with_constants
+from algorist.model.feature_values import one_hot_values
 from algorist.model.kinds import row
 from algorist.model.net import ModelConfig
 from algorist.spec import Feature, Kind, Location, Stage

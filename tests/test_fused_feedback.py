@@ -13,7 +13,8 @@ if find_spec("triton") is None:
 
 from algorist.kernels.fused.feature_codes import CODES, Code
 from algorist.kernels.fused.feedback import feed_hints, feed_hints_backward
-from algorist.model.kinds import raw_numbers, raw_width, row
+from algorist.model.feature_values import raw_numbers, raw_width
+from algorist.model.kinds import row
 from algorist.model.window import expanded
 from algorist.spec import Feature, Kind, Location, Stage
 

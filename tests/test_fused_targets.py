@@ -8,8 +8,8 @@ from torch import Tensor
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.fused.targets import Targets, code, write
-from algorist.model.encoders import one_hot_values
-from algorist.model.kinds import TABLE, raw_numbers, raw_width, row
+from algorist.model.feature_values import one_hot_values, raw_numbers, raw_width
+from algorist.model.kinds import TABLE, row
 from algorist.model.values import Values
 from algorist.model.window import expanded
 from algorist.spec import MASKED, Feature, Kind, Location, Stage

@@ -3,7 +3,6 @@
 import torch
 
 from algorist.data import official
-from algorist.model.encoders import one_hot_values
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.orders import (
     compare_along_pointers,
@@ -14,6 +13,7 @@ from algorist.model.executing.orders import (
     find_next_neighbours,
 )
 from algorist.model.executing.task_features import TaskFeatures
+from algorist.model.feature_values import one_hot_values
 from algorist.model.learner import Learner, TaskEncoding
 from algorist.spec import Location
 from algorist.training.config import change_settings

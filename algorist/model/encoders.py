@@ -10,12 +10,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from algorist.model import kinds
 from algorist.model.decoders import DecoderType
 from algorist.model.executing.derived_features import DerivedFeatures, Group
 from algorist.model.executing.orders import is_read_by_order
 from algorist.model.factored import Encoding, Factored, dense, project
-from algorist.model.grouped import cat_columns, map_features, split_columns
+from algorist.model.feature_values import raw_width
+from algorist.model.grouped import cat_columns, split_columns
 from algorist.model.kinds import row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
@@ -34,7 +34,7 @@ def make_encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) 
     std = None if feature.classes else 1.0  # each number as if it had a map of its own
     if xavier and feature.stage == Stage.HINT and feature.kind == Kind.SCALAR:
         std = hidden**-0.5
-    return Linear(replicas, kinds.raw_width(feature), hidden, std=std)
+    return Linear(replicas, raw_width(feature), hidden, std=std)
 
 
 def make_encoders(
@@ -61,28 +61,6 @@ def make_encoders(
         if row(f).decoder_type == DecoderType.EDGE_POINTER:
             made[f.name + SELECTED] = EdgePointerEncoder(replicas, config.hidden)
     return made
-
-
-def one_hot_values(
-    features: Sequence[Feature], truths: Mapping[str, Tensor], n: int
-) -> dict[str, Tensor]:
-    """Truths in the form of predictions."""
-    return map_features(lambda f, truth: row(f).ops.one_hot(truth, n), features, truths)
-
-
-def raw_numbers(
-    features: Sequence[Feature], values: Mapping[str, Tensor], *, squash: bool = False
-) -> dict[str, Tensor]:
-    """The numbers that encoders read, channels last; with `squash`, scalars grow slowly above 1."""
-    raw = {f.name: kinds.raw_numbers(f, values[f.name]) for f in features}
-    scalars = [f.name for f in features if squash and f.kind == Kind.SCALAR]
-    return raw | {name: kinds.squash(raw[name]) for name in scalars}
-
-
-def adjacency(features: Sequence[Feature], values: Mapping[str, Tensor]) -> list[Tensor]:
-    """The pairs of nodes that features connect, in either direction."""
-    limits = ((values[f.name], kinds.adjacency_threshold(f)) for f in features)
-    return [value + value.mT > limit for value, limit in limits if limit is not None]
 
 
 class EdgePointerEncoder(nn.Module):

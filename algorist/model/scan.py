@@ -11,17 +11,12 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoding import Decoders, States
-from algorist.model.encoders import (
-    Encoders,
-    adjacency,
-    location_shapes,
-    one_hot_values,
-    raw_numbers,
-)
+from algorist.model.encoders import Encoders, location_shapes
 from algorist.model.executing.derived_features import VISITED, changed_hints
 from algorist.model.factored import Factored
+from algorist.model.feature_values import adjacency, encoder_inputs, keep_masked, one_hot_values
 from algorist.model.grouped import map_features, stack_values
-from algorist.model.kinds import keep_masked, row
+from algorist.model.kinds import row
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.pytree import PyTree, tree_leaves, tree_map
 from algorist.model.window import Window, expanded
@@ -101,7 +96,7 @@ class Scan:
             [f for f in features if f.name in self.encode.reads]
             for features in (spec.inputs, self.read_hints)
         )
-        self.raw_inputs = raw_numbers(inputs, self.inputs, squash=exact)
+        self.raw_inputs = encoder_inputs(inputs, self.inputs, squash_scalars=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
         self.true_hints = one_hot_values(self.read_hints, window.hints, self.n)
 
@@ -135,7 +130,7 @@ class Scan:
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
         values = self.derived.derive_values(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
-        raw |= raw_numbers(self.encoded_hints, hints)
+        raw |= encoder_inputs(self.encoded_hints, hints)
         derived = self.derived(values, self._changed(k, carry, hints))
         raw |= {name: group.numbers for name, group in derived.items()}
         nodes, edges, graph = self.encode(raw, values)

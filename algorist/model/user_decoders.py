@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from algorist.model.decoders import DecoderSizes
 from algorist.model.factored import Factored, Joint, dense
-from algorist.model.kinds import one_hot_shape
+from algorist.model.feature_values import one_hot_shape
 from algorist.model.per_seed import PerSeed, expect_tensor
 from algorist.registry import registry
 from algorist.spec import Feature, Kind, Location

@@ -46,8 +46,8 @@ from algorist.model.executing.places import compare_graph_scalars, find_middle_n
 from algorist.model.executing.selection import min_of_pointing_nodes, select, select_bits
 from algorist.model.executing.splits import SPLITS, suggest_pointers
 from algorist.model.executing.task_features import Columns, StepValues, TaskFeatures, Values
+from algorist.model.feature_values import one_hot_shape, squash
 from algorist.model.grouped import cat_columns, map_alike
-from algorist.model.kinds import one_hot_shape, squash
 from algorist.model.model_config import ModelConfig
 from algorist.spec import Feature, Location
 

@@ -1,7 +1,8 @@
 """The features of a task by what nets that execute use them for.
 
-Values are one-hot (`kinds.py`), with any leading axes: (..., n) for numbers of nodes and for masks,
-(..., n, n) for those of edges and for pointers of nodes, (..., n, n, n) for pointers of edges.
+Values are one-hot (`feature_values.py`), with any leading axes: (..., n) for numbers of nodes and
+for masks, (..., n, n) for those of edges and for pointers of nodes, (..., n, n, n) for pointers of
+edges.
 """
 
 from __future__ import annotations

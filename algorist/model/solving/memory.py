@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from algorist.machine import memory
+from algorist.model.feature_values import raw_width
 from algorist.model.inference import WINDOW_STEPS
-from algorist.model.kinds import raw_width, row
+from algorist.model.kinds import row
 from algorist.model.net import Net
 from algorist.spec import Kind, Location
 
