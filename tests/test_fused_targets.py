@@ -11,7 +11,7 @@ from algorist.kernels.fused.targets import Targets, code, write
 from algorist.model.feature_values import one_hot_values, raw_numbers, raw_width
 from algorist.model.kinds import TABLE, row
 from algorist.model.values import Values
-from algorist.model.window import expanded
+from algorist.model.window import unsqueeze_like
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 
 SIZES = [1, 4, 17] + ([16, 23, 64, 80] if ON_GPU else [])
@@ -82,7 +82,7 @@ def test_every_kind_of_feature_is_written_where_it_is_given(n):
     given = (torch.arange(K * S * B).view(K, S, B) % 2 == 0).to(DEVICE)
     expected = in_plain_words({name: truth[:-1] for name, truth in targets.items()}, n)
     for got, true in zip(written(values, expected, given), expected, strict=True):
-        torch.testing.assert_close(got, torch.where(expanded(given, true), true, 7.0))
+        torch.testing.assert_close(got, torch.where(unsqueeze_like(given, true), true, 7.0))
 
 
 def test_values_without_steps_are_written_at_every_step():

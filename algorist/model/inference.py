@@ -20,7 +20,7 @@ from algorist.model.postprocessing import (
     permutation_confidence_to_pointers,
     permutations_to_pointers,
 )
-from algorist.model.window import expanded, split_window
+from algorist.model.window import split_window, unsqueeze_like
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -203,7 +203,7 @@ class DeviceBatch:
                 rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
                 carry, raw = rollout.carry, rollout.hints
                 for name, value in rollout.outputs.items():
-                    ended = expanded(piece.end_weights > 0, value)
+                    ended = unsqueeze_like(piece.end_weights > 0, value)
                     outputs[name] = torch.where(ended, value, outputs.get(name, value))
                 hint_pieces.append({name: decide(spec[name], x).cpu() for name, x in raw.items()})
                 if confidence:

@@ -10,7 +10,7 @@ from algorist.model.grouped import map_features
 from algorist.model.kinds import row
 from algorist.model.scan import Rollout
 from algorist.model.sparse.window import AnyWindow
-from algorist.model.window import Window, expanded
+from algorist.model.window import Window, unsqueeze_like
 from algorist.spec import Feature, Spec
 
 ALMOST_NOTHING = 1e-12
@@ -76,7 +76,7 @@ def _mean_losses(
 def _counts(feature: Feature, truth: Tensor, weights: Tensor) -> Tensor:
     """The weight of each entry in the loss, of truths with an axis before those of the weights."""
     counts = row(feature).ops.weights(truth)
-    return counts * expanded(weights, counts[0])
+    return counts * unsqueeze_like(weights, counts[0])
 
 
 def _over_replicas(entries: Tensor, weights: Tensor) -> Tensor:

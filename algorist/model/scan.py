@@ -19,7 +19,7 @@ from algorist.model.grouped import map_features, stack_values
 from algorist.model.kinds import row
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.pytree import PyTree, tree_leaves, tree_map
-from algorist.model.window import Window, expanded
+from algorist.model.window import Window, unsqueeze_like
 from algorist.spec import Kind, Stage
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Scan:
             return own
         mask = torch.stack(given).any(0)
         return {
-            name: torch.where(expanded(mask, value), truth[name], value)
+            name: torch.where(unsqueeze_like(mask, value), truth[name], value)
             for name, value in own.items()
         }
 
@@ -214,7 +214,7 @@ class Scan:
         before = carry.read[VISITED]
         if self.window.is_first is None:
             return before
-        return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
+        return torch.where(unsqueeze_like(self.window.is_first[k], before), 0.0, before)
 
     def _of_outputs(self, states: States) -> States:
         """What outputs are decoded from: the states, and the present values of the hints that they
@@ -234,7 +234,7 @@ class Scan:
             return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
         if self.window.is_first is None:
             return carry.hidden
-        return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
+        return torch.where(unsqueeze_like(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
     def _state(self, k: int, carry: Carry | None) -> PyTree:
         """The states of the processor and of the LSTM: the first ones where trajectories begin."""
@@ -246,7 +246,7 @@ class Scan:
         if carry is None or first is None:
             return new
         return tree_map(
-            lambda new, old: torch.where(expanded(first[k], old), new, old), new, carry.state
+            lambda new, old: torch.where(unsqueeze_like(first[k], old), new, old), new, carry.state
         )
 
     def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
@@ -279,7 +279,9 @@ class EndStates:
         found = self._mapped([states], lambda values: values[0][self._replicas, self._lanes])
         if self._steps:
             both = [self._steps[0], found]
-            found = self._mapped(both, lambda x: torch.where(expanded(here, x[1]), x[1], x[0]))
+            found = self._mapped(
+                both, lambda x: torch.where(unsqueeze_like(here, x[1]), x[1], x[0])
+            )
         self._steps = [found]
 
     def states(self) -> States:

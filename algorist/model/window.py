@@ -162,7 +162,7 @@ def split_window(window: Window, steps: int) -> Iterator[Window]:
         )
 
 
-def expanded(lanes: Tensor, like: Tensor) -> Tensor:
+def unsqueeze_like(lanes: Tensor, like: Tensor) -> Tensor:
     """One number for each lane or end, with trailing axes to go with all of its values."""
     return lanes.reshape(*lanes.shape, *(1,) * (like.ndim - lanes.ndim))
 
