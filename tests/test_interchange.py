@@ -172,17 +172,15 @@ def learner(*algorithms, seeds=(0,), **changes):
 
 @pytest.mark.parametrize("processor", ["triplet_gmpnn", "memnet_masked", "gatv2"])
 def test_a_saved_learner_comes_back_as_it_was(tmp_path, processor):
-    made = Learner(
-        learner("bfs", "insertion_sort", seeds=(4, 7), processor=processor).net,
-        TaskEncoding(static_hint_as_input=False),
-        {"note": "trained by hand", "steps": [1, 2]},
-    )
+    net = learner("bfs", "insertion_sort", seeds=(4, 7), processor=processor).net
+    net.encoding = TaskEncoding(static_hint_as_input=False)
+    made = Learner(net, {"note": "trained by hand", "steps": [1, 2]})
     path = tmp_path / "made.safetensors"
     made.save(path)
     got = load(path)
     assert got.algorithms == ("bfs", "insertion_sort")
     assert got.metadata == made.metadata
-    assert got.convention == made.convention
+    assert got.encoding == made.encoding
     assert got.net.config == made.net.config
     assert got.net.specs == made.net.specs
     assert got.net.replicas == 2

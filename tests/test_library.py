@@ -109,7 +109,7 @@ def test_nets_of_several_seeds_are_told_how_to_take_one(batch):
 
 
 def test_evaluation_is_that_of_the_learner(net, batch):
-    learner = Learner(net, small.CONVENTION, {})
+    learner = Learner(net)
     (expected,) = evaluate_replicas(learner, "bfs", batch)
     assert algorist.evaluate(net, "bfs", batch) == expected
     drawn = algorist.evaluate(net, "bfs", n=5, count=4, seed=0)

@@ -362,7 +362,7 @@ def test_the_generalist_takes_every_step_as_the_algorithm_does(algorithm, n):
     learner = load("generalist")
     (got,) = evaluate(learner, algorithm, batch, hints=True)
     assert got.score == got.correct == 1
-    hints = learner.convention.spec(algorithm).hints
+    hints = learner.encoding.spec(algorithm).hints
     assert {f.name for f in hints} == got.hints.keys()
     for f in hints:
         score = got.hints[f.name]

@@ -143,7 +143,7 @@ def test_another_right_answer_is_right(learner, monkeypatch):
 
 def raw_predictions(learner, name, batch):
     """What the net says before anything is decided: outputs (...), hints (T - 1, ...)."""
-    seen = learner.convention.batch(name, batch)
+    seen = learner.encoding.batch(name, batch)
     with torch.no_grad():
         rollout = learner.net.rollout(name, make_window([seen]))
     outputs = {key: x[0, 0].numpy() for key, x in rollout.outputs.items()}

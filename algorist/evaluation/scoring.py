@@ -45,7 +45,7 @@ def evaluate(
     """
     if not isinstance(net, Net | Learner):
         raise TypeError(f"net: got {type(net).__name__}, expected a Net or a Learner")
-    learner = net if isinstance(net, Learner) else Learner(net, net.encoding, {})
+    learner = net if isinstance(net, Learner) else Learner(net)
     if learner.net.replicas != 1:
         raise ValueError(
             f"net: got one of {learner.net.replicas} seeds, expected one seed: take one with "

@@ -158,13 +158,13 @@ class DeviceBatch:
         """With `graphs` the computation is captured when it is first asked for."""
         self._net, self._algorithm, self._steps = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
-        encoded = learner.convention.batch(algorithm, batch)
+        encoded = learner.encoding.batch(algorithm, batch)
         if encoded.spec != self._spec:
             raise ValueError(
                 f"{algorithm}: the learner was trained when it had other features: "
                 "load the plug-in as it was then"
             )
-        window = learner.convention.window([encoded] * self._net.replicas)
+        window = learner.encoding.window([encoded] * self._net.replicas)
         if forced:
             window = window.with_forced(_forced_steps(forced, window.follows.shape))
         window = window.to(self._net.device)

@@ -178,7 +178,7 @@ def best_learner(
             for seed, best, score in replicas
         ],
     }
-    return Learner(learner.net, config.convention, metadata)
+    return Learner(learner.net, metadata)
 
 
 def _best_in(folder: Path, device: torch.device | str) -> Learner:
