@@ -1,6 +1,7 @@
 """What nets that execute read of scalar hints: their order, not how large they are."""
 
 import torch
+from executing import ENCODING, features_of
 
 from algorist.data import official
 from algorist.model.executing.derived_features import DerivedFeatures
@@ -14,21 +15,14 @@ from algorist.model.executing.orders import (
 )
 from algorist.model.executing.task_features import TaskFeatures
 from algorist.model.feature_values import one_hot_values
-from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.learner import Learner
 from algorist.spec import Location
 from algorist.training.config import change_settings
 from algorist.training.recipes import recipe
 
-ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
-
-
-def features_of(name, *names):
-    spec = ENCODING.spec(name)
-    return TaskFeatures([spec[x] for x in names or [f.name for f in spec.features]])
-
 
 def trajectory(name, n=24, seed=3):
-    """The values of one problem at all steps, dense: (T, ...)."""
+    """The values of one problem at all steps, one-hot: (T, ...)."""
     batch = ENCODING.batch(name, official.generate(name, n=n, count=1, seed=seed))
     length = int(batch.lengths[0])
     spec = batch.spec
