@@ -48,7 +48,7 @@ def trace_graphs(
     """Run an algorithm on each graph. The inputs are those of nodes but for `pos`: (count, n).
 
     A `mask_one` is the number of its node, (count,). With `only_first` the hints are those of the
-    first moment, and steps are only counted.
+    first step, and steps are only counted.
     """
     expect_sparse(algorithm)
     if graphs.n > MAX_NODES:

@@ -45,7 +45,7 @@ def sparse_set(
 ) -> SparseBatch:
     """`count` problems of the set FAMILY_N, such as er_1600, or of the validation set.
 
-    The hints are those of the first moment, unless `only_first` is false.
+    The hints are those of the first step, unless `only_first` is false.
 
         >>> sparse_set("bfs", "er_16", 2)
         SparseBatch(bfs: 2 graphs of 16 nodes, 206 pairs, 4 steps)

@@ -48,7 +48,7 @@ class Predictions:
     outputs: Mapping[str, np.ndarray]
     """(B, ...), sorted orders as pointers."""
     hints: Mapping[str, np.ndarray]
-    """(T - 1, B, ...): the prediction of moment t + 1; empty unless asked for."""
+    """(T - 1, B, ...): the prediction of step t + 1; empty unless asked for."""
     output_confidence: Mapping[str, np.ndarray] = field(default_factory=dict)
     """(B, ...): how probable the net holds each value, of all kinds but scalars; empty unless asked
     for, as that of hints is."""

@@ -21,9 +21,9 @@ def make_window(
 ) -> Window:
     """A window of whole trajectories, from a batch for each replica.
 
-    The window has as many steps as the longest needs, or more where `steps` says so. With an
-    `output_step` each trajectory has one more, which reads its last moment: outputs are asked for
-    there, hints are not.
+    The window has as many transitions as the longest needs, or more where `steps` says so. With an
+    `output_step` each trajectory has one more, which reads its last step: only outputs are decoded
+    there.
     """
     needed = max(max(batch.steps for batch in batches) - (not output_step), 1)
     steps = needed if steps is None else max(steps, needed)
@@ -44,8 +44,8 @@ def make_window(
 def make_chunk_window(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
     """A window of chunks that continues the one before, from (chunk before, chunk) per replica.
 
-    The net reads the last moment of the chunk before and all of this one but its last, which the
-    next window reads. A trajectory of a single moment has nothing to predict and is passed over.
+    The net reads the last step of the chunk before and all of this one but its last, which the next
+    window reads. A trajectory of a single step has nothing to predict and is passed over.
     """
     current = [chunk for _, chunk in pairs]
     is_first = np.stack([chunk.is_first for chunk in current], 1).astype(bool)
@@ -84,7 +84,7 @@ def _end_table(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _with_last(before: Chunk | None, chunk: Chunk, stage: str) -> dict[str, np.ndarray]:
-    """A chunk's arrays with the last moment of the one before in front."""
+    """A chunk's arrays with the last step of the one before in front."""
     return {
         name: np.concatenate(
             (array[:1] if before is None else getattr(before, stage)[name][-1:], array)

@@ -26,7 +26,7 @@ class Prediction:
     outputs: Mapping[str, Tensor]
     """(B, ...)"""
     hints: Mapping[str, Tensor]
-    """(T - 1, B, ...): the predictions of moments 1 to T - 1."""
+    """(T - 1, B, ...): the predictions of steps 1 to T - 1."""
     net: Net
     batch: Batch
     """The batch that the net was given."""

@@ -125,7 +125,7 @@ class Scan:
         )
 
     def step(self, k: int, carry: Carry | None) -> tuple[States, StepOutput]:
-        """Read moment k and process it."""
+        """Read step k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
         values = self.derived.derive_values(values, self._visited(k, carry))

@@ -1,8 +1,8 @@
 """Windows: the stretch of trajectories that a net reads at once.
 
-A window of K steps covers K + 1 moments. At each step the net reads moment k and predicts the hints
-of moment k + 1. A whole trajectory is one window; a chunk continues the window before it;
-a long evaluation is many windows. Where a trajectory ends, its outputs are asked for.
+A window of K transitions covers K + 1 steps. In transition k the net reads step k and predicts the
+hints of step k + 1. A whole trajectory is one window; a chunk continues the window before it; a
+long evaluation is many windows. Where a trajectory ends, its outputs are decoded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from algorist.model.values import Values
 
 @dataclass(frozen=True)
 class Window:
-    """S replicas, B lanes, K steps, E ends of trajectories."""
+    """S replicas, B lanes, K transitions, E ends of trajectories."""
 
     inputs: Values
     """(S, B, ...); (K, S, B, ...) where lanes pass from one trajectory to the next."""
@@ -30,9 +30,9 @@ class Window:
     outputs: Values
     """(S, E, ...): the truth at each end."""
     follows: Tensor
-    """(K, S, B): 1 where moment k + 1 belongs to the same trajectory as moment k, else 0."""
+    """(K, S, B): 1 where step k + 1 belongs to the same trajectory as step k, else 0."""
     ends: tuple[Tensor, Tensor]
-    """(S, E) twice: the step and the lane of each end."""
+    """(S, E) twice: the transition and the lane of each end."""
     end_weights: Tensor
     """(S, E): 1, or 0 for padding."""
     is_first: Tensor | None = None
@@ -54,7 +54,7 @@ class Window:
 
     @property
     def steps(self) -> int:
-        """The number of steps, K."""
+        """The number of transitions, K."""
         return len(self.follows)
 
     @property

@@ -116,7 +116,7 @@ def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
     (at_step, lanes), (steps, replicas, before) = window.ends, window.follows.shape
     if at_step.shape[1] != before:
         raise ValueError(f"ends: got {at_step.shape[1]}, expected one in each of {before} lanes")
-    sizes = at_step.numpy() + 2  # in moments
+    sizes = at_step.numpy() + 2  # in steps
     lane, start = np.array([_assign_lanes(own, steps + 1) for own in sizes.tolist()]).transpose(
         2, 0, 1
     )
@@ -124,24 +124,24 @@ def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
     repeated = sum(part.nbytes for part in window.inputs.parts) // before * count * steps
     if count >= before or repeated > _MOST_INPUTS:
         return window
-    # Where each moment comes from: which it was of its trajectory, and in which lane.
-    moments, sources = np.zeros((2, steps + 1, replicas, count), np.int64)
+    # The step of its trajectory and the lane that each step comes from.
+    numbers, sources = np.zeros((2, steps + 1, replicas, count), np.int64)
     for own in np.ndindex(sizes.shape):
         there = slice(start[own], start[own] + sizes[own]), own[0], lane[own]
-        moments[there], sources[there] = np.arange(int(sizes[own])), lanes[own]
-    moment, source, replica = (
-        to_tensor(moments),
+        numbers[there], sources[there] = np.arange(int(sizes[own])), lanes[own]
+    number, source, replica = (
+        to_tensor(numbers),
         to_tensor(sources),
         torch.arange(replicas)[:, None],
     )
-    at = (moment[:-1], replica, source[:-1])
+    at = (number[:-1], replica, source[:-1])
     return replace(
         window,
         inputs=window.inputs.map(lambda x: x[at[1:]]),
-        hints=window.hints.map(lambda x: x[moment, replica, source]),
-        follows=window.follows[at] * (moment[1:] == moment[:-1] + 1),
+        hints=window.hints.map(lambda x: x[number, replica, source]),
+        follows=window.follows[at] * (number[1:] == number[:-1] + 1),
         ends=(to_tensor(start) + at_step, to_tensor(lane)),
-        is_first=moment[:-1] == 0,
+        is_first=number[:-1] == 0,
         forced=None if window.forced is None else window.forced[at],
     )
 

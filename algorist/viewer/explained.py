@@ -128,10 +128,10 @@ def _nodes(role: Role, run: TracedRun, step: int) -> list[int]:
     return sorted(int(node) for node in role.nodes(run, step) if 0 <= node < run.n)
 
 
-def unrepeated(moments: list[Any]) -> list[Any]:
-    """The moments, each that equals the one before it as None."""
-    repeated = [False, *(a == b for a, b in pairwise(moments))]
-    return [None if same else moment for moment, same in zip(moments, repeated, strict=True)]
+def unrepeated(steps: list[Any]) -> list[Any]:
+    """The values of steps, each that equals the one before it as None."""
+    repeated = [False, *(a == b for a, b in pairwise(steps))]
+    return [None if same else step for step, same in zip(steps, repeated, strict=True)]
 
 
 def _answer_roles(

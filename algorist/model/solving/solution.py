@@ -34,11 +34,11 @@ class Solution:
     outputs: Arrays
     """The output features that make up the answer."""
     hints: Arrays
-    """(steps, ...): the predicted trajectory. Its first moment is given to the net, not predicted,
+    """(steps, ...): the predicted trajectory. Its first step is given to the net, not predicted,
     and how long it is is the algorithm's to say."""
     confidence: Arrays
     """How probable the net holds each value that it predicts, from 0 to 1: for outputs and hints by
-    their names, in their shapes, of all kinds but scalars; nan at the moment that was given."""
+    their names, in their shapes, of all kinds but scalars; nan at the step that was given."""
     steps: int
     inputs: Arrays
     """The problem."""

@@ -83,7 +83,7 @@ class SparseScan:
         return Rollout(stacked, outputs, carry, lambda window: self.losses(stacked, outputs))
 
     def step(self, k: int, carry: Carry | None) -> SparseStates:
-        """Read moment k and process it."""
+        """Read step k and process it."""
         hints, before = self._hints(k, carry), self._hidden(carry)
         nodes, edges, graph = self.encode({**self.raw_inputs, **self._raw(self.read_hints, hints)})
         after = before
