@@ -21,7 +21,7 @@ import numpy as np
 from algorist.algorithms import Algorithm, declared
 from algorist.batch import Batch
 from algorist.data import cache
-from algorist.errors import positive, unknown
+from algorist.errors import expect_positive, unknown
 
 _FORMAT = 1
 """Part of the file names: raise it when splits on disk are no longer what `generate` makes."""
@@ -97,5 +97,5 @@ def path(algorithm: Algorithm, name: str) -> Path:
 def beginning(algorithm: str | Algorithm, name: str, samples: int | None) -> Batch:
     """The first samples of one of the benchmark's fixed sets; None: all of them."""
     batch = split(algorithm, name)
-    count = len(batch) if samples is None else positive("samples", samples)
+    count = len(batch) if samples is None else expect_positive("samples", samples)
     return batch.take(np.arange(min(count, len(batch))))

@@ -13,7 +13,7 @@ import numpy as np
 from algorist.algorithms import Algorithm, declared
 from algorist.algorithms.graph_families import FAMILIES, sample_sparse
 from algorist.data.stream import BATCH_SIZE, SIZES, Purpose, key
-from algorist.errors import positive, unknown
+from algorist.errors import expect_positive, unknown
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Spec
 
@@ -74,8 +74,8 @@ class SparseOnline:
         """Draw problems of the given sizes in turns, of one family or of several: `er+ws`."""
         self.algorithm, self.seed = declared(algorithm), seed
         self.spec: Spec = self.algorithm.spec
-        self.sizes = tuple(positive("sizes", size) for size in sizes)
-        self.batch_size = positive("batch_size", batch_size)
+        self.sizes = tuple(expect_positive("sizes", size) for size in sizes)
+        self.batch_size = expect_positive("batch_size", batch_size)
         self._families, self._random_positions = families(family), random_positions
 
     def batch(self, step: int) -> SparseBatch:

@@ -12,7 +12,7 @@ from algorist.algorithms.answer_checks import check_answers
 from algorist.algorithms.user_inputs.graph_arrays import to_numpy
 from algorist.batch import Batch
 from algorist.data import official
-from algorist.errors import shortened, unknown
+from algorist.errors import shorten, unknown
 from algorist.evaluation.evaluator import Evaluation
 from algorist.evaluation.evaluator import evaluate as evaluate_replicas
 from algorist.evaluation.metrics import score as score_feature
@@ -97,7 +97,7 @@ def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = 
         raise ValueError("batch: got one that does not say its algorithm: pass algorithm=...")
     if not isinstance(predictions, Mapping):
         raise ValueError(
-            f"predictions: got {shortened(predictions)}, expected outputs by name, as in "
+            f"predictions: got {shorten(predictions)}, expected outputs by name, as in "
             f"{{{next(iter(batch.outputs))!r}: ...}}; algorist.evaluate(net, batch) scores a net"
         )
     for given in predictions:
@@ -123,7 +123,7 @@ def _value(feature: Feature, predictions: Mapping[str, Any], truth: np.ndarray) 
     given = predictions[name]
     value = np.asarray(to_numpy(given))
     if value.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: got {shortened(given)}, expected numbers")
+        raise ValueError(f"{name}: got {shorten(given)}, expected numbers")
     one_hot = feature.kind in (Kind.MASK_ONE, Kind.CATEGORICAL)
     if one_hot and value.shape == truth.shape[:-1]:
         value = np.eye(truth.shape[-1], dtype=truth.dtype)[_indices(name, value, truth.shape[-1])]

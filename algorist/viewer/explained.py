@@ -14,7 +14,7 @@ from algorist.algorithms.explanations import Explanation, explanation_of
 from algorist.algorithms.explanations.explaining import Sentence
 from algorist.algorithms.explanations.runs import Role, TracedRun, marked, of_class
 from algorist.algorithms.feature_descriptions import describe_feature
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.model.solving.solution import Comparison, Solution
 from algorist.model.solving.solution_text import answer_texts
 from algorist.spec import Feature, Kind, Location
@@ -35,7 +35,7 @@ def explained(algorithm: Algorithm, solution: Solution, comparison: Comparison) 
     except Exception as error:
         if algorithm.is_part_of_the_package:
             raise
-        message = f"{type(error).__name__}: {shortened(str(error))}"
+        message = f"{type(error).__name__}: {shorten(str(error))}"
         raise ValueError(
             f"algorithm {algorithm.name}: its explanation failed with {message}"
         ) from error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.answer_checks import is_close
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
@@ -61,7 +61,7 @@ class Solution:
 
     def __repr__(self) -> str:
         found = "right" if self.right else "wrong"
-        return f"Solution({self.algorithm}: {shortened(self.answer)}, {found}; {self.read})"
+        return f"Solution({self.algorithm}: {shorten(self.answer)}, {found}; {self.read})"
 
     def _repr_html_(self) -> str:
         from algorist.model.solving.solution_pictures import solution_html
@@ -86,7 +86,7 @@ class Comparison:
     """The earliest wrong prediction."""
 
     def __repr__(self) -> str:
-        return f"Comparison({shortened(self.answer)}, first_mistake={self.first_mistake})"
+        return f"Comparison({shorten(self.answer)}, first_mistake={self.first_mistake})"
 
     @property
     def share(self) -> float:
