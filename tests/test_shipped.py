@@ -86,7 +86,9 @@ def test_a_folder_stands_for_all_learners_in_it(shipped, capsys):
     for named in (["specialists"], ["--model", "specialists"], ["specialists", "bfs"]):
         assert main(["eval", *named, *words]) == 0
         (row,) = json.loads(capsys.readouterr().out)
-        (expected,) = evaluate(load("specialists/bfs"), "bfs", official.beginning("bfs", "test", 2))
+        (expected,) = evaluate(
+            load("specialists/bfs"), "bfs", official.first_samples("bfs", "test", 2)
+        )
         assert (row["algorithm"], row["replicas"][0]["score"]) == ("bfs", expected.score)
     assert main(["eval", "specialists", *words, "--results", "results"]) == 0
     (kept,) = read(file_of("results", SHIPPED))
@@ -214,7 +216,7 @@ def test_the_generalist_is_tested_unless_another_learner_is_given(shipped, words
     ]
     learner = load("generalist")
     for one in rows:
-        batch = official.beginning(one["algorithm"], "test", 2)
+        batch = official.first_samples(one["algorithm"], "test", 2)
         (expected,) = evaluate(learner, one["algorithm"], batch)
         assert one["replicas"][0]["score"] == expected.score
 

@@ -53,7 +53,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
     if arguments.samples is not None:
         expect_positive("samples", arguments.samples)
-    draw = partial(official.beginning, name=arguments.split, samples=arguments.samples)
+    draw = partial(official.first_samples, name=arguments.split, samples=arguments.samples)
     learner = _given(arguments) if arguments.model is not None else _fresh(arguments)
     measures = [
         (name, partial(evaluation_cost, learner, name, draw))

@@ -80,7 +80,7 @@ def problem_sets(arguments: Namespace) -> tuple[list[Problems], bool]:
     if arguments.n is not None:
         return [Problems(_fresh(n, arguments), n) for n in arguments.n], False
     split = arguments.split or _TEST
-    draw = partial(official.beginning, name=split, samples=arguments.samples)
+    draw = partial(official.first_samples, name=split, samples=arguments.samples)
     return [Problems(draw)], split == _TEST
 
 

@@ -139,7 +139,7 @@ def _tested(folder: Path, arguments: Namespace) -> tuple[list[TrainedLearner], l
         TrainedLearner(learner, read_metrics(Path(place) / METRICS))
         for place, learner in runs.items()
     ]
-    draw = partial(official.beginning, name="test", samples=arguments.samples)
+    draw = partial(official.first_samples, name="test", samples=arguments.samples)
     return trained, list(evaluate_each(learners, draw))
 
 

@@ -92,7 +92,7 @@ def _saved_in(folder: Path) -> dict[str, str]:
     return found
 
 
-def not_begun(source: Path | str) -> list[str]:
+def members_not_begun(source: Path | str) -> list[str]:
     """The algorithms whose members are still to begin, which only `train --each` leaves."""
     if not is_multi_run(Path(source)):
         return []
