@@ -198,7 +198,7 @@ MISTAKES = {
     "name": ("        return self.updat(nodes)\n", "AttributeError: 'Mine' object has no", 13),
     "state": (
         "        return algorist.StepOutput(nodes, state=nodes)\n",
-        "got a state, expected an initial_state that makes the first one",
+        "got a state, expected a method initial_state that makes the first one",
         12,
     ),
     "edges": (

@@ -81,7 +81,7 @@ def text(
         if value is not None:
             expect_positive(name, value)
     if TRUNCATION in options:
-        raise ValueError(f"option {TRUNCATION}: got it here, expected it as decimals")
+        raise ValueError(f"option {TRUNCATION}: expected the argument decimals instead")
     options = {**options, TRUNCATION: decimals}
     algorithm.check(n, 1, options)
     return _examples(algorithm, int(n), count, generator(seed), hints, options)

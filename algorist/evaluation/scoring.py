@@ -72,7 +72,7 @@ def _problems(
     if batch is not None:
         return batch
     if algorithm is None:
-        raise ValueError("algorithm: got none, expected the name of the one to be evaluated")
+        raise ValueError("algorithm: got none, expected the name of the algorithm to evaluate")
     net.spec(algorithm)
     if split is not None:
         return official.split(algorithm, split)

@@ -216,10 +216,10 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
     except UnregisteredError as error:
         raise error.needed_by(path) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path}: the saved learner is not whole ({error})") from error
+        raise ValueError(f"{path}: the saved learner is incomplete or damaged ({error})") from error
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
-            raise ValueError(f"{path}: {name} is not finite everywhere: the file is damaged")
+            raise ValueError(f"{path}: {name} has values that are not finite: the file is damaged")
     learner.net.to(device).eval()
     return learner
 

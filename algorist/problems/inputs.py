@@ -75,7 +75,7 @@ def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
             others = ", ".join(called(other) for other in names if other != name)
             raise ValueError(f"{called(name)}: got {others} besides, expected one or the other")
     if arguments.seed is not None and arguments.random is None:
-        raise ValueError("--seed: got it without --random, which it is for")
+        raise ValueError("--seed: expected --random too, since only random problems have a seed")
     if arguments.random is not None:
         return drawn(algorithm, expect_positive("--random", arguments.random), arguments.seed or 0)
     if arguments.inputs is not None:

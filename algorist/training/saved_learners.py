@@ -133,7 +133,7 @@ def _expect_one(source: Path | str) -> None:
     several = members(source)
     if several:
         first = next(iter(several.values()))
-        raise ValueError(f"{source}: there are several here, expected one, such as {first}")
+        raise ValueError(f"{source}: got several learners, expected one of them, such as {first}")
 
 
 def newest(folder: Path) -> Checkpoint:

@@ -25,7 +25,7 @@ def expect_enough_memory(net: Net, algorithm: str, n: int) -> None:
     most = next(k for k in range(n, -1, -1) if needed_bytes(net, algorithm, k) <= available)
     raise ValueError(
         f"{algorithm}: got {n} nodes, expected at most {most}: "
-        "a net needs more memory for more than there is"
+        "larger problems need more memory than is available"
     )
 
 
