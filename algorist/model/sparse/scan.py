@@ -25,6 +25,7 @@ from algorist.model.sparse.decoders import (
     sparse_one_hot,
 )
 from algorist.model.sparse.window import SparseWindow
+from algorist.model.window import unsqueeze_like
 from algorist.spec import Feature, Kind, Location, Stage
 
 if TYPE_CHECKING:
@@ -117,12 +118,12 @@ class SparseScan:
         counted = torch.zeros_like(lost)
         for prediction, truth, weight in zip(predictions, truths, weights, strict=True):
             loss = sparse_loss(feature, prediction, truth, self.links)
-            count = sparse_counts(feature, truth) * self.of_entries(feature, weight)
+            count = sparse_counts(feature, truth) * self.entry_weights(feature, weight)
             lost = lost + (loss * count).sum(1)
             counted = counted + count.sum(1)
         return lost / counted.clamp(min=ALMOST_NOTHING)
 
-    def of_entries(self, feature: Feature, weight: Tensor) -> Tensor:
+    def entry_weights(self, feature: Feature, weight: Tensor) -> Tensor:
         """The weight of each graph, (S, G), for each entry of a feature's loss."""
         if feature.location == Location.GRAPH or feature.kind == Kind.MASK_ONE:
             return weight
@@ -171,7 +172,7 @@ class SparseScan:
             forced = self.links.by_graph.expand(forced)
         if feature.location == Location.EDGE or feature.kind == Kind.POINTER:
             forced = self.links.of_receivers(forced)
-        return forced.view(*forced.shape, *(1,) * (like.ndim - forced.ndim))
+        return unsqueeze_like(forced, like)
 
     def _hidden(self, carry: Carry | None) -> Tensor:
         if carry is None or not self.net.config.carry_state:
