@@ -27,11 +27,11 @@ from algorist.viewer.traces import trace
 MOST_NODES = 64
 """Pictures of more are hard to read, and nets take long for them."""
 MOST_VALUES = 2_000_000
-"""Of all hints at all steps together: a browser has to hold and draw them."""
+"""The most values of all hints at all steps: a browser has to hold and draw them."""
 MOST_STEPS = 1000
-"""Of a problem on the page: nets need seconds for more, on a CPU, and nobody watches them."""
+"""The most steps of a problem: nets need seconds for more on a CPU, and nobody watches them."""
 MOST_BYTES = 128 * 1024
-"""Of what the page may ask."""
+"""The most bytes of a request."""
 _PATIENCE = 60.0
 """Seconds in which the last computation should end."""
 FIRST = {"algorithm": "dijkstra", "random": {"n": 9, "seed": 4}}

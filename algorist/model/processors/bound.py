@@ -68,7 +68,7 @@ class BoundReplicated:
         return self._processor.triplet_features
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> PyTree:
-        """None."""
+        """None: built-in processors have no further states."""
         return None
 
     def __call__(
