@@ -53,7 +53,7 @@ class UnregisteredError(ValueError):
         )
 
 
-def positive(name: str, value: Any) -> int:
+def expect_positive(name: str, value: Any) -> int:
     """The value as an integer of at least 1."""
     try:
         number = operator.index(value)
@@ -77,23 +77,23 @@ def expect_exact(name: str, number: int, fix: str = "subtract the smallest") -> 
         )
 
 
-def each_once(name: str, values: list[str]) -> list[str]:
+def expect_unique(name: str, values: list[str]) -> list[str]:
     """The values, of which no two may be the same."""
     if len(set(values)) < len(values):
         raise ValueError(f"{name}: got {','.join(values)}, expected each once")
     return values
 
 
-def listed(values: Sequence[Any], most: int = 10) -> str:
+def join_names(values: Sequence[Any], most: int = 10) -> str:
     """The values, or the first of very many.
 
-    >>> listed(["home", "park", "sea"]), listed(range(1000), most=3)
+    >>> join_names(["home", "park", "sea"]), join_names(range(1000), most=3)
     ('home, park, sea', '0, 1, 2, ...')
     """
     return ", ".join([*map(str, values[:most]), *(["..."] if len(values) > most else [])])
 
 
-def counted(count: int, what: str) -> str:
+def format_count(count: int, what: str) -> str:
     """`1 node`, `2 nodes`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
@@ -103,7 +103,7 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = 20
 _REPR.maxstring = _REPR.maxother = 60
 
 
-def shortened(value: Any) -> str:
+def shorten(value: Any) -> str:
     """A value as a message shows it: on one line, and not all of it if it is long or deep."""
     text = " ".join(_REPR.repr(value.tolist() if hasattr(value, "tolist") else value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -13,7 +13,7 @@ from algorist.plugin_errors import line_of, reason
 from algorist.registry import additions_alone
 
 _PREFIX = "algorist_plugin_"
-"""Of the names of modules that are plug-ins."""
+"""The beginning of the names of modules that are plug-ins."""
 
 
 def load_plugin(path: str | Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from algorist.algorithms import Algorithm
 from algorist.algorithms import register as register_algorithm
-from algorist.errors import shortened
+from algorist.errors import shorten
 
 New = TypeVar("New")
 
@@ -49,7 +49,7 @@ def register(new: New) -> New:
     elif inspect.isclass(new):
         _register_class(new)
     else:
-        raise ValueError(f"register: got {shortened(new)}, expected {_expected()}")
+        raise ValueError(f"register: got {shorten(new)}, expected {_expected()}")
     return new
 
 

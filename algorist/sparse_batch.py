@@ -90,7 +90,7 @@ class SparseBatch:
     graphs: SparseGraphs
     inputs: Arrays
     hints: Arrays
-    """Of all moments, or of the first alone."""
+    """Of all steps, or of the first alone."""
     outputs: Arrays
     lengths: np.ndarray  # (count,)
 

@@ -145,7 +145,7 @@ def _algorist(task: Task) -> tuple[Callable[[], Step], int]:
     import algorist
     from algorist.model.learner import Learner
     from algorist.model.losses import feature_losses
-    from algorist.model.window import make_window
+    from algorist.model.make_window import make_window
     from algorist.training.config import OptimizerConfig
     from algorist.training.optimizer import Optimizer
     from algorist.training.packing import pack_lanes

@@ -47,7 +47,7 @@ def learn(algorithm, processor):
     config = replace(config, model=replace(config.model, processor=processor))
     trainer = Trainer(config, ComputeConfig(kernels="fused"))
     trainer.engine.learn(trainer.task_streams[algorithm].packed_batch(0, trainer.engine.fit))
-    predict(trainer.learner, algorithm, official.beginning(algorithm, "test", 1))
+    predict(trainer.learner, algorithm, official.first_samples(algorithm, "test", 1))
 
 
 def update():

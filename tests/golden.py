@@ -11,8 +11,8 @@ import torch
 from algorist.batch import Batch
 from algorist.model import dm_clrs_parameters
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_window
 from algorist.model.net import ModelConfig, Net
-from algorist.model.window import make_window
 from algorist.spec import Feature, Kind, Spec
 
 

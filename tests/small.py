@@ -8,8 +8,8 @@ import torch
 
 from algorist.data import official
 from algorist.model.learner import TaskEncoding
+from algorist.model.make_window import make_window
 from algorist.model.net import ModelConfig, Net
-from algorist.model.window import make_window
 from algorist.spec import Kind
 from algorist.training.config import Config, DataConfig, OptimizerConfig, ScheduleConfig
 

@@ -8,12 +8,12 @@ import torch
 
 import algorist
 from algorist.data import official
-from algorist.model.encoders import dense_values
 from algorist.model.executing.comparisons import compare_tables
 from algorist.model.executing.decoder_features import DecoderFeatures
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.splits import SPLITS, suggest_pointers
 from algorist.model.executing.task_features import TaskFeatures
+from algorist.model.feature_values import one_hot_values
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
 from algorist.spec import Location
@@ -27,11 +27,11 @@ def steps(name, n, count=2, seed=5):
     batch = official.generate(name, n=algorist.get(name).size(n), count=count, seed=seed)
     batch = ENCODING.batch(name, batch)
     truths = {name: torch.from_numpy(np.asarray(x)) for name, x in batch.inputs.items()}
-    inputs = dense_values(batch.spec.inputs, truths, batch.n)
+    inputs = one_hot_values(batch.spec.inputs, truths, batch.n)
     moments = []
     for t in range(batch.lengths.min()):
         hints = {name: torch.from_numpy(np.asarray(x[t])) for name, x in batch.hints.items()}
-        moments.append(inputs | dense_values(batch.spec.hints, hints, batch.n))
+        moments.append(inputs | one_hot_values(batch.spec.hints, hints, batch.n))
     return TaskFeatures((*batch.spec.inputs, *batch.spec.hints)), moments
 
 

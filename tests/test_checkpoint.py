@@ -78,7 +78,7 @@ def test_checkpoints_that_are_all_damaged_are_refused(tmp_path):
         small.truncated(written(tmp_path, step) / "tensors-0.safetensors")
     with (
         pytest.warns(UserWarning, match="trying the one before"),
-        pytest.raises(ValueError, match=r"no checkpoint is whole \(.*00000002.*00000001"),
+        pytest.raises(ValueError, match=r"no checkpoint is complete \(.*00000002.*00000001"),
     ):
         checkpoint.newest(tmp_path)
 

@@ -5,7 +5,6 @@ import pytest
 import torch
 from executing import ENCODING, LOCATIONS, columns_of, config, features_of, hot, seen
 
-from algorist.model.encoders import dense_values
 from algorist.model.executing.comparisons import (
     compare_distances,
     compare_paths,
@@ -14,6 +13,7 @@ from algorist.model.executing.comparisons import (
 )
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.task_features import TaskFeatures
+from algorist.model.feature_values import one_hot_values
 from algorist.model.net import ModelConfig
 from algorist.spec import Location
 
@@ -51,9 +51,9 @@ def derived_at_steps(batch, pos):
     derived = DerivedFeatures((*spec.inputs, *spec.hints), config(batch.algorithm).model)
     arrays = {**batch.inputs, "pos": pos}
     truths = {f.name: torch.from_numpy(arrays[f.name]).float() for f in spec.inputs}
-    inputs = dense_values(spec.inputs, truths, n)
+    inputs = one_hot_values(spec.inputs, truths, n)
     truths = {f.name: torch.from_numpy(batch.hints[f.name]) for f in spec.hints}
-    hints = dense_values(spec.hints, truths, n)
+    hints = one_hot_values(spec.hints, truths, n)
     for t in range(batch.lengths.min()):
         values = inputs | {name: x[t] for name, x in hints.items()}
         yield (
@@ -118,17 +118,17 @@ def test_the_first_white_neighbour_is_marked():
 def test_shorter_paths_are_marked():
     d, weights = torch.tensor([0.0, 0.9, 0.4]), torch.full((3, 3), 0.5)
     read = features_of("dijkstra", "pos", "A", "d")
-    (bits,) = compare_paths(read, {"pos": d, "A": weights, "d": d})
-    assert bits.tolist() == [[False, True, False], [False] * 3, [False] * 3]
-    (bits,) = compare_paths(read, {"pos": d, "A": weights.round(), "d": d})
+    bits = compare_paths(read, {"pos": d, "A": weights, "d": d})
+    assert bits.squeeze(-1).tolist() == [[0, 1, 0], [0] * 3, [0] * 3]
+    bits = compare_paths(read, {"pos": d, "A": weights.round(), "d": d})
     assert not bits.any(), "a graph without weights has no lengths"
 
 
 def test_shorter_paths_lead_over_the_selected_node():
     lengths = torch.tensor([[0, 0.9, 0.2], [0.9, 0, 0.3], [0.2, 0.3, 0]])
     read = features_of("floyd_warshall", "pos", "D", "k")
-    (bits,) = compare_paths(read, {"pos": torch.rand(3), "D": lengths, "k": hot(2, 3)})
-    assert bits.nonzero().tolist() == [[0, 1], [1, 0]]
+    bits = compare_paths(read, {"pos": torch.rand(3), "D": lengths, "k": hot(2, 3)})
+    assert bits.squeeze(-1).nonzero().tolist() == [[0, 1], [1, 0]]
 
 
 def test_nodes_are_compared_with_the_one_that_a_mask_selects():
@@ -141,3 +141,11 @@ def test_nodes_are_compared_with_the_one_that_a_mask_selects():
     columns = [column.tolist() for column in bits.unbind(-1)]
     assert [0, 1, 0] in columns
     assert [0, 0, 1] in columns
+
+
+def test_nets_without_comparisons_only_select():
+    spec = ENCODING.spec("dijkstra")
+    read = (*spec.inputs, *spec.hints)
+    groups = DerivedFeatures(read, ModelConfig(dereference=True, orders=True)).groups
+    locations = {name.removeprefix("selected_").removeprefix("bits_") for name in groups}
+    assert locations == {"node_", "edge_", "graph_"}

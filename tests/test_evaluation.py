@@ -147,7 +147,7 @@ def test_the_truth_has_full_marks(name, monkeypatch):
     batch = official.generate(name, n=8, count=4, seed=2)
 
     def truth(learner, algorithm, batch, *, hints):
-        seen = learner.convention.batch(algorithm, batch)
+        seen = learner.encoding.batch(algorithm, batch)
         outputs = permutations_to_pointers(seen.spec, seen.outputs)[1]
         return [Predictions(outputs, {name: array[1:] for name, array in seen.hints.items()})]
 

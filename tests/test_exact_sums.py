@@ -7,10 +7,10 @@ from executing import ENCODING, LOCATIONS, config, is_gated, seen, sum_logits
 from torch.nn.functional import one_hot
 
 import algorist
-from algorist.model.encoders import dense_values
 from algorist.model.executing.decoder_features import DecoderFeatures
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.exact_sums import SumLogits, with_constants
+from algorist.model.feature_values import one_hot_values
 from algorist.model.kinds import row
 from algorist.model.net import ModelConfig
 from algorist.spec import Feature, Kind, Location, Stage
@@ -22,7 +22,7 @@ def test_terms_follow_the_selections_of_the_next_step():
     reads = DecoderFeatures(derived)
     batch = seen("dijkstra", n=4, count=1)
     values = {
-        f.name: row(f).ops.dense(torch.from_numpy(np.asarray(x)), 4)
+        f.name: row(f).ops.one_hot(torch.from_numpy(np.asarray(x)), 4)
         for f in (*spec.inputs, *spec.hints)
         for x in [batch.inputs[f.name] if f.stage == Stage.INPUT else batch.hints[f.name][1]]
     }
@@ -110,9 +110,9 @@ def test_all_changes_of_scalars_are_sums_of_two_known_numbers(name):
     spec, n = batch.spec, batch.n
     derived = DerivedFeatures((*spec.inputs, *spec.hints), config(name).model)
     arrays = {f.name: batch.inputs[f.name] for f in spec.inputs}
-    inputs = dense_values(spec.inputs, {k: torch.from_numpy(x) for k, x in arrays.items()}, n)
+    inputs = one_hot_values(spec.inputs, {k: torch.from_numpy(x) for k, x in arrays.items()}, n)
     truths = {f.name: torch.from_numpy(batch.hints[f.name]) for f in spec.hints}
-    hints = dense_values(spec.hints, truths, n)
+    hints = one_hot_values(spec.hints, truths, n)
     for t in range(batch.steps - 1):
         values = derived.derive_values(inputs | {name: x[t] for name, x in hints.items()}, None)
         following = {name: x[t + 1] for name, x in hints.items()}

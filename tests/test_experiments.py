@@ -83,7 +83,7 @@ def test_every_net_has_its_row_with_the_score_of_its_best_model(done):
         (expected,) = evaluate(
             learner.replica(row.seed),
             "activity_selector",
-            official.beginning("activity_selector", "test", 2),
+            official.first_samples("activity_selector", "test", 2),
         )
         assert row.score == 100 * expected.score
         assert row.correct == 100 * expected.correct

@@ -47,7 +47,7 @@ def test_only_learners_are_replaced_by_learners(capsys, tmp_path, words):
 
 def test_a_learner_that_does_not_know_its_seeds_has_none_to_choose(capsys, trained, tmp_path):
     whole = algorist.load(trained)
-    algorist.Learner(whole.net, whole.convention, {}).save(tmp_path / "x.safetensors")
+    algorist.Learner(whole.net).save(tmp_path / "x.safetensors")
     words = ["export", str(tmp_path / "x.safetensors"), str(tmp_path / "y.safetensors")]
     assert main([*words, "--seed", "0"]) == 2
     assert "does not say which its seeds are, try --best" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_pictures_are_drawn_where_a_place_says(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nothing here", "got no place to fill"),
+        ("nothing here", "found nothing to fill"),
         ("<!-- results: table shiped -->\n<!-- results: end -->", "unknown table 'shiped'"),
         ("<!-- results: figure nope a.png -->\n<!-- results: end -->", "unknown figure 'nope'"),
         ("<!-- results: figure families -->\n<!-- results: end -->", "figure families: got no"),

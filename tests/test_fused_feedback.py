@@ -13,8 +13,9 @@ if find_spec("triton") is None:
 
 from algorist.kernels.fused.feature_codes import CODES, Code
 from algorist.kernels.fused.feedback import feed_hints, feed_hints_backward
-from algorist.model.kinds import raw_numbers, raw_width, row
-from algorist.model.window import expanded
+from algorist.model.feature_values import raw_numbers, raw_width
+from algorist.model.kinds import row
+from algorist.model.window import unsqueeze_like
 from algorist.spec import Feature, Kind, Location, Stage
 
 HIDDEN, INPUTS, SLOTS = 16, 2, {"x": 2, "raw": 3, "before": 1}
@@ -107,8 +108,8 @@ class Step:
                 truth = self.numbers[number][..., c]
                 if feature.location == Location.GRAPH:
                     value = value.unsqueeze(-1).expand_as(truth)
-                result[number][c] = torch.where(expanded(self.given, truth), truth, value)
-        before = torch.where(expanded(self.fresh, self.after), 0.0, self.after)
+                result[number][c] = torch.where(unsqueeze_like(self.given, truth), truth, value)
+        before = torch.where(unsqueeze_like(self.fresh, self.after), 0.0, self.after)
         return {name: torch.stack(value, -1) for name, value in result.items()} | {"before": before}
 
     def fused(self, hard: bool) -> dict[str, Tensor]:

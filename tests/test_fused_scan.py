@@ -17,9 +17,11 @@ import algorist
 from algorist.data.chunks import Chunker
 from algorist.model.kinds import TABLE
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_chunk_window, make_window
 from algorist.model.processors import PROCESSORS
-from algorist.model.window import make_chunk_window, make_window, pack_trajectories, split_window
+from algorist.model.window import split_window
 from algorist.spec import Kind, Spec, Stage, edge, graph, node
+from algorist.training.packing import pack_trajectories
 
 SEEDS = (0, 1)
 EVERYTHING = "everything"

@@ -8,10 +8,10 @@ from torch import Tensor
 pytest.importorskip("triton", reason="fused kernels need Triton, which is not installed")
 
 from algorist.kernels.fused.targets import Targets, code, write
-from algorist.model.encoders import dense_values
-from algorist.model.kinds import TABLE, raw_numbers, raw_width, row
+from algorist.model.feature_values import one_hot_values, raw_numbers, raw_width
+from algorist.model.kinds import TABLE, row
 from algorist.model.values import Values
-from algorist.model.window import expanded
+from algorist.model.window import unsqueeze_like
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 
 SIZES = [1, 4, 17] + ([16, 23, 64, 80] if ON_GPU else [])
@@ -36,7 +36,7 @@ def drawn(feature: Feature, *shape: int) -> Tensor:
 def in_plain_words(targets: dict[str, Tensor], n: int) -> tuple[Tensor, Tensor]:
     """What nodes and graph, and what edges read, of the features in their order."""
     numbers = {Location.NODE: [], Location.EDGE: []}
-    values = dense_values(FEATURES, targets, n)
+    values = one_hot_values(FEATURES, targets, n)
     for feature in FEATURES:
         value = raw_numbers(feature, values[feature.name])
         encode_location = row(feature).decoder_type.encode_location
@@ -82,7 +82,7 @@ def test_every_kind_of_feature_is_written_where_it_is_given(n):
     given = (torch.arange(K * S * B).view(K, S, B) % 2 == 0).to(DEVICE)
     expected = in_plain_words({name: truth[:-1] for name, truth in targets.items()}, n)
     for got, true in zip(written(values, expected, given), expected, strict=True):
-        torch.testing.assert_close(got, torch.where(expanded(given, true), true, 7.0))
+        torch.testing.assert_close(got, torch.where(unsqueeze_like(given, true), true, 7.0))
 
 
 def test_values_without_steps_are_written_at_every_step():

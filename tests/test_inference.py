@@ -54,7 +54,7 @@ def test_one_sample_without_memory_is_an_error(monkeypatch):
 def test_ends_keep_nothing_of_steps_before():
     made = learner()
     batch = official.generate("bfs", n=4, count=2, seed=0)
-    ends = EndStates(made.convention.window([made.convention.batch("bfs", batch)]))
+    ends = EndStates(made.encoding.window([made.encoding.batch("bfs", batch)]))
     references = []
     for step in range(3):
         made_of = torch.full((1, 2, 4, 4, 8), float(step))

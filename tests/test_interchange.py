@@ -172,17 +172,15 @@ def learner(*algorithms, seeds=(0,), **changes):
 
 @pytest.mark.parametrize("processor", ["triplet_gmpnn", "memnet_masked", "gatv2"])
 def test_a_saved_learner_comes_back_as_it_was(tmp_path, processor):
-    made = Learner(
-        learner("bfs", "insertion_sort", seeds=(4, 7), processor=processor).net,
-        TaskEncoding(static_hint_as_input=False),
-        {"note": "trained by hand", "steps": [1, 2]},
-    )
+    net = learner("bfs", "insertion_sort", seeds=(4, 7), processor=processor).net
+    net.encoding = TaskEncoding(static_hint_as_input=False)
+    made = Learner(net, {"note": "trained by hand", "steps": [1, 2]})
     path = tmp_path / "made.safetensors"
     made.save(path)
     got = load(path)
     assert got.algorithms == ("bfs", "insertion_sort")
     assert got.metadata == made.metadata
-    assert got.convention == made.convention
+    assert got.encoding == made.encoding
     assert got.net.config == made.net.config
     assert got.net.specs == made.net.specs
     assert got.net.replicas == 2
@@ -247,7 +245,7 @@ def test_damaged_weights_are_refused(tmp_path):
     path = tmp_path / "a.safetensors"
     learner("bfs").save(path)
     path.write_bytes(path.read_bytes()[:-100] + 100 * b"\xff")
-    with pytest.raises(ValueError, match="is not finite everywhere: the file is damaged"):
+    with pytest.raises(ValueError, match="has values that are not finite: the file is damaged"):
         load(path)
 
 
@@ -307,5 +305,5 @@ def nothing(_):
 def test_a_learner_that_is_not_whole_is_refused(tmp_path, change_description, change_tensors):
     path = tmp_path / "a.safetensors"
     resaved(path, change_description, change_tensors)
-    with pytest.raises(ValueError, match="the saved learner is not whole"):
+    with pytest.raises(ValueError, match="the saved learner is incomplete or damaged"):
         load(path)

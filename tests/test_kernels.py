@@ -15,7 +15,7 @@ from algorist import kernels
 from algorist.kernels import FactoredEdges, compiled, plain
 from algorist.kernels.affine import Affine
 from algorist.model.fused.support import obstacle_to_fusing
-from algorist.model.window import make_window
+from algorist.model.make_window import make_window
 
 H, T = 16, 8
 

@@ -62,7 +62,7 @@ def test_terms_add_up_to_the_loss_that_training_minimises(net, batch):
     assert algorist.loss(prediction, batch).item() == pytest.approx(
         sum(term.item() for term in terms.values()), rel=1e-6
     )
-    with pytest.raises(ValueError, match="got another than the prediction was made for"):
+    with pytest.raises(ValueError, match="got another batch than the one that was predicted"):
         algorist.loss(prediction, algorist.get("bfs").sample(n=6, count=4, seed=0))
 
 
@@ -109,7 +109,7 @@ def test_nets_of_several_seeds_are_told_how_to_take_one(batch):
 
 
 def test_evaluation_is_that_of_the_learner(net, batch):
-    learner = Learner(net, small.CONVENTION, {})
+    learner = Learner(net)
     (expected,) = evaluate_replicas(learner, "bfs", batch)
     assert algorist.evaluate(net, "bfs", batch) == expected
     drawn = algorist.evaluate(net, "bfs", n=5, count=4, seed=0)

@@ -8,8 +8,10 @@ import small
 import torch
 
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_window
 from algorist.model.net import ModelConfig
-from algorist.model.window import make_window, pack_trajectories, split_window
+from algorist.model.window import split_window
+from algorist.training.packing import pack_trajectories
 
 
 def losses_and_gradients(net, algorithm, window):
@@ -143,7 +145,7 @@ def test_an_lstm_goes_on_through_windows_and_starts_anew_with_trajectories():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"use_lstm": True, "carry_state": False}, "use_lstm: got it without carry_state"),
+        ({"use_lstm": True, "carry_state": False}, "use_lstm: got carry_state = false"),
         ({"message_passing_steps": 0}, "message_passing_steps: got 0, expected 1 or more"),
         ({"dropout": 1.0}, "dropout: got 1.0, expected at least 0 and less than 1"),
     ],

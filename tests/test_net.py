@@ -10,9 +10,10 @@ import torch
 import algorist
 from algorist.model.kinds import row
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_window
 from algorist.model.net import ModelConfig
 from algorist.model.processors import PROCESSORS
-from algorist.model.window import Window, make_window
+from algorist.model.window import Window
 from algorist.spec import Feature, Kind, Location, Stage
 
 every_processor = pytest.mark.parametrize("processor", PROCESSORS)

@@ -18,9 +18,9 @@ from algorist.model import kinds
 from algorist.model.decoders import PointerDecoder
 from algorist.model.layers import Linear
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_window
 from algorist.model.processors import PROCESSORS, MessagePassing, StepOutput
 from algorist.model.user_decoders import USER_DECODERS
-from algorist.model.window import make_window
 from algorist.spec import Kind, Location
 
 POINTER = (Location.NODE, Kind.POINTER)
@@ -151,7 +151,7 @@ def feedback_of_a_kind(net, monkeypatch):
 
 
 def truths_of_a_kind(net, monkeypatch):
-    change_ops(monkeypatch, POINTER, dense=lambda dense: lambda *x: 1 - dense(*x))
+    change_ops(monkeypatch, POINTER, one_hot=lambda one_hot: lambda *x: 1 - one_hot(*x))
 
 
 def finish_of_a_kind(net, monkeypatch):

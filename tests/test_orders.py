@@ -1,9 +1,9 @@
 """What nets that execute read of scalar hints: their order, not how large they are."""
 
 import torch
+from executing import ENCODING, features_of
 
 from algorist.data import official
-from algorist.model.encoders import dense_values
 from algorist.model.executing.derived_features import DerivedFeatures
 from algorist.model.executing.orders import (
     compare_along_pointers,
@@ -14,21 +14,15 @@ from algorist.model.executing.orders import (
     find_next_neighbours,
 )
 from algorist.model.executing.task_features import TaskFeatures
-from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.feature_values import one_hot_values
+from algorist.model.learner import Learner
 from algorist.spec import Location
 from algorist.training.config import change_settings
 from algorist.training.recipes import recipe
 
-ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
-
-
-def features_of(name, *names):
-    spec = ENCODING.spec(name)
-    return TaskFeatures([spec[x] for x in names or [f.name for f in spec.features]])
-
 
 def trajectory(name, n=24, seed=3):
-    """The values of one problem at all steps, dense: (T, ...)."""
+    """The values of one problem at all steps, one-hot: (T, ...)."""
     batch = ENCODING.batch(name, official.generate(name, n=n, count=1, seed=seed))
     length = int(batch.lengths[0])
     spec = batch.spec
@@ -36,7 +30,7 @@ def trajectory(name, n=24, seed=3):
     truths = {f.name: torch.as_tensor(batch.inputs[f.name]) for f in spec.inputs}
     truths = {k: x.expand(length, *x.shape[1:]) for k, x in truths.items()}
     truths |= {f.name: torch.as_tensor(batch.hints[f.name][:length, 0]) for f in spec.hints}
-    values = dense_values(read, truths, n)
+    values = one_hot_values(read, truths, n)
     return {k: x.float() for k, x in values.items()}, read
 
 
@@ -52,8 +46,9 @@ def test_scalar_hints_are_compared_with_limits():
         "time": torch.tensor(0.3),
     }
     found = compare_with_limits(read, values)
-    assert found[Location.NODE].tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 1]]
-    assert found[Location.GRAPH].tolist() == [0, 1, 1]
+    (of_nodes,), (of_graph,) = found[Location.NODE], found[Location.GRAPH]
+    assert of_nodes.tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 1]]
+    assert of_graph.tolist() == [0, 1, 1]
 
 
 def test_pointers_compare_scalars_of_both_ends():
@@ -87,11 +82,11 @@ def test_the_nearest_node_in_the_queue_is_the_next():
 
 def test_the_best_way_from_reached_nodes_is_the_new_predecessor():
     values, read = trajectory("bellman_ford")
-    best = torch.stack(find_best_edges(TaskFeatures(read), values), -1)[:-1]
+    best = find_best_edges(TaskFeatures(read), values)[:-1]
     new = values["pi_h"][1:].mT
     moved = (values["pi_h"][1:] != values["pi_h"][:-1]).any(-1).unsqueeze(-2)
     assert moved.sum() > 10
-    assert has(best & moved.unsqueeze(-1), new.bool() & moved)
+    assert has(best.bool() & moved.unsqueeze(-1), new.bool() & moved)
 
 
 def test_the_next_neighbour_comes_after_the_last_but_for_the_predecessor():
@@ -110,7 +105,7 @@ def test_lighter_edges_are_marked_where_they_end():
     values, read = trajectory("mst_prim")
     found = find_best_edges(TaskFeatures(read), values)
     edges = values["A"] != 0
-    assert torch.equal(found[0], edges & (values["A"] < values["key"].unsqueeze(-2)))
+    assert torch.equal(found[..., 0].bool(), edges & (values["A"] < values["key"].unsqueeze(-2)))
 
 
 def test_nets_do_not_read_how_large_clocks_are():

@@ -1,6 +1,7 @@
 """Places along chains of pointers, nodes halfway between two, and scalars of the graph in order."""
 
 import torch
+from executing import ENCODING, features_of, hot
 
 from algorist.model.executing.decoder_features import DecoderFeatures
 from algorist.model.executing.derived_features import DerivedFeatures
@@ -10,21 +11,8 @@ from algorist.model.executing.places import (
     find_middle_nodes,
     select_places,
 )
-from algorist.model.executing.task_features import TaskFeatures
-from algorist.model.learner import TaskEncoding
 from algorist.spec import Location
 from algorist.training.recipes import recipe
-
-ENCODING = TaskEncoding(gated_scalars=True, output_step=True)
-
-
-def features_of(name, *names):
-    spec = ENCODING.spec(name)
-    return TaskFeatures([spec[x] for x in names])
-
-
-def hot(nodes, n):
-    return torch.eye(n)[torch.as_tensor(nodes)]
 
 
 def test_a_place_is_the_number_of_nodes_before():

@@ -116,7 +116,7 @@ for name in names:
     official.generate(name, n=5, count=2, seed=0)
 loops = [loop for name in names for loop in (get(name)._run_batch, get(name).sampler.draw_batch)]
 compiled = sum(sum(loop.stats.cache_misses.values()) for loop in loops)
-kept = [official.path(get(name), "val").exists() for name in names]
+kept = [official.split_file(get(name), "val").exists() for name in names]
 print(json.dumps([compiled, kept]))
 """
 

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import algorist
 from algorist.kernels.rounding import exact_products, rounded_products
-from algorist.model.window import make_window
+from algorist.model.make_window import make_window
 from algorist.training.recipes import recipe
 
 EXACT = ("comparisons", "orders", "places", "selection", "splits", "task_features")

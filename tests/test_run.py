@@ -211,7 +211,7 @@ BAD = [
     ("heapsort 1 nan", "VALUE: got 'nan', expected a finite number"),
     ("heapsort", "got no problem, expected for example: algorist run heapsort 5 2 9 1"),
     ("heapsort 1 2 --random 5", "--random: got VALUE besides"),
-    ("heapsort 1 2 --seed 5", "--seed: got it without --random"),
+    ("heapsort 1 2 --seed 5", "--seed: expected --random too"),
     ("heapsort --random 5 --seed -1", "--seed: got -1, expected 0 or more"),
     ("heapsort --random 0", "--random: got 0, expected a whole number"),
     ("heapsort --random 100000", "got a problem of 100000 nodes"),

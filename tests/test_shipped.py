@@ -86,12 +86,16 @@ def test_a_folder_stands_for_all_learners_in_it(shipped, capsys):
     for named in (["specialists"], ["--model", "specialists"], ["specialists", "bfs"]):
         assert main(["eval", *named, *words]) == 0
         (row,) = json.loads(capsys.readouterr().out)
-        (expected,) = evaluate(load("specialists/bfs"), "bfs", official.beginning("bfs", "test", 2))
+        (expected,) = evaluate(
+            load("specialists/bfs"), "bfs", official.first_samples("bfs", "test", 2)
+        )
         assert (row["algorithm"], row["replicas"][0]["score"]) == ("bfs", expected.score)
     assert main(["eval", "specialists", *words, "--results", "results"]) == 0
     (kept,) = read(file_of("results", SHIPPED))
     assert (kept.part, kept.score) == ("specialists/bfs", 100 * expected.score)
-    with pytest.raises(ValueError, match="several here, expected one, such as specialists/bfs"):
+    with pytest.raises(
+        ValueError, match="got several learners, expected one of them, such as spec"
+    ):
         load("specialists")
 
 
@@ -214,7 +218,7 @@ def test_the_generalist_is_tested_unless_another_learner_is_given(shipped, words
     ]
     learner = load("generalist")
     for one in rows:
-        batch = official.beginning(one["algorithm"], "test", 2)
+        batch = official.first_samples(one["algorithm"], "test", 2)
         (expected,) = evaluate(learner, one["algorithm"], batch)
         assert one["replicas"][0]["score"] == expected.score
 
@@ -362,7 +366,7 @@ def test_the_generalist_takes_every_step_as_the_algorithm_does(algorithm, n):
     learner = load("generalist")
     (got,) = evaluate(learner, algorithm, batch, hints=True)
     assert got.score == got.correct == 1
-    hints = learner.convention.spec(algorithm).hints
+    hints = learner.encoding.spec(algorithm).hints
     assert {f.name for f in hints} == got.hints.keys()
     for f in hints:
         score = got.hints[f.name]

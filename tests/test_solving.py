@@ -12,9 +12,9 @@ import torch
 import algorist
 from algorist.model.inference import Predictions, predict
 from algorist.model.learner import Learner, TaskEncoding
+from algorist.model.make_window import make_window
 from algorist.model.sinkhorn import FINAL_SINKHORN_STEPS, log_sinkhorn
 from algorist.model.solving import memory, solver
-from algorist.model.window import make_window
 from algorist.spec import Kind
 
 TOWN = {"home": {"shop": 1, "park": 3}, "shop": {"park": 1}, "park": {"sea": 4}, "sea": {}}
@@ -143,7 +143,7 @@ def test_another_right_answer_is_right(learner, monkeypatch):
 
 def raw_predictions(learner, name, batch):
     """What the net says before anything is decided: outputs (...), hints (T - 1, ...)."""
-    seen = learner.convention.batch(name, batch)
+    seen = learner.encoding.batch(name, batch)
     with torch.no_grad():
         rollout = learner.net.rollout(name, make_window([seen]))
     outputs = {key: x[0, 0].numpy() for key, x in rollout.outputs.items()}

@@ -16,11 +16,11 @@ from algorist.data.sparse import sparse_set
 from algorist.evaluation.sparse import evaluate_sparse
 from algorist.model.learner import Learner, TaskEncoding, read
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_window
 from algorist.model.net import Net
 from algorist.model.processors.links import Segments
 from algorist.model.sparse.inference import predict_sparse
 from algorist.model.sparse.window import sparse_window
-from algorist.model.window import make_window
 from algorist.sparse_scores import score_sparse
 from algorist.spec import Kind, Location
 from algorist.training.config import change_settings
@@ -93,7 +93,7 @@ def test_folded_steps_have_the_same_losses_and_gradients(name):
 def test_replicas_do_not_depend_on_each_other():
     batches = [sample_sparse(get("mst_prim"), "er", 6, 3, seed=s) for s in (1, 2)]
     net = Net(["mst_prim"], processor="pgn", hidden=8, replicas=2, seed=0)
-    learner = Learner(net, net.encoding, {})
+    learner = Learner(net)
     both = feature_losses(
         net.specs["mst_prim"],
         net.rollout("mst_prim", sparse_window(batches)),
@@ -119,7 +119,7 @@ def test_segments():
 def test_long_runs_are_predicted_in_pieces(monkeypatch):
     batch = sparse_set("mst_prim", "er_16", 5)
     net = Net(["mst_prim"], processor="pgn", hidden=8, seed=0)
-    learner = Learner(net, net.encoding, {})
+    learner = Learner(net)
     (whole_run,) = predict_sparse(learner, "mst_prim", batch)
     monkeypatch.setattr("algorist.model.sparse.inference._PIECE", 3)
     monkeypatch.setattr("algorist.model.sparse.inference._MOST_PAIRS", 150)
@@ -151,7 +151,7 @@ def test_a_run_is_trained_and_resumed_exactly(tmp_path, settings):
     stopped.train(should_stop=lambda: stopped.trainer.step >= 2)
     Run.resume(tmp_path / "stopped").train()
     there, here = (read(tmp_path / name / "best.safetensors") for name in ("whole", "stopped"))
-    assert there.convention.sparse
+    assert there.encoding.sparse
     for name, weights in there.net.state_dict().items():
         assert torch.equal(weights, here.net.state_dict()[name]), name
 
@@ -248,12 +248,12 @@ def test_directed_edges_lead_one_way(learner):
     assert solution.true_answer == {"a": "a", "b": "a", "c": "c"}
     net = Net(["mst_prim"], processor="pgn", hidden=8, seed=0)
     with pytest.raises(ValueError, match="expected an undirected graph"):
-        Learner(net, net.encoding, {}).run_sparse(
+        Learner(net).run_sparse(
             "mst_prim", A=[("a", "b", 1.0), ("b", "a", 2.0)], s="a", directed=True
         )
 
 
 def test_evaluation_of_untrained_nets_has_a_score_for_each_replica():
     net = Net(["dfs"], processor="gin", hidden=8, replicas=2, seed=0)
-    found = evaluate_sparse(Learner(net, net.encoding, {}), "dfs", sparse_set("dfs", "ws_16", 2))
+    found = evaluate_sparse(Learner(net), "dfs", sparse_set("dfs", "ws_16", 2))
     assert len(found) == 2

@@ -206,7 +206,7 @@ def test_an_algorithm_of_a_users_own_has_texts_too():
         ({"decimals": 0}, "decimals: got 0, expected a whole number of at least 1"),
         ({"decimals": 1.5}, r"decimals: got 1\.5"),
         ({"decimals": 23}, "option truncate_decimals: got 23, expected 1 to 22 decimal places"),
-        ({"truncate_decimals": 2}, "option truncate_decimals: got it here, expected it as decim"),
+        ({"truncate_decimals": 2}, "option truncate_decimals: expected the argument decimals"),
         ({"length": 3}, "unknown option 'length'"),
         ({"algorithm": "strongly_connected_components", "n": 3}, "n: got 3 nodes, expected at"),
     ],

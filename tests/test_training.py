@@ -9,7 +9,7 @@ import torch
 from algorist.evaluation.evaluator import Evaluation
 from algorist.model.kinds import row
 from algorist.model.learner import Learner
-from algorist.model.window import make_window
+from algorist.model.make_window import make_window
 from algorist.spec import Kind
 from algorist.training import checkpoint
 from algorist.training.divergence import DivergedError

@@ -18,9 +18,9 @@ from algorist.data.transforms import (
     RandomPositions,
     StaticHint,
     Transformed,
-    standard,
-    transformed,
-    transformed_spec,
+    apply_transforms,
+    standard_transforms,
+    transform_spec,
 )
 
 
@@ -32,7 +32,7 @@ def separate_samples(batch):
 def test_transformed_samples_are_the_recorded_ones(name):
     record = golden.load("transformed", name)
     recorded, algorithm = golden.part(record, "batch"), get(name)
-    spec = transformed_spec(standard(algorithm), algorithm.spec)
+    spec = transform_spec(standard_transforms(algorithm), algorithm.spec)
     expected_spec = json.loads(str(record["spec"]))
     for stage in Stage:
         assert [(f.name, f.location, f.kind) for f in spec.at(stage)] == [
@@ -40,7 +40,7 @@ def test_transformed_samples_are_the_recorded_ones(name):
         ]
     for b, length in enumerate(recorded["lengths"]):
         own = {f.name: recorded[f"input/{f.name}"][b] for f in algorithm.spec.inputs}
-        batch = transformed(standard(algorithm), algorithm.trace(**own))
+        batch = apply_transforms(standard_transforms(algorithm), algorithm.trace(**own))
         assert batch.spec == spec
         sample = {
             key: array[:length, [b]] if key.startswith("hint/") else array[[b]]
@@ -52,10 +52,10 @@ def test_transformed_samples_are_the_recorded_ones(name):
 @pytest.mark.parametrize("name", algorist.algorithms())
 def test_transformed_batches_fit_the_transformed_spec(name):
     algorithm = get(name)
-    transforms = (RandomPositions(0, name), *standard(algorithm))
+    transforms = (RandomPositions(0, name), *standard_transforms(algorithm))
     source = Transformed(Online(name, seed=0), transforms)
     batch = source.batch(4)
-    assert batch.spec == source.spec == transformed_spec(transforms, algorithm.spec)
+    assert batch.spec == source.spec == transform_spec(transforms, algorithm.spec)
     for stage in Stage:
         assert list(batch.at(stage)) == [feature.name for feature in source.spec.at(stage)]
     for feature in source.spec:
@@ -126,5 +126,5 @@ def test_chains_may_stay_plain_pointers():
     changed = PlainPointers().batch(batch, 0)
     assert changed.spec["pred"].kind == Kind.POINTER
     assert changed.outputs is batch.outputs
-    off = standard(get("insertion_sort"), static_hint=False, permutations=False)
-    assert transformed_spec(off, batch.spec) == changed.spec
+    off = standard_transforms(get("insertion_sort"), static_hint=False, permutations=False)
+    assert transform_spec(off, batch.spec) == changed.spec

@@ -12,10 +12,11 @@ import algorist
 from algorist.cli import main
 from algorist.data.chunks import Chunker
 from algorist.model.losses import feature_losses
+from algorist.model.make_window import make_chunk_window, make_window
 from algorist.model.net import Net
 from algorist.model.processors import PROCESSORS
 from algorist.model.user_decoders import USER_DECODERS
-from algorist.model.window import make_chunk_window, make_window, split_window
+from algorist.model.window import split_window
 from algorist.registration import register
 from algorist.training.saved_learners import load
 
@@ -197,7 +198,7 @@ MISTAKES = {
     "name": ("        return self.updat(nodes)\n", "AttributeError: 'Mine' object has no", 13),
     "state": (
         "        return algorist.StepOutput(nodes, state=nodes)\n",
-        "got a state, expected an initial_state that makes the first one",
+        "got a state, expected a method initial_state that makes the first one",
         12,
     ),
     "edges": (

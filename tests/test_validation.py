@@ -63,7 +63,7 @@ def test_development_sets_are_not_those_of_the_benchmark():
 
 
 def test_true_hints_at_every_step_are_what_forced_scores_see():
-    learner = Learner(small.lively(small.net("insertion_sort"), 0.5), small.CONVENTION, {})
+    learner = Learner(small.lively(small.net("insertion_sort"), 0.5))
     batch = official.generate("insertion_sort", n=6, count=4, seed=0)
     (free,) = evaluate(learner, "insertion_sort", batch, hints=True)
     (both,) = evaluate(learner, "insertion_sort", batch, hints=True, forced=True)

@@ -79,7 +79,10 @@ def test_the_file_needs_nothing_else(run, tmp_path):
     [
         ("--undirected", "--directed, --undirected: got no algorithm, expected its name"),
         ("--random 5", "--random: got no algorithm, expected its name and a problem"),
-        ("heapsort --seed 5", "--seed: got it without --random, which it is for"),
+        (
+            "heapsort --seed 5",
+            "--seed: expected --random too, since only random problems have a seed",
+        ),
         ("heapsort --graph no.csv", "--graph: got 'no.csv', expected a file that exists"),
         ("heapsort --target 5", "--target: heapsort takes none, expected for example"),
         ("heapsort 1 x", "VALUE: got 'x', expected a finite number"),

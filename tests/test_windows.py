@@ -10,8 +10,10 @@ import torch
 
 from algorist.data.chunks import Chunker
 from algorist.model.losses import feature_losses
-from algorist.model.window import make_chunk_window, make_window, pack_trajectories, split_window
+from algorist.model.make_window import make_chunk_window, make_window
+from algorist.model.window import split_window
 from algorist.spec import Stage
+from algorist.training.packing import pack_trajectories
 
 
 def chunk_windows(batch, length, count):
@@ -213,7 +215,7 @@ def test_lanes_are_saved_only_where_trajectories_are_short_and_inputs_small(monk
     assert pack_trajectories(window, lambda needed: 12) is window
     with pytest.raises(ValueError, match="ends: got 13, expected one in each of 12 lanes"):
         pack_trajectories(window.padded(window.steps, 13), lambda needed: needed)
-    monkeypatch.setattr("algorist.model.window._MOST_INPUTS", 1000)
+    monkeypatch.setattr("algorist.training.packing._MOST_INPUTS", 1000)
     assert pack_trajectories(window, lambda needed: needed) is window
 
 

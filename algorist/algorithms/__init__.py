@@ -16,7 +16,7 @@ from algorist.algorithms import (
     strings,
 )
 from algorist.algorithms.declaring import CLRS30, SALSA, Algorithm, algorithm
-from algorist.errors import UnregisteredError, shortened, unknown
+from algorist.errors import UnregisteredError, shorten, unknown
 from algorist.registry import registry
 
 _FAMILIES = (
@@ -41,7 +41,7 @@ _registry: dict[str, Algorithm] = registry("algorithm", {})
 def register(new: Algorithm) -> Algorithm:
     """Make an algorithm known by its name, to `get` and to every command."""
     if not isinstance(new, Algorithm):
-        raise ValueError(f"register: got {shortened(new)}, expected what @algorithm(...) makes")
+        raise ValueError(f"register: got {shorten(new)}, expected what @algorithm(...) makes")
     if new.name in _registry and _registry[new.name] is not new:
         raise ValueError(f"there is an algorithm {new.name!r} already: give yours another name")
     _registry[new.name] = new

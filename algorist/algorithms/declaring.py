@@ -41,7 +41,7 @@ from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.algorithms.user_inputs.separating import Separation
 from algorist.algorithms.value_checks import check_values
 from algorist.batch import Batch
-from algorist.errors import counted, positive, unknown
+from algorist.errors import expect_positive, format_count, unknown
 from algorist.machine import memory
 from algorist.plugin_errors import user_error
 from algorist.spec import Feature, Kind, Location, Spec, Stage, Type
@@ -176,7 +176,7 @@ class Algorithm:
         self, n: int, count: int, options: Mapping[str, Any]
     ) -> tuple[Options, FrameLayout]:
         """Check and complete the options, and lay out the inputs of problems to be drawn."""
-        n, count = positive("n", n), positive("count", count)
+        n, count = expect_positive("n", n), expect_positive("count", count)
         settled = self.sampler.settled(n, options)
         return settled, self._input_layout(self.sampler.nodes(n, settled), count)
 
@@ -199,7 +199,7 @@ class Algorithm:
     def _input_layout(self, nodes: int, count: int = 1) -> FrameLayout:
         if not self.min_nodes <= nodes <= MAX_NODES:
             raise ValueError(
-                f"{self.name}: got a problem of {counted(nodes, 'node')}, "
+                f"{self.name}: got a problem of {format_count(nodes, 'node')}, "
                 f"expected {self.min_nodes} to {MAX_NODES}"
             )
         layout = FrameLayout(self.spec.inputs, nodes)

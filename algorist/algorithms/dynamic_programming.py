@@ -39,7 +39,7 @@ from algorist.algorithms.textbook import point_to_previous
 from algorist.algorithms.tracing import record
 from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.algorithms.user_inputs.separating import separate_probabilities
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.spec import MASKED, edge, node
 
 
@@ -265,7 +265,7 @@ def _pad_keys(given: dict[str, Any]) -> dict[str, Any]:
         return given
     if len(p) != len(q) - 1:
         raise ValueError(
-            f"q: got {counted(len(q), 'value')}, expected {len(p) + 1}, one more than p has: "
+            f"q: got {format_count(len(q), 'value')}, expected {len(p) + 1}, one more than p has: "
             "one for each gap around the keys"
         )
     return {**given, "p": [*p, 0.0]}

@@ -21,7 +21,7 @@ from algorist.algorithms.answer_explanations import (
 from algorist.algorithms.array_answers import walk
 from algorist.algorithms.explain_graphs import GRAPHS
 from algorist.algorithms.format_answers import format_search_tree, list_edges
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.spec import Feature, Kind, Location
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _common_subsequence(answered: Answered) -> AnswerExplanation:
             matched.append(i)
         i, j = i - (ways[i, j] in (0, 1)), j - (ways[i, j] in (0, 2))
     letters = [answered.letter(k) for k in reversed(matched)]
-    text = f"'{''.join(letters)}', {counted(len(letters), 'letter')}"
+    text = f"'{''.join(letters)}', {format_count(len(letters), 'letter')}"
     return single(text, letters="".join(letters), length=len(letters))
 
 
@@ -206,7 +206,7 @@ def _hull(answered: Answered) -> AnswerExplanation:
     corners = np.flatnonzero(answered.outputs["in_hull"] > 0)
     x, y = answered.inputs["x"], answered.inputs["y"]
     texts = [f"{i} ({x[i]:g}, {y[i]:g})" for i in corners]
-    text = f"{counted(len(corners), 'corner')}: {', '.join(texts) or 'none'}"
+    text = f"{format_count(len(corners), 'corner')}: {', '.join(texts) or 'none'}"
     return single(text, corners=corners)
 
 

@@ -17,7 +17,7 @@ from algorist.algorithms.textbook import point_to_previous, point_to_self, sort_
 from algorist.algorithms.tracing import record
 from algorist.algorithms.user_inputs.scaling import Scale
 from algorist.algorithms.user_inputs.separating import separate_points
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.spec import graph, node
 
 
@@ -43,7 +43,7 @@ def _points(given: dict[str, Any]) -> dict[str, Any]:
         pairs = pairs.reshape(4, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(
-            f"points: got {shortened(points)}, expected pairs of coordinates, [(x, y), ...]"
+            f"points: got {shorten(points)}, expected pairs of coordinates, [(x, y), ...]"
         )
     return {**given, "x": pairs[:, 0], "y": pairs[:, 1]}
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from algorist.algorithms.declaring import Algorithm
 from algorist.algorithms.sparse_tracing import expect_sparse, trace_graphs
-from algorist.errors import positive, unknown
+from algorist.errors import expect_positive, unknown
 from algorist.sparse_batch import SparseBatch, SparseGraphs
 from algorist.spec import Kind, Location
 
@@ -96,7 +96,7 @@ def draw_graphs(
         "ws": _ws_pairs,
         "delaunay": _delaunay_pairs,
     }[family]
-    found = [_connected(draw, rng, n) + i * n for i in range(positive("count", count))]
+    found = [_connected(draw, rng, n) + i * n for i in range(expect_positive("count", count))]
     pairs = np.concatenate(found)
     return SparseGraphs.of_edges(count, n, np.concatenate((pairs, pairs[:, ::-1])))
 

@@ -12,7 +12,7 @@ from algorist.algorithms.compiling import specialise
 from algorist.algorithms.declaring import Algorithm
 from algorist.algorithms.frames import MAX_NODES, FrameLayout
 from algorist.algorithms.tracing import run_sparse_batch
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.sparse_batch import SparseBatch, SparseGraphs
 from algorist.spec import Feature, Kind, Location
 
@@ -48,7 +48,7 @@ def trace_graphs(
     """Run an algorithm on each graph. The inputs are those of nodes but for `pos`: (count, n).
 
     A `mask_one` is the number of its node, (count,). With `only_first` the hints are those of the
-    first moment, and steps are only counted.
+    first step, and steps are only counted.
     """
     expect_sparse(algorithm)
     if graphs.n > MAX_NODES:
@@ -77,8 +77,8 @@ def trace_graphs(
     while True:  # a tape that turns out too short is made as long as the runs were
         if not hint_layout.fits(needed * count):
             raise ValueError(
-                f"{algorithm.name}: got {counted(count, 'graph')} of {n} nodes, whose {needed} "
-                "steps do not fit into memory, expected smaller or fewer graphs"
+                f"{algorithm.name}: got {format_count(count, 'graph')} of {n} nodes, whose "
+                f"{needed} steps do not fit into memory, expected smaller or fewer graphs"
             )
         steps = needed
         tape = hint_layout.empty(steps, count)

@@ -28,7 +28,7 @@ from algorist.algorithms.samplers.strings import (
 from algorist.algorithms.sampling import Options, checked_shares, sampler
 from algorist.algorithms.textbook import point_to_self
 from algorist.algorithms.tracing import record
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.spec import graph, node
 
 
@@ -38,7 +38,8 @@ def _fitting(n: int, options: Options) -> Options:
     longest = (n - 1) // 2
     if longest < 1:
         raise ValueError(
-            f"n: got {counted(n, 'letter')} in all, expected at least 3 for haystack and needle"
+            f"n: got {format_count(n, 'letter')} in all, expected at least 3 for "
+            "haystack and needle"
         )
     length = options["length_needle"]
     if length is None:

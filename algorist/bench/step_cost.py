@@ -49,7 +49,7 @@ class StepCost:
     """The steps of the algorithm in the window. Where single steps are drawn, as many as a batch
     has problems count as one."""
     padded_steps: int
-    """The same with padding."""
+    """The steps of the window with padding."""
     ms: float
     """The median of all rounds."""
     fastest_ms: float

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import algorist
-from algorist.errors import each_once, unknown
+from algorist.errors import expect_unique, unknown
 
 if TYPE_CHECKING:
     from algorist.model.compute_config import ComputeConfig
@@ -75,7 +75,7 @@ def add_sampler_options(parser: ArgumentParser) -> None:
 def parse_sampler_options(texts: Iterable[str]) -> dict[str, Any]:
     """The values of `--option` by name; samplers check them."""
     given = [_option(text) for text in texts]
-    each_once("--option", [name for name, _ in given])
+    expect_unique("--option", [name for name, _ in given])
     return dict(given)
 
 

@@ -11,7 +11,7 @@ from algorist.commands.arguments import compute_config, parse_names
 from algorist.commands.bench_rows import BenchTable, one_by_one, sums
 from algorist.commands.load_models import MODEL, choose_algorithms, load_model
 from algorist.data import official
-from algorist.errors import positive
+from algorist.errors import expect_positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
     from algorist.report.costs import EVALUATION_HEADINGS, evaluation_cells, evaluation_sums
 
     if arguments.samples is not None:
-        positive("samples", arguments.samples)
-    draw = partial(official.beginning, name=arguments.split, samples=arguments.samples)
+        expect_positive("samples", arguments.samples)
+    draw = partial(official.first_samples, name=arguments.split, samples=arguments.samples)
     learner = _given(arguments) if arguments.model is not None else _fresh(arguments)
     measures = [
         (name, partial(evaluation_cost, learner, name, draw))
@@ -81,7 +81,7 @@ def _fresh(arguments: Namespace) -> Learner:
     from algorist.commands.settings import make_config
     from algorist.model.learner import Learner
 
-    count = 1 if arguments.replicas is None else positive("replicas", arguments.replicas)
+    count = 1 if arguments.replicas is None else expect_positive("replicas", arguments.replicas)
     config = make_config(arguments, arguments.algorithms or algorist.algorithms(), range(count))
     learner = Learner.new(config.algorithms, config.model, config.convention, config.seeds)
     compute_config(arguments).apply(learner.net)

@@ -15,7 +15,7 @@ from algorist.commands.arguments import (
 )
 from algorist.commands.bench_rows import BenchTable, one_by_one
 from algorist.data import official
-from algorist.errors import positive
+from algorist.errors import expect_positive
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ def _configs(arguments: Namespace) -> list[Config]:
     for algorithm in chosen_algorithms(arguments) or USUAL:
         for size in arguments.size:
             for replicas in arguments.replicas:
-                seeds = range(positive("replicas", replicas))
+                seeds = range(expect_positive("replicas", replicas))
                 config = make_config(arguments, [algorithm], seeds)
                 fixed = official.SPLITS["train"].n
                 if not config.data.online and size != fixed:
                     raise ValueError(
                         f"--size: got {size}, but the fixed training set has size {fixed}"
                     )
-                data = replace(config.data, sizes=(positive("size", size),))
+                data = replace(config.data, sizes=(expect_positive("size", size),))
                 configs.append(replace(config, data=data))
     return configs

@@ -24,7 +24,7 @@ from algorist.commands.eval_output import (
 from algorist.commands.eval_problems import add_problems, problem_sets
 from algorist.commands.load_models import add_model, load_models
 from algorist.commands.output_files import check_output_folder
-from algorist.errors import each_once, unknown
+from algorist.errors import expect_unique, unknown
 from algorist.report.terminal import Terminal
 from algorist.weights import DEFAULT, present_name, shipped
 from algorist.weights import models as shipped_names
@@ -130,7 +130,7 @@ def _models(arguments: Namespace) -> tuple[list[str], list[str]]:
         raise ValueError(unknown("algorithm", models[0], algorist.algorithms()))
     for model in models:
         _expect_model(model)
-    return each_once("MODEL", models), named
+    return expect_unique("MODEL", models), named
 
 
 def _current_name(word: str) -> str:

@@ -16,7 +16,7 @@ from algorist.commands.arguments import (
     parse_sampler_options,
 )
 from algorist.data import DEVELOPMENT_SIZES, development, official
-from algorist.errors import each_once
+from algorist.errors import expect_unique
 
 _COUNT = 32
 _TEST = "test"
@@ -70,7 +70,7 @@ def problem_sets(arguments: Namespace) -> tuple[list[Problems], bool]:
             if getattr(arguments, name) not in (None, False):
                 raise ValueError(f"--{name}: only fixed sets have it, expected no {option}")
     if arguments.n is not None:
-        each_once("--n", [str(n) for n in arguments.n])
+        expect_unique("--n", [str(n) for n in arguments.n])
     if arguments.n is None or arguments.development:
         for name in ("count", "seed", "option"):
             if getattr(arguments, name) not in (None, []):
@@ -80,7 +80,7 @@ def problem_sets(arguments: Namespace) -> tuple[list[Problems], bool]:
     if arguments.n is not None:
         return [Problems(_fresh(n, arguments), n) for n in arguments.n], False
     split = arguments.split or _TEST
-    draw = partial(official.beginning, name=split, samples=arguments.samples)
+    draw = partial(official.first_samples, name=split, samples=arguments.samples)
     return [Problems(draw)], split == _TEST
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.algorithms.graph_families import FAMILIES
-from algorist.errors import each_once, unknown
+from algorist.errors import expect_unique, unknown
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def check(arguments: Namespace) -> None:
     """Complain at once about what sparse graphs do not have."""
     if arguments.n is None:
         raise ValueError("--graphs: got no sizes, expected --n too, as in --n 16,80,160,800,1600")
-    each_once("--graphs", arguments.graphs)
+    expect_unique("--graphs", arguments.graphs)
     for family in arguments.graphs:
         if family not in FAMILIES:
             raise ValueError(f"--graphs: {unknown('family of graphs', family, FAMILIES)}")

@@ -24,5 +24,5 @@ def evaluate_each(
             status.update(f"testing {algorithm} ({number} of {len(learners)})")
             batch = draw(algorithm)
             evaluations = evaluate(learner, algorithm, batch, hints=hints, forced=forced)
-            spec = learner.convention.spec(algorithm)
+            spec = learner.encoding.spec(algorithm)
             yield ScoreRow(algorithm, spec, batch.n, len(batch), evaluations)

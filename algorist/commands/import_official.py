@@ -39,7 +39,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     config = apply_settings(start, arguments)
     fresh = Learner.new(config.algorithms, config.model, config.convention)
     import_parameters(fresh.net, read_pickle(arguments.pickle))
-    learner = Learner(fresh.net, fresh.convention, {"imported": arguments.pickle})
+    learner = Learner(fresh.net, {"imported": arguments.pickle})
     learner.save(arguments.file)
     print_learner_file(arguments.file, terminal)
 

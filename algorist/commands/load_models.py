@@ -58,9 +58,9 @@ def _load_each(
     names: Sequence[str], several: Mapping[str, str], model: str, arguments: Namespace
 ) -> dict[str, Learner]:
     """The learners of some algorithms, without the runs that have not begun."""
-    from algorist.training.saved_learners import not_begun
+    from algorist.training.saved_learners import members_not_begun
 
-    waiting = [name for name in not_begun(model) if name in names]
+    waiting = [name for name in members_not_begun(model) if name in names]
     how = f"not begun: {', '.join(waiting)}; to go on: {shell('resume', model)}"
     if len(waiting) == len(names):
         raise ValueError(f"{model}: {how}")

@@ -13,7 +13,7 @@ from algorist.commands.arguments import add_compute_options
 from algorist.commands.load_models import load_models
 from algorist.commands.output_files import check_output_file, check_output_folder
 from algorist.data import official
-from algorist.errors import each_once
+from algorist.errors import expect_unique
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _compare_runs(folders: Sequence[Path], arguments: Namespace, terminal: Termi
     from algorist.report.comparison_page import comparison_page
     from algorist.training.saved_learners import expect_run, is_multi_run
 
-    each_once("FOLDER", [str(folder) for folder in folders])
+    expect_unique("FOLDER", [str(folder) for folder in folders])
     for folder in folders:
         if not is_multi_run(folder):
             expect_run(folder)
@@ -139,7 +139,7 @@ def _tested(folder: Path, arguments: Namespace) -> tuple[list[TrainedLearner], l
         TrainedLearner(learner, read_metrics(Path(place) / METRICS))
         for place, learner in runs.items()
     ]
-    draw = partial(official.beginning, name="test", samples=arguments.samples)
+    draw = partial(official.first_samples, name="test", samples=arguments.samples)
     return trained, list(evaluate_each(learners, draw))
 
 

@@ -10,7 +10,7 @@ from algorist.commands import Command
 from algorist.commands.arguments import add_at_once, add_compute_options, parse_names
 from algorist.commands.experiment_output import scores_text, show_packed
 from algorist.commands.output_files import check_output_folder
-from algorist.errors import counted, positive
+from algorist.errors import expect_positive, format_count
 from algorist.report.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
 
     for option in ("out", "runs", "pack"):
         check_output_folder(f"--{option}", getattr(arguments, option))
-    positive("--seeds", arguments.seeds)
+    expect_positive("--seeds", arguments.seeds)
     if arguments.samples is not None:
-        positive("--samples", arguments.samples)
+        expect_positive("--samples", arguments.samples)
     plan = _plan(arguments)
     if arguments.name is None:
         return _list(plan, arguments, terminal)
@@ -117,7 +117,7 @@ def _reproduce(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     titles = [job.title for job in left.jobs]
     work = _work(left, arguments, terminal)
     ending = run_in_threads(titles, {}, prepare_data(left.jobs), work, arguments, terminal)
-    done = f"{len(ending.summary.done)} of {counted(len(titles), 'run')} done"
+    done = f"{len(ending.summary.done)} of {format_count(len(titles), 'run')} done"
     terminal.print(f"{done}, see {left.results.file}" if ending.summary.done else done)
     if ending.summary.can_go_on:
         terminal.print("to go on: the same command again")
@@ -175,7 +175,7 @@ def _list(plan: Plan, arguments: Namespace, terminal: Terminal) -> int:
     terminal.print(experiment_table(experiments))
     if any(each.others for each in experiments):
         terminal.print("\nothers: results of other settings, which are kept apart")
-    terminal.print(f"\ndone: parts with all results of {counted(arguments.seeds, 'seed')}")
+    terminal.print(f"\ndone: parts with all results of {format_count(arguments.seeds, 'seed')}")
     terminal.print(f"to continue one: algorist reproduce NAME --seeds {arguments.seeds}")
     return 0
 

@@ -51,7 +51,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     check_output_file("--out", arguments.out)
     problem = inputs.problem(algorithm, arguments)
     learners = load_models([algorithm.name], arguments.model, arguments)
-    if learners[algorithm.name].convention.sparse:
+    if learners[algorithm.name].encoding.sparse:
         _run_sparse(learners[algorithm.name], algorithm, problem, arguments, terminal)
         return
     progress = SolvingProgress(Terminal(stderr=True))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from algorist.algorithms import Algorithm
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.report.format_numbers import to_json
 from algorist.report.terminal import Terminal, bare_table
 
@@ -54,7 +54,7 @@ def plain(solution: SparseSolution) -> dict[str, Any]:
 def show(terminal: Terminal, algorithm: Algorithm, solution: SparseSolution) -> None:
     """Print how much is right, and a short answer as a whole."""
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{solution.read}; {counted(solution.steps, 'step')}\n")
+    terminal.print(f"{solution.read}; {format_count(solution.steps, 'step')}\n")
     if isinstance(solution.answer, dict) and len(solution.answer) > _MOST_ROWS:
         terminal.print(f"the answers of {len(solution.answer)} nodes are in --json and --out FILE")
     elif isinstance(solution.answer, dict):

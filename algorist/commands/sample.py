@@ -19,7 +19,7 @@ from algorist.commands import Command
 from algorist.commands.arguments import add_sampler_options, parse_sampler_options
 from algorist.commands.output_files import check_output_file
 from algorist.commands.problem_options import add_problem_options
-from algorist.errors import counted, unknown
+from algorist.errors import format_count, unknown
 from algorist.problems import inputs
 from algorist.report.solutions import show_legend
 from algorist.report.terminal import Terminal, bare_table
@@ -60,10 +60,10 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     _expect_steps(arguments.steps, steps, int(batch.lengths[0]))
     written = save(batch, arguments.out) if arguments.out else None
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
-    length = counted(int(batch.lengths[0]), "step")
+    length = format_count(int(batch.lengths[0]), "step")
     if problem is None:
         seed = DRAWN["seed"] if arguments.seed is None else arguments.seed
-        terminal.print(f"{counted(batch.n, 'node')}, seed {seed}, {length}\n")
+        terminal.print(f"{format_count(batch.n, 'node')}, seed {seed}, {length}\n")
     else:
         terminal.print(f"{problem.description}; {length}\n")
         show_legend(terminal, problem.names)
@@ -142,7 +142,7 @@ def _slice(text: str) -> slice:
 def _expect_steps(text: str, steps: slice, length: int) -> None:
     """Complain about steps of which there is none, unless it is none that was asked for."""
     if not range(length)[steps] and steps not in (slice(0, 0), slice(None, 0)):
-        run = counted(length, "step")
+        run = format_count(length, "step")
         raise ValueError(f"--steps: got {text!r}, but the run has {run}, counted from 0")
 
 

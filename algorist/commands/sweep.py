@@ -16,7 +16,7 @@ from algorist.commands.arguments import (
 )
 from algorist.commands.output_files import check_output_folder
 from algorist.commands.sweep_grid import add_grid, sweep_parts
-from algorist.errors import counted, each_once, positive
+from algorist.errors import expect_positive, expect_unique, format_count
 from algorist.report.terminal import Terminal, print_error
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         check_output_folder(f"--{option}", getattr(arguments, option))
     for option in ("samples", "at_once", "cores", "per_gpu"):
         if getattr(arguments, option) is not None:
-            positive(f"--{option.replace('_', '-')}", getattr(arguments, option))
+            expect_positive(f"--{option.replace('_', '-')}", getattr(arguments, option))
     if arguments.retries < 0:
         raise ValueError(f"--retries: got {arguments.retries}, expected 0 or more")
-    each_once("--seeds", [str(seed) for seed in arguments.seeds])
+    expect_unique("--seeds", [str(seed) for seed in arguments.seeds])
     parts = sweep_parts(arguments)
     left = _remaining(parts, arguments)
     if arguments.pack is not None:
@@ -152,7 +152,7 @@ def _sweep(parts: Sequence[Part], left: Remaining, arguments: Namespace, termina
     repeat_rows(parts, results)
     if len(summary.done) == len(left.jobs):
         terminal.print(sweep_table(results, parts, terminal.plus_minus))
-    done = f"{len(summary.done)} of {counted(len(left.jobs), 'run')} done"
+    done = f"{len(summary.done)} of {format_count(len(left.jobs), 'run')} done"
     terminal.print(f"{done}, see {results.file}")
     if len(summary.done) < len(left.jobs):
         terminal.print("to go on: the same command again")
@@ -197,7 +197,9 @@ def _run(
     from algorist.report.sweep_progress import SweepProgress
 
     by_title, runs = {job.title: job for job in left.jobs}, _runs(arguments)
-    terminal.print(f"{counted(len(by_title), 'run')} to go, {resources.backend.capacity} at once")
+    terminal.print(
+        f"{format_count(len(by_title), 'run')} to go, {resources.backend.capacity} at once"
+    )
     runs.mkdir(parents=True, exist_ok=True)
     if arguments.ray is None:
         with prepare_data(left.jobs):

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from algorist.commands.arguments import named_algorithms, parse_integers, parse_names
-from algorist.errors import each_once
+from algorist.errors import expect_unique
 
 if TYPE_CHECKING:
     from algorist.experiments.plan import Change, Part
@@ -63,7 +63,7 @@ def sweep_parts(arguments: Namespace) -> list[Part]:
 
     named = named_algorithms(arguments)
     tasks = {_TOGETHER: named} if arguments.together else {name: [name] for name in named}
-    parts = grid(each_once("--recipes", arguments.recipes), _variants(arguments), tasks)
+    parts = grid(expect_unique("--recipes", arguments.recipes), _variants(arguments), tasks)
     check_sizes(arguments, (part.config for part in parts))
     return parts
 
@@ -73,7 +73,7 @@ def _variants(arguments: Namespace) -> dict[str, Change]:
     from algorist.experiments.grid import variant_of
 
     axes = [_axis(text, arguments) for text in arguments.set]
-    each_once("--set", [name for name, _ in axes])
+    expect_unique("--set", [name for name, _ in axes])
     variants: dict[str, Change] = {}
     for values in product(*(texts for _, texts in axes)):
         chosen = dict(zip([name for name, _ in axes], values, strict=True))
@@ -92,7 +92,7 @@ def _axis(text: str, arguments: Namespace) -> tuple[str, list[str]]:
     if own.place in vars(arguments):
         raise ValueError(f"--set: {name} is also given by --{own.name.replace('_', '-')}")
     between = "/" if own.kind == tuple[int, ...] else ","
-    texts = each_once(f"--set {name}", values.split(between))
+    texts = expect_unique(f"--set {name}", values.split(between))
     for value in texts:
         own.read(value)
     return own.name, texts

@@ -11,7 +11,7 @@ import algorist
 from algorist.commands import Command
 from algorist.commands.arguments import add_sampler_options, parse_sampler_options
 from algorist.commands.output_files import check_output_file
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.report.terminal import Terminal
 
 
@@ -54,7 +54,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
         return
     with open(arguments.out, "w", encoding="utf-8") as file:
         _write(texts, file)
-    terminal.print(f"{counted(arguments.count, 'text')}, written to {arguments.out}")
+    terminal.print(f"{format_count(arguments.count, 'text')}, written to {arguments.out}")
 
 
 def _write(texts: Iterable[dict[str, Any]], file: IO[str]) -> None:

@@ -16,7 +16,7 @@ from algorist.commands import FAILURE
 from algorist.commands.arguments import compute_config
 from algorist.commands.train_one import open_logs
 from algorist.data.prepare import prepare_in_background
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.experiments.executors import ShouldStop, Summary, ThreadExecutor
 from algorist.experiments.run_control import Interrupt
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply
@@ -49,7 +49,7 @@ def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
     done = {name: p for name, p in progress_of.items() if p and p.step >= each.steps}
     if len(done) == len(each.algorithms):
         terminal.print(
-            f"all is done, {counted(len(done), 'run')}: "
+            f"all is done, {format_count(len(done), 'run')}: "
             f"{shell('resume', each.folder, '--steps', 'N')} goes on to N"
         )
         return 0
@@ -71,7 +71,7 @@ def train_each(each: MultiRun, arguments: Namespace, terminal: Terminal) -> int:
     preparation = prepare_in_background(left, each.config.splits)
     ending = run_in_threads(each.algorithms, ended, preparation, work, arguments, terminal)
     count = len(done) + len(ending.summary.done)
-    terminal.print(f"{count} of {counted(len(each.algorithms), 'run')} done")
+    terminal.print(f"{count} of {format_count(len(each.algorithms), 'run')} done")
     if ending.summary.can_go_on:
         terminal.print(f"to go on: {shell('resume', each.folder)}")
     else:
@@ -113,7 +113,7 @@ def run_in_threads(
     how = compute_config(arguments)
     left = [name for name in names if name not in ended]
     count = min(job_count(arguments.at_once, how), len(left))
-    terminal.print(f"{len(left)} of {counted(len(names), 'run')} to go, {count} at once")
+    terminal.print(f"{len(left)} of {format_count(len(names), 'run')} to go, {count} at once")
     with preparation:
         pass
     with (

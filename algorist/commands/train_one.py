@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from algorist.commands import FAILURE
 from algorist.commands.arguments import compute_config
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.experiments.run_control import Interrupt
 from algorist.model.compute_config import ComputeConfig
 from algorist.plugins import shell
@@ -93,7 +93,7 @@ def train_run(run: Run, arguments: Namespace, terminal: Terminal) -> int:
     trainer, folder = run.trainer, run.folder
     if trainer.step >= trainer.config.schedule.steps:
         terminal.print(
-            f"all is done, {counted(trainer.step, 'step')}: "
+            f"all is done, {format_count(trainer.step, 'step')}: "
             f"{shell('resume', folder, '--steps', 'N')} goes on to N"
         )
         return 0

@@ -17,7 +17,7 @@ from algorist.commands.arguments import add_compute_options
 from algorist.commands.load_models import add_model, load_model, load_models
 from algorist.commands.output_files import check_output_file
 from algorist.commands.problem_options import add_problem_options
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.problems import forms, inputs
 from algorist.report.terminal import Terminal
 from algorist.weights import SAVED, SPARSE
@@ -130,7 +130,7 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     trace = app.trace(algorithm, problem)
     path = Path(arguments.export)
     path.write_text(page(trace).html, encoding="utf-8")
-    steps = counted(trace["steps"], "step")
+    steps = format_count(trace["steps"], "step")
     terminal.print(f"{steps} of {algorithm.name}, written to {path}")
 
 

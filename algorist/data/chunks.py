@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from algorist.batch import Batch
-from algorist.errors import positive
+from algorist.errors import expect_positive
 from algorist.spec import Spec, Stage
 
 CHUNK_LENGTH = 16
@@ -67,7 +67,7 @@ class Chunker:
         length: int = CHUNK_LENGTH,
         cursor: Cursor | None = None,
     ):
-        self._batch, self._length = batch, positive("length", length)
+        self._batch, self._length = batch, expect_positive("length", length)
         self._lock = Lock()
         self._walk: _Walk | None = None
         self._cursors = {cursor["step"]: cursor} if cursor else {}

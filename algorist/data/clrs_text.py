@@ -27,7 +27,7 @@ from algorist.algorithms.sampling import TRUNCATION
 from algorist.batch import Batch
 from algorist.data.feature_text import to_text
 from algorist.data.numpy_ties import break_ties_as_numpy
-from algorist.errors import positive
+from algorist.errors import expect_positive
 from algorist.spec import Feature, Kind
 
 _MOST_AT_ONCE, _CELLS_AT_ONCE = 64, 2**14
@@ -79,9 +79,9 @@ def text(
     algorithm = declared(algorithm)
     for name, value in {"count": count, "decimals": decimals}.items():
         if value is not None:
-            positive(name, value)
+            expect_positive(name, value)
     if TRUNCATION in options:
-        raise ValueError(f"option {TRUNCATION}: got it here, expected it as decimals")
+        raise ValueError(f"option {TRUNCATION}: expected the argument decimals instead")
     options = {**options, TRUNCATION: decimals}
     algorithm.check(n, 1, options)
     return _examples(algorithm, int(n), count, generator(seed), hints, options)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from algorist.algorithms import Algorithm, declared
 from algorist.batch import Batch
-from algorist.data.official import Split, kept
+from algorist.data.official import Split, load_or_draw
 from algorist.errors import unknown
 
 _SEEDS = {16: 1_016, 32: 1_032, 64: 1_064}
@@ -30,4 +30,4 @@ def development(algorithm: str | Algorithm, n: int = 16) -> Batch:
         sizes = [str(size) for size in _SEEDS]
         raise ValueError(unknown("size of a development set", str(n), sizes))
     wanted = Split(n=n, count=_COUNT, seed=_SEEDS[n])
-    return kept(declared(algorithm), f"development-{n}", wanted)
+    return load_or_draw(declared(algorithm), f"development-{n}", wanted)

@@ -20,7 +20,7 @@ import numpy as np
 from algorist.algorithms import Algorithm, declared
 from algorist.algorithms.frames import INT
 from algorist.batch import Batch
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.extras import extra
 from algorist.spec import Feature, Kind, Location, Spec, Stage
 
@@ -35,7 +35,7 @@ def from_feedback(feedback: Any) -> Batch:
     """
     if not hasattr(feedback, "features") or not hasattr(feedback, "outputs"):
         raise ValueError(
-            f"feedback: got {shortened(feedback)}, expected a Feedback: (features, outputs)"
+            f"feedback: got {shorten(feedback)}, expected a Feedback: (features, outputs)"
         )
     return _batch(feedback.features, feedback.outputs)
 
@@ -64,7 +64,7 @@ def from_data_point(point: Any, stage: Stage | str) -> tuple[Feature, np.ndarray
     try:
         name, location, kind, data = point.name, point.location, point.type_, point.data
     except AttributeError:
-        message = f"got {shortened(point)}, expected a DataPoint: name, location, type_, data"
+        message = f"got {shorten(point)}, expected a DataPoint: name, location, type_, data"
         raise ValueError(f"data point: {message}") from None
     data = np.asarray(data)
     classes = data.shape[-1] if kind == Kind.CATEGORICAL else 0
@@ -122,7 +122,7 @@ def as_held(feature: Feature, values: np.ndarray) -> np.ndarray:
     held = values.astype(INT if feature.kind in _POINTERS else np.int8)
     if not np.array_equal(held, values):
         raise ValueError(
-            f"{feature.name}: got {shortened(values.ravel()[:5])}, ..., expected whole numbers: "
+            f"{feature.name}: got {shorten(values.ravel()[:5])}, ..., expected whole numbers: "
             f"it is a {feature.kind}"
         )
     return held

@@ -21,7 +21,7 @@ import numpy as np
 from algorist.algorithms import Algorithm, declared
 from algorist.batch import Batch
 from algorist.data import cache
-from algorist.errors import positive, unknown
+from algorist.errors import expect_positive, unknown
 
 _FORMAT = 1
 """Part of the file names: raise it when splits on disk are no longer what `generate` makes."""
@@ -65,14 +65,14 @@ def split(algorithm: str | Algorithm, name: str) -> Batch:
     """
     if name not in SPLITS:
         raise ValueError(unknown("split", name, SPLITS))
-    return kept(declared(algorithm), name, SPLITS[name])
+    return load_or_draw(declared(algorithm), name, SPLITS[name])
 
 
-def kept(algorithm: Algorithm, name: str, wanted: Split) -> Batch:
+def load_or_draw(algorithm: Algorithm, name: str, wanted: Split) -> Batch:
     """A fixed set, from the disk if it is there; else it is drawn and kept there by its name."""
     if not algorithm.is_part_of_the_package:
         return wanted.generate(algorithm)
-    file = path(algorithm, name)
+    file = split_file(algorithm, name)
     try:
         return replace(cache.load(file, algorithm.spec), algorithm=algorithm.name)
     except FileNotFoundError:
@@ -89,13 +89,13 @@ def kept(algorithm: Algorithm, name: str, wanted: Split) -> Batch:
     return batch
 
 
-def path(algorithm: Algorithm, name: str) -> Path:
+def split_file(algorithm: Algorithm, name: str) -> Path:
     """The file of a set of an algorithm."""
     return cache.folder() / f"{algorithm.name}-{name}-v{_FORMAT}.npz"
 
 
-def beginning(algorithm: str | Algorithm, name: str, samples: int | None) -> Batch:
+def first_samples(algorithm: str | Algorithm, name: str, samples: int | None) -> Batch:
     """The first samples of one of the benchmark's fixed sets; None: all of them."""
     batch = split(algorithm, name)
-    count = len(batch) if samples is None else positive("samples", samples)
+    count = len(batch) if samples is None else expect_positive("samples", samples)
     return batch.take(np.arange(min(count, len(batch))))

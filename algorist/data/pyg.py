@@ -24,7 +24,7 @@ import numpy as np
 from algorist.algorithms import Algorithm
 from algorist.batch import Batch
 from algorist.data.dm_clrs import as_held, spec_of
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.extras import extra
 from algorist.spec import Feature, Location, Spec, Stage
 
@@ -114,7 +114,7 @@ def _from_one(data: Any, spec: Spec) -> Batch:
         else:
             expected = feature.shape(n)
         if values.shape != expected:
-            got = f"{values.shape} for {counted(n, 'node')}"
+            got = f"{values.shape} for {format_count(n, 'node')}"
             raise ValueError(f"{_name(feature)}: got the shape {got}, expected {expected}")
         axis = 1 if feature.stage == Stage.HINT else 0
         stages[feature.stage][feature.name] = as_held(feature, np.expand_dims(values, axis))

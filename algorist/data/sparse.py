@@ -13,7 +13,7 @@ import numpy as np
 from algorist.algorithms import Algorithm, declared
 from algorist.algorithms.graph_families import FAMILIES, sample_sparse
 from algorist.data.stream import BATCH_SIZE, SIZES, Purpose, key
-from algorist.errors import positive, unknown
+from algorist.errors import expect_positive, unknown
 from algorist.sparse_batch import SparseBatch
 from algorist.spec import Spec
 
@@ -45,7 +45,7 @@ def sparse_set(
 ) -> SparseBatch:
     """`count` problems of the set FAMILY_N, such as er_1600, or of the validation set.
 
-    The hints are those of the first moment, unless `only_first` is false.
+    The hints are those of the first step, unless `only_first` is false.
 
         >>> sparse_set("bfs", "er_16", 2)
         SparseBatch(bfs: 2 graphs of 16 nodes, 206 pairs, 4 steps)
@@ -74,8 +74,8 @@ class SparseOnline:
         """Draw problems of the given sizes in turns, of one family or of several: `er+ws`."""
         self.algorithm, self.seed = declared(algorithm), seed
         self.spec: Spec = self.algorithm.spec
-        self.sizes = tuple(positive("sizes", size) for size in sizes)
-        self.batch_size = positive("batch_size", batch_size)
+        self.sizes = tuple(expect_positive("sizes", size) for size in sizes)
+        self.batch_size = expect_positive("batch_size", batch_size)
         self._families, self._random_positions = families(family), random_positions
 
     def batch(self, step: int) -> SparseBatch:

@@ -26,7 +26,7 @@ import numpy as np
 from algorist.algorithms import Algorithm, declared
 from algorist.batch import Batch
 from algorist.data import official
-from algorist.errors import positive
+from algorist.errors import expect_positive
 from algorist.spec import Spec
 
 SIZES = (4, 7, 11, 13, 16)
@@ -93,9 +93,9 @@ class Online:
         that are out of the benchmark's distribution, if the algorithm's sampler can draw such.
         """
         self.algorithm, self.seed = declared(algorithm), seed
-        self.batch_size = positive("batch_size", batch_size)
+        self.batch_size = expect_positive("batch_size", batch_size)
         self.spec = self.algorithm.spec
-        self.sizes = tuple(positive("sizes", size) for size in sizes)
+        self.sizes = tuple(expect_positive("sizes", size) for size in sizes)
         if not self.sizes:
             raise ValueError("sizes: got none, expected at least one")
         if self.algorithm.stretch != 1:
@@ -126,7 +126,7 @@ class Fixed:
 
     def __init__(self, algorithm: str | Algorithm, *, seed: int, batch_size: int = BATCH_SIZE):
         self.algorithm, self.seed = declared(algorithm), seed
-        self.batch_size = positive("batch_size", batch_size)
+        self.batch_size = expect_positive("batch_size", batch_size)
         self.spec = self.algorithm.spec
         self.sizes = (self.algorithm.size(official.SPLITS["train"].n),)
 
@@ -234,9 +234,9 @@ class Prefetch(Generic[Argument, Result], Iterator[Result]):
         workers: int = 2,
         ahead: int = 8,
     ):
-        positive("ahead", ahead)
+        expect_positive("ahead", ahead)
         self._function, self._arguments = function, iter(arguments)
-        self._threads = ThreadPoolExecutor(positive("workers", workers), "prefetch")
+        self._threads = ThreadPoolExecutor(expect_positive("workers", workers), "prefetch")
         self._waiting: deque[Future[Result]] = deque()
         self._start(ahead)
 

@@ -1,12 +1,12 @@
 """Transforms: changes of how the data is put to a learner, for spec and batch together.
 
-`standard` names those that an algorithm has in the paper.
+`standard_transforms` names those that an algorithm has in the paper.
 
     >>> import algorist
-    >>> chosen = standard(algorist.get("minimum"))
-    >>> "pred" in transformed_spec(chosen, algorist.get("minimum").spec)
+    >>> chosen = standard_transforms(algorist.get("minimum"))
+    >>> "pred" in transform_spec(chosen, algorist.get("minimum").spec)
     True
-    >>> batch = transformed(chosen, algorist.data.official.split("minimum", "val"))
+    >>> batch = apply_transforms(chosen, algorist.data.official.split("minimum", "val"))
     >>> list(batch.inputs)
     ['pos', 'key', 'pred']
 """
@@ -143,7 +143,7 @@ class GatedScalars:
         return replace(batch, spec=self.spec(batch.spec))
 
 
-def standard(
+def standard_transforms(
     algorithm: Algorithm,
     *,
     static_hint: bool = True,
@@ -158,14 +158,14 @@ def standard(
     return (*moved, Permutations() if permutations else PlainPointers(), *gated)
 
 
-def transformed_spec(transforms: Iterable[Transform], spec: Spec) -> Spec:
+def transform_spec(transforms: Iterable[Transform], spec: Spec) -> Spec:
     """A spec after all transforms, in their order."""
     for transform in transforms:
         spec = transform.spec(spec)
     return spec
 
 
-def transformed(transforms: Iterable[Transform], batch: Batch, step: int = 0) -> Batch:
+def apply_transforms(transforms: Iterable[Transform], batch: Batch, step: int = 0) -> Batch:
     """A batch after all transforms, in their order."""
     for transform in transforms:
         batch = transform.batch(batch, step)
@@ -178,11 +178,11 @@ class Transformed:
     def __init__(self, source: Source, transforms: Iterable[Transform]):
         self._source, self._transforms = source, tuple(transforms)
         self.sizes = source.sizes
-        self.spec = transformed_spec(self._transforms, source.spec)
+        self.spec = transform_spec(self._transforms, source.spec)
 
     def batch(self, step: int) -> Batch:
         """The batch of one step."""
-        return transformed(self._transforms, self._source.batch(step), step)
+        return apply_transforms(self._transforms, self._source.batch(step), step)
 
 
 def _chains(features: Iterable[Feature]) -> list[Feature]:

@@ -120,7 +120,7 @@ class _Truth(NamedTuple):
 
 
 def _truth(learner: Learner, algorithm: str, batch: Batch) -> _Truth:
-    seen = learner.convention.batch(algorithm, batch)
+    seen = learner.encoding.batch(algorithm, batch)
     return _Truth(algorithm, seen, *permutations_to_pointers(seen.spec, seen.outputs))
 
 

@@ -12,7 +12,7 @@ from algorist.algorithms.answer_checks import check_answers
 from algorist.algorithms.user_inputs.graph_arrays import to_numpy
 from algorist.batch import Batch
 from algorist.data import official
-from algorist.errors import shortened, unknown
+from algorist.errors import shorten, unknown
 from algorist.evaluation.evaluator import Evaluation
 from algorist.evaluation.evaluator import evaluate as evaluate_replicas
 from algorist.evaluation.metrics import score as score_feature
@@ -45,7 +45,7 @@ def evaluate(
     """
     if not isinstance(net, Net | Learner):
         raise TypeError(f"net: got {type(net).__name__}, expected a Net or a Learner")
-    learner = net if isinstance(net, Learner) else Learner(net, net.encoding, {})
+    learner = net if isinstance(net, Learner) else Learner(net)
     if learner.net.replicas != 1:
         raise ValueError(
             f"net: got one of {learner.net.replicas} seeds, expected one seed: take one with "
@@ -72,7 +72,7 @@ def _problems(
     if batch is not None:
         return batch
     if algorithm is None:
-        raise ValueError("algorithm: got none, expected the name of the one to be evaluated")
+        raise ValueError("algorithm: got none, expected the name of the algorithm to evaluate")
     net.spec(algorithm)
     if split is not None:
         return official.split(algorithm, split)
@@ -97,7 +97,7 @@ def score(predictions: Mapping[str, Any], batch: Batch, algorithm: str | None = 
         raise ValueError("batch: got one that does not say its algorithm: pass algorithm=...")
     if not isinstance(predictions, Mapping):
         raise ValueError(
-            f"predictions: got {shortened(predictions)}, expected outputs by name, as in "
+            f"predictions: got {shorten(predictions)}, expected outputs by name, as in "
             f"{{{next(iter(batch.outputs))!r}: ...}}; algorist.evaluate(net, batch) scores a net"
         )
     for given in predictions:
@@ -123,7 +123,7 @@ def _value(feature: Feature, predictions: Mapping[str, Any], truth: np.ndarray) 
     given = predictions[name]
     value = np.asarray(to_numpy(given))
     if value.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: got {shortened(given)}, expected numbers")
+        raise ValueError(f"{name}: got {shorten(given)}, expected numbers")
     one_hot = feature.kind in (Kind.MASK_ONE, Kind.CATEGORICAL)
     if one_hot and value.shape == truth.shape[:-1]:
         value = np.eye(truth.shape[-1], dtype=truth.dtype)[_indices(name, value, truth.shape[-1])]

@@ -93,7 +93,7 @@ class Cluster:
             reply = Reply.from_json(self._ray.get(host.execute.remote(request.to_json())))
         except self._ray.exceptions.RayError as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise DiedError(f"its machine or its actor has gone: {lines[0]}") from error
+            raise DiedError(f"its machine or its actor has stopped: {lines[0]}") from error
         finally:
             with self._lock:
                 self._at_work.discard(host)

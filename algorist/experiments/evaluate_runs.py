@@ -77,7 +77,7 @@ class RunEvaluator:
                 continue
             if should_stop():
                 return False
-            batch = official.beginning(algorithm, "test", self.samples)
+            batch = official.first_samples(algorithm, "test", self.samples)
             with CAPTURE_LOCK if trainer.computing.on_gpu else nullcontext():  # it loads kernels
                 evaluations = evaluate(learner, algorithm, batch)
             self.results.add(

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Event
 from typing import Generic, NamedTuple, Self, TypeVar
 
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.experiments.processes import Backend, DiedError
 from algorist.experiments.run_requests import DONE, FAILED, STOPPED, Reply, RunRequest
 from algorist.model.compute_config import ComputeConfig
@@ -177,7 +177,7 @@ class RemoteExecutor(Executor[RunRequest]):
                 return self._backend.execute(slot, request)
             except DiedError as error:
                 reason = str(error)
-        return Reply(FAILED, f"{reason} (tried {counted(1 + self._retries, 'time')})")
+        return Reply(FAILED, f"{reason} (tried {format_count(1 + self._retries, 'time')})")
 
 
 def _reply(future: Future[Reply]) -> Reply:

@@ -88,7 +88,7 @@ def _cluster(ray: str | None, device: str) -> Cluster | None:
     if device not in _DEVICES_OF_CLUSTERS:
         raise ValueError(
             f"--device: got {device!r}, expected one of "
-            f"{', '.join(_DEVICES_OF_CLUSTERS)}: which GPU is for the cluster to say"
+            f"{', '.join(_DEVICES_OF_CLUSTERS)}: the cluster chooses the GPU"
         )
     return Cluster(ray)
 

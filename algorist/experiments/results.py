@@ -16,7 +16,7 @@ from typing import Any
 from algorist.algorithms import get
 from algorist.atomic import lock_folder, replace_text
 from algorist.data.official import SPLITS
-from algorist.errors import counted, shortened
+from algorist.errors import format_count, shorten
 from algorist.experiments.plan import ALGORITHMS, EXPERIMENTS, Part
 
 Key = tuple[str, str, int]
@@ -128,8 +128,8 @@ class Results:
         others = self.of_other_recipes(parts)
         if others:
             raise ValueError(
-                f"{self.file}: got {counted(len(others), 'row')} of other settings (the first: "
-                f"{others[0].part}, recipe {others[0].recipe}, {others[0].steps} steps), "
+                f"{self.file}: got {format_count(len(others), 'row')} of other settings (the "
+                f"first: {others[0].part}, recipe {others[0].recipe}, {others[0].steps} steps), "
                 "which are never mixed with those asked for: give another folder (--out), "
                 "or remove these rows"
             )
@@ -198,7 +198,7 @@ def _text(file: Path) -> str:
 
 def _row(cells: list[str]) -> ResultRow:
     if len(cells) != len(_COLUMNS):
-        raise ValueError(f"got {counted(len(cells), 'value')}, expected {len(_COLUMNS)}")
+        raise ValueError(f"got {format_count(len(cells), 'value')}, expected {len(_COLUMNS)}")
     return ResultRow(
         **{name: _value(name, cell) for name, cell in zip(_COLUMNS, cells, strict=True)}
     )
@@ -207,7 +207,7 @@ def _row(cells: list[str]) -> ResultRow:
 def _check(row: ResultRow, experiment: str, before: Iterable[Key]) -> None:
     """Raise a `ValueError` for a row with impossible values, of another experiment, or repeated."""
     if row.experiment != experiment:
-        raise ValueError(f"got a row of {shortened(row.experiment)}, expected {experiment}")
+        raise ValueError(f"got a row of {shorten(row.experiment)}, expected {experiment}")
     for name in ("score", "correct"):
         value = getattr(row, name)
         is_share = name == "correct" or row.algorithm in ALGORITHMS  # others may have errors
@@ -226,7 +226,7 @@ def _value(name: str, cell: str) -> Any:
         return _TYPES[name](cell)
     except ValueError:
         expected = "a whole number" if _TYPES[name] is int else "a number"
-        raise ValueError(f"got {shortened(cell)} for {name}, expected {expected}") from None
+        raise ValueError(f"got {shorten(cell)} for {name}, expected {expected}") from None
 
 
 def write(file: Path, rows: Iterable[ResultRow]) -> None:

@@ -106,7 +106,7 @@ class NodeDecoder(BuiltInDecoder):
 
     @property
     def node_layers(self) -> list[Linear]:
-        """All."""
+        """The layer of the node."""
         return [self.value]
 
     def forward(self, nodes: Joint, edges: Joint | None, graph: Tensor | Factored) -> Tensor:

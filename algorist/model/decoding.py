@@ -37,7 +37,7 @@ class States(NamedTuple):
     after: Tensor  # (S, B, n, h)
     edge_states: EdgeStates | None
     adjacency: Tensor | None  # (S, B, n, n)
-    values: Mapping[str, Tensor]  # what the net has read, dense
+    values: Mapping[str, Tensor]  # what the net has read, one-hot
 
 
 def make_decoder(

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from algorist.model import kinds
 from algorist.model.decoders import DecoderType
-from algorist.model.executing.derived_features import COMPARISONS, EQUAL, DerivedFeatures, Group
+from algorist.model.executing.derived_features import DerivedFeatures, Group
 from algorist.model.executing.orders import is_read_by_order
 from algorist.model.factored import Encoding, Factored, dense, project
-from algorist.model.grouped import cat_columns, map_features, split_columns
+from algorist.model.feature_values import raw_width
+from algorist.model.grouped import cat_columns, split_columns
 from algorist.model.kinds import row
 from algorist.model.layers import Linear, is_plain
 from algorist.model.model_config import ModelConfig
@@ -28,16 +28,13 @@ SELECTED = "_selected"
 
 EDGE_POINTER_CHANNELS = 16
 
-Dense = Mapping[str, Tensor]
-"""Values in the form of predictions, by the names of their features."""
-
 
 def make_encoder(feature: Feature, replicas: int, hidden: int, *, xavier: bool) -> Linear:
     """A new encoder; with `xavier` that of a scalar hint starts small (paper, section 3.2.1)."""
     std = None if feature.classes else 1.0  # each number as if it had a map of its own
     if xavier and feature.stage == Stage.HINT and feature.kind == Kind.SCALAR:
         std = hidden**-0.5
-    return Linear(replicas, kinds.raw_width(feature), hidden, std=std)
+    return Linear(replicas, raw_width(feature), hidden, std=std)
 
 
 def make_encoders(
@@ -45,7 +42,7 @@ def make_encoders(
 ) -> dict[str, nn.Module]:
     """The encoders of some features, and of what is derived from them, by name.
 
-    With pointer reversal edges have one for each direction, except comparisons, which have both.
+    With pointer reversal edges have one for each direction, except where numbers have both.
     Nets with `orders` read the order of scalar hints, not how large they are.
     """
     read = [f for f in features if not (derived.orders and is_read_by_order(f))]
@@ -57,35 +54,13 @@ def make_encoders(
             if not suffix or row(f).decoder_type.encode_location == Location.EDGE:
                 made[f.name + suffix] = make_encoder(f, replicas, config.hidden, xavier=xavier)
         for name, group in derived.groups.items():
-            if not suffix or (group.location == Location.EDGE and name not in (COMPARISONS, EQUAL)):
+            if not suffix or (group.location == Location.EDGE and not group.has_both_directions):
                 width = group.numbers.shape[-1]
                 made[name + suffix] = linear(width, config.hidden, std=group.std)
     for f in features if config.edge_pointers else ():
         if row(f).decoder_type == DecoderType.EDGE_POINTER:
             made[f.name + SELECTED] = EdgePointerEncoder(replicas, config.hidden)
     return made
-
-
-def dense_values(
-    features: Sequence[Feature], truths: Mapping[str, Tensor], n: int
-) -> dict[str, Tensor]:
-    """Truths in the form of predictions."""
-    return map_features(lambda f, truth: row(f).ops.dense(truth, n), features, truths)
-
-
-def raw_numbers(
-    features: Sequence[Feature], values: Dense, *, squash: bool = False
-) -> dict[str, Tensor]:
-    """The numbers that encoders read, channels last; with `squash`, scalars grow slowly above 1."""
-    raw = {f.name: kinds.raw_numbers(f, values[f.name]) for f in features}
-    scalars = [f.name for f in features if squash and f.kind == Kind.SCALAR]
-    return raw | {name: kinds.squash(raw[name]) for name in scalars}
-
-
-def adjacency(features: Sequence[Feature], values: Dense) -> list[Tensor]:
-    """The pairs of nodes that features connect, in either direction."""
-    limits = ((values[f.name], kinds.adjacency_threshold(f)) for f in features)
-    return [value + value.mT > limit for value, limit in limits if limit is not None]
 
 
 class EdgePointerEncoder(nn.Module):
@@ -118,7 +93,7 @@ class _Reader(NamedTuple):
     is_reversed: bool
 
 
-def dense_shapes(lanes: tuple[int, ...], n: int) -> dict[Location, tuple[int, ...]]:
+def location_shapes(lanes: tuple[int, ...], n: int) -> dict[Location, tuple[int, ...]]:
     """The shapes of nodes, edges and graph where all pairs are laid out; lanes are (S, B)."""
     return {location: (*lanes, *location.shape(n)) for location in Location}
 
@@ -175,18 +150,18 @@ class Encoders:
         return Encoding(torch.cat(weights, 1), torch.stack(biases).sum(0))
 
     def __call__(
-        self, raw: Dense, values: Dense = MappingProxyType({})
+        self, raw: Mapping[str, Tensor], values: Mapping[str, Tensor] = MappingProxyType({})
     ) -> tuple[Tensor | Factored, ...]:
         """Nodes (S, B, n, h), edges (S, B, n, n, h) and graph (S, B, h), from raw numbers.
 
-        Pointers of edges that are read whole are taken from the dense `values`.
+        Pointers of edges that are read whole are taken from the one-hot `values`.
         """
         nodes, edges, graph = (self._encoded(location, raw) for location in Location)
         for name, encoder in self._selecting.items():
             edges = dense(edges) + encoder(nodes, values[name])
         return nodes, edges, graph
 
-    def _encoded(self, location: Location, raw: Dense) -> Tensor | Factored:
+    def _encoded(self, location: Location, raw: Mapping[str, Tensor]) -> Tensor | Factored:
         encoding, readers = self._encodings[location], self._readers[location]
         numbers = [
             self._reverse(raw[r.feature]) if r.is_reversed else raw[r.feature] for r in readers

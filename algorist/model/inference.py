@@ -20,7 +20,7 @@ from algorist.model.postprocessing import (
     permutation_confidence_to_pointers,
     permutations_to_pointers,
 )
-from algorist.model.window import expanded, split_window
+from algorist.model.window import split_window, unsqueeze_like
 
 if TYPE_CHECKING:
     from algorist.model.learner import Learner
@@ -48,7 +48,7 @@ class Predictions:
     outputs: Mapping[str, np.ndarray]
     """(B, ...), sorted orders as pointers."""
     hints: Mapping[str, np.ndarray]
-    """(T - 1, B, ...): the prediction of moment t + 1; empty unless asked for."""
+    """(T - 1, B, ...): the prediction of step t + 1; empty unless asked for."""
     output_confidence: Mapping[str, np.ndarray] = field(default_factory=dict)
     """(B, ...): how probable the net holds each value, of all kinds but scalars; empty unless asked
     for, as that of hints is."""
@@ -158,13 +158,13 @@ class DeviceBatch:
         """With `graphs` the computation is captured when it is first asked for."""
         self._net, self._algorithm, self._steps = learner.net, algorithm, batch.steps - 1
         self._spec = self._net.spec(algorithm)
-        encoded = learner.convention.batch(algorithm, batch)
+        encoded = learner.encoding.batch(algorithm, batch)
         if encoded.spec != self._spec:
             raise ValueError(
                 f"{algorithm}: the learner was trained when it had other features: "
                 "load the plug-in as it was then"
             )
-        window = learner.convention.window([encoded] * self._net.replicas)
+        window = learner.encoding.window([encoded] * self._net.replicas)
         if forced:
             window = window.with_forced(_forced_steps(forced, window.follows.shape))
         window = window.to(self._net.device)
@@ -203,7 +203,7 @@ class DeviceBatch:
                 rollout = net.rollout(self._algorithm, piece, carry, keep_hints=hints)
                 carry, raw = rollout.carry, rollout.hints
                 for name, value in rollout.outputs.items():
-                    ended = expanded(piece.end_weights > 0, value)
+                    ended = unsqueeze_like(piece.end_weights > 0, value)
                     outputs[name] = torch.where(ended, value, outputs.get(name, value))
                 hint_pieces.append({name: decide(spec[name], x).cpu() for name, x in raw.items()})
                 if confidence:

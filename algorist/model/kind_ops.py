@@ -1,4 +1,4 @@
-"""What the net does with values of each kind: dense form, feedback, answers, loss, confidence.
+"""What the net does with values of each kind: one-hot form, feedback, answers, loss, confidence.
 
 `kinds.py` is the table that assigns them to locations and kinds. A prediction has any leading axes,
 then the nodes of its location, then the classes or nodes to choose from.
@@ -28,7 +28,7 @@ HUBER_BETA = 0.1
 class KindOps:
     """The operations of one kind of feature, at any location."""
 
-    dense: Callable[[Tensor, int], Tensor]
+    one_hot: Callable[[Tensor, int], Tensor]
     """(truth, number of nodes) -> the truth in the form of predictions."""
     feedback: Callable[[Tensor, bool], Tensor]
     """(prediction, hard) -> the values that the next step reads: soft, or rounded if `hard`."""
@@ -42,71 +42,71 @@ class KindOps:
     """Prediction -> the probability of each answer; None for scalars, which have none."""
 
 
-def _as_number(truth: Tensor, n: int) -> Tensor:
+def _to_float(truth: Tensor, n: int) -> Tensor:
     return truth.float()
 
 
-def _as_one_hot(truth: Tensor, n: int) -> Tensor:
+def _to_one_hot(truth: Tensor, n: int) -> Tensor:
     return (truth.unsqueeze(-1) == torch.arange(n, device=truth.device)).float()
 
 
-def _feed_scalar(prediction: Tensor, hard: bool) -> Tensor:
+def _scalar_feedback(prediction: Tensor, hard: bool) -> Tensor:
     return prediction.detach() if hard else prediction
 
 
-def _feed_mask(prediction: Tensor, hard: bool) -> Tensor:
+def _mask_feedback(prediction: Tensor, hard: bool) -> Tensor:
     return (prediction > 0).float() if hard else prediction.sigmoid()
 
 
-def _feed_choice(prediction: Tensor, hard: bool) -> Tensor:
+def _choice_feedback(prediction: Tensor, hard: bool) -> Tensor:
     if hard:
-        return _as_one_hot(prediction.argmax(-1), prediction.shape[-1])
+        return _to_one_hot(prediction.argmax(-1), prediction.shape[-1])
     return prediction.softmax(-1)
 
 
-def _feed_permutation(prediction: Tensor, hard: bool) -> Tensor:
+def _permutation_feedback(prediction: Tensor, hard: bool) -> Tensor:
     matrix = log_sinkhorn(prediction, FINAL_SINKHORN_STEPS)
-    return _as_one_hot(matrix.argmax(-1), matrix.shape[-1]) if hard else matrix.exp()
+    return _to_one_hot(matrix.argmax(-1), matrix.shape[-1]) if hard else matrix.exp()
 
 
-def _feed_gated(prediction: Tensor, hard: bool) -> Tensor:
+def _gated_feedback(prediction: Tensor, hard: bool) -> Tensor:
     gate, new, old, _ = prediction.unbind(-1)
     return torch.where(gate > 0, new, old) if hard else old + gate.sigmoid() * (new - old)
 
 
-def _final_scalar(prediction: Tensor) -> Tensor:
+def _scalar_answer(prediction: Tensor) -> Tensor:
     return prediction.detach()
 
 
-def _final_gated(prediction: Tensor) -> Tensor:
-    return _feed_gated(prediction.detach(), True)
+def _gated_answer(prediction: Tensor) -> Tensor:
+    return _gated_feedback(prediction.detach(), True)
 
 
-def _final_mask(prediction: Tensor) -> Tensor:
+def _mask_answer(prediction: Tensor) -> Tensor:
     return (prediction > 0).to(torch.int16)
 
 
-def _final_choice(prediction: Tensor) -> Tensor:
+def _choice_answer(prediction: Tensor) -> Tensor:
     return F.one_hot(prediction.argmax(-1), prediction.shape[-1]).to(torch.int16)
 
 
-def _final_pointer(prediction: Tensor) -> Tensor:
+def _pointer_answer(prediction: Tensor) -> Tensor:
     return prediction.argmax(-1).to(torch.int16)
 
 
-def _final_permutation(prediction: Tensor) -> Tensor:
-    return _final_choice(log_sinkhorn(prediction, FINAL_SINKHORN_STEPS))
+def _permutation_answer(prediction: Tensor) -> Tensor:
+    return _choice_answer(log_sinkhorn(prediction, FINAL_SINKHORN_STEPS))
 
 
-def _sure_of_mask(prediction: Tensor) -> Tensor:
+def _mask_confidence(prediction: Tensor) -> Tensor:
     return prediction.abs().sigmoid()  # of 0 or 1, whichever is more probable
 
 
-def _sure_of_choice(prediction: Tensor) -> Tensor:
+def _choice_confidence(prediction: Tensor) -> Tensor:
     return prediction.softmax(-1).amax(-1)
 
 
-def _sure_of_permutation(prediction: Tensor) -> Tensor:
+def _permutation_confidence(prediction: Tensor) -> Tensor:
     return log_sinkhorn(prediction, FINAL_SINKHORN_STEPS).amax(-1).exp()
 
 
@@ -150,43 +150,55 @@ def _permutation_cross_entropy(prediction: Tensor, truth: Tensor) -> Tensor:
     return -(truth * prediction).sum(-1)
 
 
-def _weigh_all(truth: Tensor) -> Tensor:
+def _equal_weights(truth: Tensor) -> Tensor:
     return torch.ones_like(truth, dtype=torch.float32)
 
 
-def _weigh_unmasked(truth: Tensor) -> Tensor:
+def _unmasked_weights(truth: Tensor) -> Tensor:
     return (truth != MASKED).float()
 
 
-def _weigh_chosen(truth: Tensor) -> Tensor:
+def _chosen_weights(truth: Tensor) -> Tensor:
     return (truth == 1).any(-1).float()
 
 
-def _weigh_all_rows(truth: Tensor) -> Tensor:
-    return _weigh_all(truth[..., 0])
+def _row_weights(truth: Tensor) -> Tensor:
+    return _equal_weights(truth[..., 0])
 
 
-SCALAR = KindOps(_as_number, _feed_scalar, _final_scalar, _squared_error, _weigh_all, None)
+SCALAR = KindOps(_to_float, _scalar_feedback, _scalar_answer, _squared_error, _equal_weights, None)
 GATED = {
-    location: KindOps(_as_number, _feed_gated, _final_gated, _gated_error(axes), _weigh_all, None)
+    location: KindOps(
+        _to_float, _gated_feedback, _gated_answer, _gated_error(axes), _equal_weights, None
+    )
     for location, axes in ((Location.NODE, 1), (Location.EDGE, 2), (Location.GRAPH, 0))
 }
 """Predictions are (..., 4): the logit of a change, the new value, the old value, and in training
 the loss of the choice of terms (`exact_sums.py`)."""
 MASK = KindOps(
-    _as_number, _feed_mask, _final_mask, _binary_cross_entropy, _weigh_unmasked, _sure_of_mask
+    _to_float,
+    _mask_feedback,
+    _mask_answer,
+    _binary_cross_entropy,
+    _unmasked_weights,
+    _mask_confidence,
 )
 ONE_HOT = KindOps(
-    _as_number, _feed_choice, _final_choice, _cross_entropy, _weigh_chosen, _sure_of_choice
+    _to_float, _choice_feedback, _choice_answer, _cross_entropy, _chosen_weights, _choice_confidence
 )
 POINTER = KindOps(
-    _as_one_hot, _feed_choice, _final_pointer, _pointer_cross_entropy, _weigh_all, _sure_of_choice
+    _to_one_hot,
+    _choice_feedback,
+    _pointer_answer,
+    _pointer_cross_entropy,
+    _equal_weights,
+    _choice_confidence,
 )
 PERMUTATION = KindOps(
-    _as_number,
-    _feed_permutation,
-    _final_permutation,
+    _to_float,
+    _permutation_feedback,
+    _permutation_answer,
     _permutation_cross_entropy,
-    _weigh_all_rows,
-    _sure_of_permutation,
+    _row_weights,
+    _permutation_confidence,
 )

@@ -1,10 +1,5 @@
 """The table of kinds: how each (location, kind) of feature is encoded, decoded, fed back and
 trained. To add a kind, add a row here, and its operations to `kind_ops.py`.
-
-Batches hold truths compactly. The net reads them *dense*, in the form of predictions: scalars and
-masks as they are, one-hot kinds as vectors over classes or nodes, pointers as one such vector for
-each node or edge that points. Values have any leading axes, then the nodes of their location, then
-the axis that the kind adds.
 """
 
 from __future__ import annotations
@@ -19,62 +14,7 @@ from algorist.model import kind_ops
 from algorist.model.decoders import DecoderType
 from algorist.model.kind_ops import KindOps
 from algorist.model.sinkhorn import SINKHORN_STEPS, log_sinkhorn
-from algorist.spec import MASKED, Feature, Kind, Location
-
-
-def raw_width(feature: Feature) -> int:
-    """The number of raw numbers that a feature adds to each node, edge or graph."""
-    if row(feature).decoder_type == DecoderType.EDGE_POINTER:
-        return 2  # seen from both ends
-    return feature.classes or 1
-
-
-def adjacency_threshold(feature: Feature) -> float | None:
-    """The threshold above which the sum of a feature over both directions makes two nodes adjacent.
-
-    None for features that connect no nodes.
-    """
-    decoder_type = row(feature).decoder_type
-    if decoder_type == DecoderType.EDGE and feature.kind == Kind.MASK:
-        return 0.0
-    return 0.5 if decoder_type == DecoderType.POINTER else None
-
-
-def raw_numbers(feature: Feature, dense: Tensor) -> Tensor:
-    """The raw numbers of a dense value, channels last."""
-    if row(feature).decoder_type == DecoderType.EDGE_POINTER:  # (i, j, k): means over i and over j
-        return torch.stack((dense.mean(-3), dense.mean(-2)), -1)
-    if feature.kind == Kind.GATED_SCALAR:
-        dense = squash(dense)
-    return dense if feature.classes else dense.unsqueeze(-1)
-
-
-def dense_shape(feature: Feature, n: int) -> tuple[int, ...]:
-    """The shape of one dense value on `n` nodes: pointers have a number for each node."""
-    shape = feature.shape(n)
-    return (*shape, n) if feature.kind == Kind.POINTER else shape
-
-
-def may_be_masked(feature: Feature) -> bool:
-    """Whether some entries of a feature may not count: they have the value `MASKED`."""
-    return feature.kind in (Kind.MASK, Kind.CATEGORICAL)
-
-
-def keep_masked(feature: Feature, old: Tensor, new: Tensor) -> Tensor:
-    """The new dense values, except where the old ones are masked: masked entries stay masked."""
-    if not may_be_masked(feature):
-        return new
-    masked = old == MASKED
-    return torch.where(masked.any(-1, keepdim=True) if feature.classes else masked, old, new)
-
-
-def squash(x: Tensor) -> Tensor:
-    """x up to 1, sign(x) (1 + log |x|) beyond: counts grow with the size of the problem."""
-    beyond = x.abs().clamp(min=1).log()
-    return x.clamp(-1, 1) + beyond.copysign(x)
-
-
-# Postprocessing of raw predictions
+from algorist.spec import Feature, Kind, Location
 
 
 class PostprocessInputs(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +40,8 @@ class Learner:
     """A net for some algorithms, with one replica for each seed."""
 
     net: Net
-    """All weights."""
-    convention: TaskEncoding
-    """The encoding of tasks for the net."""
-    metadata: Mapping[str, Any]
+    """All weights, and the encoding of tasks for them."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     """The configuration of its training, and for each of the `replicas` seed, step and score."""
 
     @classmethod
@@ -51,21 +49,21 @@ class Learner:
         cls,
         algorithms: Sequence[str],
         model: ModelConfig,
-        convention: TaskEncoding,
+        encoding: TaskEncoding,
         seeds: Sequence[int] = (0,),
     ) -> Learner:
         """Create a learner with fresh weights."""
-        learner = cls.blank(algorithms, model, convention, len(seeds))
+        learner = cls.blank(algorithms, model, encoding, len(seeds))
         learner.net.draw(seeds)
         return learner
 
     @classmethod
     def blank(
-        cls, algorithms: Sequence[str], model: ModelConfig, convention: TaskEncoding, replicas: int
+        cls, algorithms: Sequence[str], model: ModelConfig, encoding: TaskEncoding, replicas: int
     ) -> Learner:
         """A learner whose weights are still to be drawn or loaded."""
-        specs = {name: convention.spec(name) for name in algorithms}
-        return cls(Net(specs, model, replicas, encoding=convention), convention, {})
+        specs = {name: encoding.spec(name) for name in algorithms}
+        return cls(Net(specs, model, replicas, encoding=encoding))
 
     def __call__(self, batch: Batch, algorithm: str | None = None) -> Prediction:
         """Predict a batch with a learner of one seed, as `Net.forward` does."""
@@ -74,6 +72,11 @@ class Learner:
 
     def __repr__(self) -> str:
         return f"Learner({self.net!r})"
+
+    @property
+    def encoding(self) -> TaskEncoding:
+        """The encoding of tasks for its net."""
+        return self.net.encoding
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -91,7 +94,7 @@ class Learner:
         net = Net(
             self.net.specs,
             self.net.config,
-            encoding=self.convention,
+            encoding=self.encoding,
             user_decoders=self.net.user_decoders,
         )
         net.kernels, net.precision = self.net.kernels, self.net.precision
@@ -101,7 +104,7 @@ class Learner:
         metadata = dict(self.metadata)
         if "replicas" in metadata:
             metadata["replicas"] = [metadata["replicas"][index]]
-        return Learner(net.to(self.net.device), self.convention, metadata)
+        return Learner(net.to(self.net.device), metadata)
 
     def best_replica(self) -> Learner:
         """The learner with the best validation score; of the first seed, if nobody has measured."""
@@ -176,7 +179,7 @@ class Learner:
             "format": _FORMAT,
             "version": __version__,
             "model": asdict(self.net.config),
-            "convention": asdict(self.convention),
+            "convention": asdict(self.encoding),
             "specs": plain_specs(self.net.specs),
             "replicas": self.net.replicas,
             "about": dict(self.metadata),
@@ -213,10 +216,10 @@ def read(path: Path | str, device: torch.device | str = "cpu") -> Learner:
     except UnregisteredError as error:
         raise error.needed_by(path) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path}: the saved learner is not whole ({error})") from error
+        raise ValueError(f"{path}: the saved learner is incomplete or damaged ({error})") from error
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
-            raise ValueError(f"{path}: {name} is not finite everywhere: the file is damaged")
+            raise ValueError(f"{path}: {name} has values that are not finite: the file is damaged")
     learner.net.to(device).eval()
     return learner
 
@@ -254,4 +257,4 @@ def _described(description: Mapping[str, Any]) -> Learner:
     config, replicas = ModelConfig(**description["model"]), description["replicas"]
     own = description.get("decoders", ())
     net = Net(specs, config, replicas, encoding=encoding, user_decoders=own)
-    return Learner(net, encoding, description["about"])
+    return Learner(net, description["about"])

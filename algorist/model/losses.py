@@ -10,7 +10,7 @@ from algorist.model.grouped import map_features
 from algorist.model.kinds import row
 from algorist.model.scan import Rollout
 from algorist.model.sparse.window import AnyWindow
-from algorist.model.window import Window, expanded
+from algorist.model.window import Window, unsqueeze_like
 from algorist.spec import Feature, Spec
 
 ALMOST_NOTHING = 1e-12
@@ -20,7 +20,7 @@ ALMOST_NOTHING = 1e-12
 def feature_losses(spec: Spec, rollout: Rollout, window: AnyWindow) -> dict[str, Tensor]:
     """The loss of each predicted feature, one number per replica.
 
-    A hint's is the mean over all moments but the first of each trajectory, an output's the mean
+    A hint's is the mean over all steps but the first of each trajectory, an output's the mean
     over the ends of trajectories, a penalty's the mean over all steps. Of a window that is a share
     of another, a feature's is the share of that one's loss.
     """
@@ -53,7 +53,7 @@ def amounts(spec: Spec, window: Window) -> dict[str, Tensor]:
 
 
 def _next_hints(window: AnyWindow) -> dict[str, Tensor]:
-    """The true hints of all moments but the first."""
+    """The true hints of all steps but the first."""
     return {name: x[1:] for name, x in window.hints.items()}
 
 
@@ -76,7 +76,7 @@ def _mean_losses(
 def _counts(feature: Feature, truth: Tensor, weights: Tensor) -> Tensor:
     """The weight of each entry in the loss, of truths with an axis before those of the weights."""
     counts = row(feature).ops.weights(truth)
-    return counts * expanded(weights, counts[0])
+    return counts * unsqueeze_like(weights, counts[0])
 
 
 def _over_replicas(entries: Tensor, weights: Tensor) -> Tensor:

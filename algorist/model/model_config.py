@@ -81,7 +81,9 @@ class ModelConfig:
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout: got {self.dropout}, expected at least 0 and less than 1")
         if self.use_lstm and not self.carry_state:
-            raise ValueError("use_lstm: got it without carry_state, expected a state to go on with")
+            raise ValueError(
+                "use_lstm: got carry_state = false, expected true: an LSTM reads its last state"
+            )
         for name in ("hidden", "triplet_features", "heads", "message_passing_steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: got {getattr(self, name)}, expected 1 or more")

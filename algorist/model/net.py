@@ -241,7 +241,7 @@ class Net(nn.Module):
         *,
         keep_hints: bool = True,
     ) -> Rollout:
-        """Predict the hints of every moment of a window, and the outputs at every end.
+        """Predict the hints of every step of a window but the first, and the outputs at every end.
 
         Without `keep_hints` the hints are fed back but not returned.
         """

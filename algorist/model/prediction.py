@@ -26,7 +26,7 @@ class Prediction:
     outputs: Mapping[str, Tensor]
     """(B, ...)"""
     hints: Mapping[str, Tensor]
-    """(T - 1, B, ...): the predictions of moments 1 to T - 1."""
+    """(T - 1, B, ...): the predictions of steps 1 to T - 1."""
     net: Net
     batch: Batch
     """The batch that the net was given."""
@@ -104,4 +104,4 @@ def loss(prediction: Prediction, batch: Batch) -> Tensor:
 def _expect_same(predicted: Batch, batch: Batch) -> None:
     same = predicted.spec == batch.spec and len(predicted) == len(batch)
     if not same or predicted.n != batch.n:
-        raise ValueError("batch: got another than the prediction was made for")
+        raise ValueError("batch: got another batch than the one that was predicted")

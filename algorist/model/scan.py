@@ -11,14 +11,15 @@ from torch import Tensor
 from torch.nn.functional import dropout, one_hot
 
 from algorist.model.decoding import Decoders, States
-from algorist.model.encoders import Encoders, adjacency, dense_shapes, dense_values, raw_numbers
+from algorist.model.encoders import Encoders, location_shapes
 from algorist.model.executing.derived_features import VISITED, changed_hints
 from algorist.model.factored import Factored
+from algorist.model.feature_values import adjacency, encoder_inputs, keep_masked, one_hot_values
 from algorist.model.grouped import map_features, stack_values
-from algorist.model.kinds import keep_masked, row
+from algorist.model.kinds import row
 from algorist.model.processors.base import EdgeStates, StepOutput
 from algorist.model.pytree import PyTree, tree_leaves, tree_map
-from algorist.model.window import Window, expanded
+from algorist.model.window import Window, unsqueeze_like
 from algorist.spec import Kind, Stage
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Carry:
     hints: Mapping[str, Tensor]  # the predictions of the last step
     state: PyTree = (None, None)  # further states of processor and LSTM, (S, B, ...)
     read: Mapping[str, Tensor] = field(default_factory=dict)
-    """The hints that the last step has read, dense, for nets that read which have changed."""
+    """The hints that the last step has read, one-hot, for nets that read which have changed."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Carry:
         """Apply a function to each tensor."""
@@ -81,7 +82,7 @@ class Scan:
         decoded, encoded = net.decoded_features(spec), net.encoded_features(spec)
         self.read_hints = [f for f in encoded if f.stage == Stage.HINT]
         self.lanes, self.n = tuple(window.follows.shape[1:]), window.nodes
-        shapes = dense_shapes(self.lanes, self.n)
+        shapes = location_shapes(self.lanes, self.n)
         self.derived = net.derived[algorithm]
         encoders, h = net.encoders[algorithm], net.config.hidden
         self.encode = Encoders(encoders, encoded, shapes, h, derived=self.derived.groups)
@@ -89,15 +90,15 @@ class Scan:
         decoders, hints = net.decoders[algorithm], [f for f in decoded if f.stage == Stage.HINT]
         self.decode_hints = Decoders(hints, decoders, self.derived, net.kept(algorithm))
         self.decode_outputs = Decoders(spec.outputs, decoders, self.derived)
-        self.inputs = dense_values(spec.inputs, window.inputs, self.n)
+        self.inputs = one_hot_values(spec.inputs, window.inputs, self.n)
         exact = net.config.comparisons  # comparisons keep what squashing large numbers loses
         inputs, self.encoded_hints = (
             [f for f in features if f.name in self.encode.reads]
             for features in (spec.inputs, self.read_hints)
         )
-        self.raw_inputs = raw_numbers(inputs, self.inputs, squash=exact)
+        self.raw_inputs = encoder_inputs(inputs, self.inputs, squash_scalars=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
-        self.true_hints = dense_values(self.read_hints, window.hints, self.n)
+        self.true_hints = one_hot_values(self.read_hints, window.hints, self.n)
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
         """Run all steps, and decode the outputs where trajectories end."""
@@ -124,12 +125,12 @@ class Scan:
         )
 
     def step(self, k: int, carry: Carry | None) -> tuple[States, StepOutput]:
-        """Read moment k and process it."""
+        """Read step k and process it."""
         hints, hidden = self._hints(k, carry), self._hidden(k, carry)
         values = {**{name: self._at(k, x) for name, x in self.inputs.items()}, **hints}
         values = self.derived.derive_values(values, self._visited(k, carry))
         raw = {name: self._at(k, x) for name, x in self.raw_inputs.items()}
-        raw |= raw_numbers(self.encoded_hints, hints)
+        raw |= encoder_inputs(self.encoded_hints, hints)
         derived = self.derived(values, self._changed(k, carry, hints))
         raw |= {name: group.numbers for name, group in derived.items()}
         nodes, edges, graph = self.encode(raw, values)
@@ -177,7 +178,7 @@ class Scan:
             return own
         mask = torch.stack(given).any(0)
         return {
-            name: torch.where(expanded(mask, value), truth[name], value)
+            name: torch.where(unsqueeze_like(mask, value), truth[name], value)
             for name, value in own.items()
         }
 
@@ -213,7 +214,7 @@ class Scan:
         before = carry.read[VISITED]
         if self.window.is_first is None:
             return before
-        return torch.where(expanded(self.window.is_first[k], before), 0.0, before)
+        return torch.where(unsqueeze_like(self.window.is_first[k], before), 0.0, before)
 
     def _of_outputs(self, states: States) -> States:
         """What outputs are decoded from: the states, and the present values of the hints that they
@@ -233,7 +234,7 @@ class Scan:
             return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
         if self.window.is_first is None:
             return carry.hidden
-        return torch.where(expanded(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
+        return torch.where(unsqueeze_like(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
 
     def _state(self, k: int, carry: Carry | None) -> PyTree:
         """The states of the processor and of the LSTM: the first ones where trajectories begin."""
@@ -245,7 +246,7 @@ class Scan:
         if carry is None or first is None:
             return new
         return tree_map(
-            lambda new, old: torch.where(expanded(first[k], old), new, old), new, carry.state
+            lambda new, old: torch.where(unsqueeze_like(first[k], old), new, old), new, carry.state
         )
 
     def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
@@ -278,7 +279,9 @@ class EndStates:
         found = self._mapped([states], lambda values: values[0][self._replicas, self._lanes])
         if self._steps:
             both = [self._steps[0], found]
-            found = self._mapped(both, lambda x: torch.where(expanded(here, x[1]), x[1], x[0]))
+            found = self._mapped(
+                both, lambda x: torch.where(unsqueeze_like(here, x[1]), x[1], x[0])
+            )
         self._steps = [found]
 
     def states(self) -> States:

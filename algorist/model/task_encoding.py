@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from algorist.algorithms import get
 from algorist.algorithms.sparse_tracing import expect_sparse
 from algorist.batch import Batch
-from algorist.data.transforms import Transform, standard, transformed, transformed_spec
-from algorist.model.window import Window, make_window
+from algorist.data.transforms import (
+    Transform,
+    apply_transforms,
+    standard_transforms,
+    transform_spec,
+)
+from algorist.model.make_window import make_window
+from algorist.model.window import Window
 from algorist.spec import Spec
 
 
@@ -35,17 +41,17 @@ class TaskEncoding:
         """An algorithm's spec as the net sees it."""
         if self.sparse:
             expect_sparse(get(algorithm))
-        return transformed_spec(self.transforms(algorithm), get(algorithm).spec)
+        return transform_spec(self.transforms(algorithm), get(algorithm).spec)
 
     def batch(self, algorithm: str, batch: Batch) -> Batch:
         """A batch as the net sees it."""
         if batch.spec != get(algorithm).spec:
             raise ValueError(f"batch: got one with other features than {algorithm} has")
-        return transformed(self.transforms(algorithm), batch).single_precision()
+        return apply_transforms(self.transforms(algorithm), batch).single_precision()
 
     def transforms(self, algorithm: str) -> tuple[Transform, ...]:
         """The transforms from an algorithm's features to those of the net."""
-        return standard(
+        return standard_transforms(
             get(algorithm),
             static_hint=self.static_hint_as_input,
             permutations=self.permutations,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from algorist.model.decoders import DecoderSizes
 from algorist.model.factored import Factored, Joint, dense
-from algorist.model.kinds import dense_shape
+from algorist.model.feature_values import one_hot_shape
 from algorist.model.per_seed import PerSeed, expect_tensor
 from algorist.registry import registry
 from algorist.spec import Feature, Kind, Location
@@ -81,7 +81,7 @@ class DecoderPerSeed(PerSeed):
         """The predictions of all seeds, (S, B, ...)."""
         values = [dense(nodes), dense(edges), dense(graph)]
         _, B, n, _ = values[0].shape
-        shape = (B, *dense_shape(self.feature, n))
+        shape = (B, *one_hot_shape(self.feature, n))
         predictions = []
         for replica, call in enumerate(self.bound()):
             with self.explained():

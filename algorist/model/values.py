@@ -31,7 +31,7 @@ class ColumnSlice(NamedTuple):
     part: int
     start: int
     shape: tuple[int, ...]
-    """Of one value."""
+    """The shape of one value."""
 
 
 class Values(Mapping[str, Tensor]):

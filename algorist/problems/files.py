@@ -15,7 +15,7 @@ from typing import Any
 from algorist.algorithms.user_inputs.edge_lists import FileGraph, parse_weight
 from algorist.algorithms.user_inputs.edge_tables import EdgeTable, are_end_names
 from algorist.algorithms.user_inputs.graph_arrays import can_be_edges
-from algorist.errors import LARGEST_WHOLE, counted, expect_exact, shortened
+from algorist.errors import LARGEST_WHOLE, expect_exact, format_count, shorten
 
 LARGEST = 64 * 2**20
 """Bytes of a file, at most."""
@@ -51,7 +51,7 @@ def text_of(option: str, path: str) -> str:
 
 def _read(option: str, path: str) -> str:
     if path != STDIN and (not Path(path).exists() or Path(path).is_dir()):
-        raise ValueError(f"{option}: got {shortened(path)}, expected a file that exists")
+        raise ValueError(f"{option}: got {shorten(path)}, expected a file that exists")
     if path == STDIN:
         data = sys.stdin.buffer.read(LARGEST + 1)
     else:
@@ -91,7 +91,7 @@ def rows_of(path: str, text: str) -> Iterator[Row]:
             (cells,) = csv.reader([line], delimiter=separator, strict=True)
         except (csv.Error, ValueError):
             raise ValueError(
-                f"{path}, line {number}: got {shortened(line)}, expected values separated by "
+                f"{path}, line {number}: got {shorten(line)}, expected values separated by "
                 f"{separator!r}"
             ) from None
         yield number, [_with_point(cell.strip(), separator) for cell in cells]
@@ -120,7 +120,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _TwiceError(shortened(key))
+            raise _TwiceError(shorten(key))
         found[key] = value
     return found
 
@@ -142,7 +142,7 @@ def number(place: str, text: str) -> float:
     with suppress(TypeError, ValueError, OverflowError):
         value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{place}: got {shortened(text)}, expected a finite number")
+        raise ValueError(f"{place}: got {shorten(text)}, expected a finite number")
     if abs(value) >= LARGEST_WHOLE and _WHOLE.fullmatch(text.strip()):
         expect_exact(place, int(text))
     return value
@@ -154,7 +154,7 @@ def table(path: str, text: str, columns: int) -> list[list[float]]:
     for line, cells in _below_heading(rows_of(path, text)):
         if len(cells) != columns:
             raise ValueError(
-                f"{path}, line {line}: got {counted(len(cells), 'value')}, "
+                f"{path}, line {line}: got {format_count(len(cells), 'value')}, "
                 f"expected {columns} in each line"
             )
         found.append([number(f"{path}, line {line}", cell) for cell in cells])
@@ -186,7 +186,7 @@ def numbers(path: str, text: str) -> list[float]:
     rows = list(rows_of(path, text))
     below = list(_below_heading(rows))
     if len(below) < len(rows) and len(below) > 1 and len(rows[0][1]) > 1:
-        columns = shortened(", ".join(rows[0][1])).strip("'")
+        columns = shorten(", ".join(rows[0][1])).strip("'")
         raise ValueError(f"{path}: got the columns {columns}, expected one, or no heading")
     all_lines = text.splitlines()
     lines = [all_lines[number - 1].strip() for number, _ in below]
@@ -216,7 +216,7 @@ def graph(path: str, text: str) -> FileGraph:
         del rows[0]
     if len(rows) == 1 and _can_be_heading(rows[0][1]):
         raise ValueError(
-            f"{path}: got the line {shortened(','.join(rows[0][1]))} alone, which can be a heading "
+            f"{path}: got the line {shorten(','.join(rows[0][1]))} alone, which can be a heading "
             "or an edge, expected edges below it if it is a heading, or the line from,to above it"
         )
     if not any(len(cells) > 1 for _, cells in rows):
@@ -292,6 +292,6 @@ def _heading(path: str, rows: Sequence[Row]) -> tuple[str, ...] | None:
     if has_numbers or _are_numbers(sorted(nodes)) or are_end_names(*first[:2]):
         return tuple(first)
     raise ValueError(
-        f"{path}, line {line}: got {shortened(','.join(first))}, which can be a heading or an "
+        f"{path}, line {line}: got {shorten(','.join(first))}, which can be a heading or an "
         "edge, expected a # before it if it is a heading, or the line from,to above it"
     )

@@ -13,7 +13,7 @@ from algorist.algorithms.sampling import DERIVED
 from algorist.algorithms.user_inputs.edge_lists import GraphOptions
 from algorist.algorithms.user_inputs.graph_forms import list_edges
 from algorist.algorithms.user_inputs.problems import OptionText, draw_problem
-from algorist.errors import listed, positive, shortened
+from algorist.errors import expect_positive, join_names, shorten
 from algorist.problems import files
 from algorist.spec import Kind, Location
 
@@ -75,9 +75,9 @@ def problem(algorithm: Algorithm, arguments: Namespace) -> Inputs:
             others = ", ".join(called(other) for other in names if other != name)
             raise ValueError(f"{called(name)}: got {others} besides, expected one or the other")
     if arguments.seed is not None and arguments.random is None:
-        raise ValueError("--seed: got it without --random, which it is for")
+        raise ValueError("--seed: expected --random too, since only random problems have a seed")
     if arguments.random is not None:
-        return drawn(algorithm, positive("--random", arguments.random), arguments.seed or 0)
+        return drawn(algorithm, expect_positive("--random", arguments.random), arguments.seed or 0)
     if arguments.inputs is not None:
         return _all_inputs(arguments.inputs)
     if not names:
@@ -105,7 +105,7 @@ def _usage(algorithm: Algorithm, given: Namespace) -> str:
 def _all_inputs(path: str) -> Inputs:
     value = files.json_of(path, files.text_of("--inputs", path))
     if not isinstance(value, dict):
-        raise ValueError(f"{path}: got {shortened(value)}, expected an object of inputs by name")
+        raise ValueError(f"{path}: got {shorten(value)}, expected an object of inputs by name")
     return value
 
 
@@ -163,7 +163,7 @@ def _pairs(option: str, first: str, second: str, example: str) -> Way:
 def _pair(word: str) -> list[float]:
     cells = word.split(",")
     if len(cells) != 2:
-        raise ValueError(f"VALUE: got {shortened(word)}, expected two numbers, like 3,5")
+        raise ValueError(f"VALUE: got {shorten(word)}, expected two numbers, like 3,5")
     return [files.number("VALUE", cell) for cell in cells]
 
 
@@ -192,7 +192,7 @@ def _graph(algorithm: Algorithm, given: Namespace) -> Inputs:
     found: dict[str, Any] = {"A": files.graph(given.graph, files.text_of("--graph", given.graph))}
     if has_source and given.source is None:
         edges = list_edges(found["A"], GraphOptions(weighted=False))
-        nodes = listed(edges.names or range(edges.n))
+        nodes = join_names(edges.names or range(edges.n))
         raise ValueError(f"--source: got nothing, expected a node to start at: {nodes}")
     if has_source:
         found["s"] = OptionText("--source", given.source)

@@ -21,7 +21,7 @@ FILE = FOLDER / "curves.csv"
 SIZES = (4, 8, 12, 16, 24, 32, 48, 64)
 """The sizes that are measured."""
 TEST_SIZE = 64
-"""Of the official tests."""
+"""The size of the official tests."""
 FRESH, TEST = "fresh", "test"
 
 

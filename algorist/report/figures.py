@@ -22,7 +22,7 @@ class FigureSpec:
     """A figure that can be drawn, or what it lacks."""
 
     name: str
-    """Of its files."""
+    """The name of its files."""
     title: str
     caption: str
     notes: Sequence[str]

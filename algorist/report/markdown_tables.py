@@ -57,7 +57,9 @@ class MarkdownFiller:
         _expect_ends(file, text)
         places = list(_PLACE.finditer(text))
         if not places:
-            raise ValueError(f"{file}: got no place to fill, expected <!-- results: table NAME -->")
+            raise ValueError(
+                f"{file}: found nothing to fill, expected <!-- results: table NAME -->"
+            )
         replace_text(file, self.filled(text))
         for place in places:
             if place["kind"] == "figure":

@@ -32,7 +32,7 @@ _ZERO = Mean(0, None, 0)
 
 
 def paper_figures(results: PaperResults) -> Iterator[FigureSpec]:
-    """All of them."""
+    """The figures for the results of the paper's experiments."""
     specialists, generalist = results.specialists(), results.generalist()
     shipped = shipped_generalist(results)
     paper = published_net("triplet_gmpnn")

@@ -24,7 +24,7 @@ _TEST = "Scores on the official tests (n = 64), in per cent"
 
 
 def paper_tables(results: PaperResults) -> Iterator[Table]:
-    """All of them."""
+    """The tables for the results of the paper's experiments."""
     nets = _single_task_nets(results)
     yield by_family(nets)
     yield by_algorithm(nets)

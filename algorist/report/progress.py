@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.experiments.run_control import STOPPING
 from algorist.report.format_numbers import format_duration, format_mean, format_scores
 from algorist.report.terminal import Terminal
@@ -203,7 +203,7 @@ def _description(trainer: Trainer) -> str:
     config = trainer.config
     return (
         f"{config.model.processor}, {trainer.net.size:,} weights, "
-        f"{counted(len(config.seeds), 'seed')}, {trainer.device.type}"
+        f"{format_count(len(config.seeds), 'seed')}, {trainer.device.type}"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.evaluation.evaluator import Evaluation
 from algorist.experiments.results import is_whole_test
 from algorist.report.format_numbers import format_mean, format_percent, to_json
@@ -83,8 +83,8 @@ def few_samples(rows: Sequence[ScoreRow]) -> str:
     if fewest >= _ENOUGH:
         return ""
     return (
-        f"Only {counted(fewest, 'sample')} of each test: that is few, and each score may be tens "
-        "of points off. Test on all samples before you compare."
+        f"Only {format_count(fewest, 'sample')} of each test: that is few, and each score may be "
+        "tens of points off. Test on all samples before you compare."
     )
 
 

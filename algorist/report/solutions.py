@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from algorist.algorithms import Algorithm
 from algorist.algorithms.answer_checks import TOLERANCE
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.model.solving.solution_text import (
     agreement,
     compared,
@@ -66,7 +66,7 @@ def show_solution(
     """
     comparison = compared(solution)
     terminal.prose(f"{algorithm.name}: {algorithm.description}")
-    terminal.print(f"{solution.read}; {counted(solution.steps, 'step')}")
+    terminal.print(f"{solution.read}; {format_count(solution.steps, 'step')}")
     for line in problem:
         terminal.print(line)
     terminal.print()

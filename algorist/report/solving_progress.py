@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.report.format_numbers import format_duration
 from algorist.report.terminal import Terminal
 
@@ -27,7 +27,7 @@ class SolvingProgress:
         self._start = self._said = time.perf_counter()
         if seconds >= LONG:
             self.announced = True
-            work = f"{counted(steps, 'step')} on {counted(nodes, 'node')}"
+            work = f"{format_count(steps, 'step')} on {format_count(nodes, 'node')}"
             self._terminal.print(f"{work}: about {format_duration(seconds)}; Ctrl-C stops")
 
     def __call__(self, done: int, steps: int) -> None:

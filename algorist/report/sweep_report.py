@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from algorist.algorithms import get
-from algorist.errors import UnregisteredError, counted
+from algorist.errors import UnregisteredError, format_count
 from algorist.experiments.failures import Failures
 from algorist.experiments.grid import SWEEP, settings_of
 from algorist.experiments.results import ResultRow, by_net, file_of, read
@@ -58,7 +58,7 @@ def _collection(folder: Path, rows: Sequence[ResultRow]) -> Collection:
     failed = Failures(folder).messages().items()
     notes = [f"{title}: {' '.join(message.split())}" for title, message in failed]
     tables = [_by_settings(means), _by_net(nets, varied, notes)]
-    about = f"Made by algorist report from {counted(len(rows), 'result')}, of {_seeds(rows)}."
+    about = f"Made by algorist report from {format_count(len(rows), 'result')}, of {_seeds(rows)}."
     pictures = [_picture(means if varied else _by_algorithm(nets))]
     return Collection(f"The sweep {folder.name}", about, tables, pictures, remark=_samples(rows))
 
@@ -150,7 +150,7 @@ def _picture(values: Mapping[str, Mean]) -> FigureSpec:
 
 
 def _seeds(rows: Sequence[ResultRow]) -> str:
-    return counted(len({row.seed for row in rows}), "seed")
+    return format_count(len({row.seed for row in rows}), "seed")
 
 
 def _samples(rows: Sequence[ResultRow]) -> str:

@@ -13,7 +13,7 @@ from algorist.atomic import replace_text
 from algorist.report.means import Mean
 
 Cell = Mean | float | int | str | None
-"""None is missing."""
+"""None: missing."""
 
 _MISSING = "–"
 _LATEX = {
@@ -29,11 +29,11 @@ class Table:
     """A name and some cells in each row."""
 
     name: str
-    """Of its files."""
+    """The name of its files."""
     title: str
     caption: str
     headings: Sequence[str]
-    """Of the first column, then of the cells."""
+    """The heading of the first column, then those of the cells."""
     rows: Sequence[tuple[str, Sequence[Cell]]]
     summary: Sequence[tuple[str, Sequence[Cell]]] = ()
     """Rows below a line."""

@@ -89,7 +89,7 @@ def newest(folder: Path) -> Checkpoint:
             reasons.append(str(error))
             warnings.warn(f"{error}: trying the one before", stacklevel=2)
     if reasons:
-        raise ValueError(f"{folder}: no checkpoint is whole ({'; '.join(reasons)}); start anew")
+        raise ValueError(f"{folder}: no checkpoint is complete ({'; '.join(reasons)}); start anew")
     raise ValueError(f"{folder}: there is no checkpoint to resume from; start anew")
 
 

@@ -60,7 +60,7 @@ class DataConfig:
         _at_least("chunk", self.chunk, 0)
         _at_least("transitions", self.transitions, 0)
         if self.transitions and self.chunk:
-            raise ValueError("transitions: got some beside chunks, expected one of the two")
+            raise ValueError("transitions: got chunks too, expected only one of them")
         if not 0 <= self.ood_share <= 1:
             raise ValueError(f"ood_share: got {self.ood_share}, expected 0 to 1")
         families(self.graph_family)

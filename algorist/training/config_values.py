@@ -36,7 +36,7 @@ def read_value(name: str, kind: Any, value: Any) -> Any:
     """A plain value as the type of a field; raises a `ValueError` for another type."""
     if is_dataclass(kind):
         if not isinstance(value, Mapping):
-            raise ValueError(f"{name}: got {value!r}, expected named settings")
+            raise ValueError(f"{name}: got {value!r}, expected settings by name")
         return build(typing.cast(type, kind), value)
     if isinstance(kind, types.GenericAlias):
         if not isinstance(value, list | tuple):

@@ -25,8 +25,9 @@ from algorist.data.sparse import SparseOnline
 from algorist.data.stream import Fixed, OneSize, Online, Purpose, Source, key
 from algorist.data.transforms import RandomPositions, Transform, Transformed
 from algorist.model.executing.transitions import draw_transitions
+from algorist.model.make_window import make_chunk_window
 from algorist.model.sparse.window import AnyWindow, SparseWindow, folds_steps, sparse_window
-from algorist.model.window import Window, make_chunk_window
+from algorist.model.window import Window
 from algorist.spec import Kind, Spec
 from algorist.training.config import Config, DataConfig
 from algorist.training.packing import PackedBatch, StreamKey, WindowLayout

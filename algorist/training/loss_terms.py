@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algorist.errors import UnregisteredError, each_once
+from algorist.errors import UnregisteredError, expect_unique
 from algorist.model.scan import Rollout
 from algorist.model.window import Window
 from algorist.plugin_errors import user_error
@@ -41,7 +41,7 @@ def loss_weights(terms: Sequence[str]) -> dict[str, float]:
             weights[name] = math.nan
         if not math.isfinite(weights[name]):
             raise ValueError(f"loss_terms: got {text!r}, expected NAME=WEIGHT, such as {name}=0.1")
-    each_once("loss_terms", [text.partition("=")[0] for text in terms])
+    expect_unique("loss_terms", [text.partition("=")[0] for text in terms])
     return weights
 
 

@@ -5,17 +5,21 @@ Few shapes mean few CUDA graphs, and a single copy moves all tensors of a window
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from algorist.data.chunks import Cursor
 from algorist.model.sparse.window import AnyWindow, SparseWindow
-from algorist.model.window import pack_trajectories
+from algorist.model.window import Window, to_tensor
 
+_MOST_INPUTS = 1 << 26
+"""The most bytes of inputs that are repeated to save lanes."""
 _ALIGNMENT = 256
 """Bytes: tensors begin where an allocation of their own might."""
 
@@ -103,6 +107,45 @@ def _tensors(window: AnyWindow) -> list[Tensor]:
     return tensors
 
 
+def pack_trajectories(window: Window, rounded: Callable[[int], int]) -> Window:
+    """Pack whole trajectories into fewer lanes: short ones follow each other, as in chunks.
+
+    There are as many lanes as `rounded` makes of those that are needed. The losses are the same.
+    Inputs are then repeated at each step: where that would take much room, all stays as it is.
+    """
+    (at_step, lanes), (steps, replicas, before) = window.ends, window.follows.shape
+    if at_step.shape[1] != before:
+        raise ValueError(f"ends: got {at_step.shape[1]}, expected one in each of {before} lanes")
+    sizes = at_step.numpy() + 2  # in steps
+    lane, start = np.array([_assign_lanes(own, steps + 1) for own in sizes.tolist()]).transpose(
+        2, 0, 1
+    )
+    count = rounded(1 + int(lane.max()))
+    repeated = sum(part.nbytes for part in window.inputs.parts) // before * count * steps
+    if count >= before or repeated > _MOST_INPUTS:
+        return window
+    # The step of its trajectory and the lane that each step comes from.
+    numbers, sources = np.zeros((2, steps + 1, replicas, count), np.int64)
+    for own in np.ndindex(sizes.shape):
+        there = slice(start[own], start[own] + sizes[own]), own[0], lane[own]
+        numbers[there], sources[there] = np.arange(int(sizes[own])), lanes[own]
+    number, source, replica = (
+        to_tensor(numbers),
+        to_tensor(sources),
+        torch.arange(replicas)[:, None],
+    )
+    at = (number[:-1], replica, source[:-1])
+    return replace(
+        window,
+        inputs=window.inputs.map(lambda x: x[at[1:]]),
+        hints=window.hints.map(lambda x: x[number, replica, source]),
+        follows=window.follows[at] * (number[1:] == number[:-1] + 1),
+        ends=(to_tensor(start) + at_step, to_tensor(lane)),
+        is_first=number[:-1] == 0,
+        forced=None if window.forced is None else window.forced[at],
+    )
+
+
 def pack_lanes(window: AnyWindow) -> AnyWindow:
     """Whole trajectories in as few lanes as they fit into, of 1, ..., 8, 10, 12, 14, 16, 20, ..."""
     if isinstance(window, SparseWindow):
@@ -138,3 +181,17 @@ def rounded_up(number: int, digits: int) -> int:
     """
     unit = 1 << max(number.bit_length() - digits, 0)
     return -(-number // unit) * unit
+
+
+def _assign_lanes(sizes: Sequence[int], room: int) -> list[tuple[int, int]]:
+    """A lane for each of some sizes and the start in it, largest first, where there is room."""
+    filled: list[int] = []
+    places = [(0, 0)] * len(sizes)
+    for own in sorted(range(len(sizes)), key=lambda own: -sizes[own]):
+        size = sizes[own]
+        lane = next((lane for lane, x in enumerate(filled) if x + size <= room), len(filled))
+        if lane == len(filled):
+            filled.append(0)
+        places[own] = (lane, filled[lane])
+        filled[lane] += size
+    return places

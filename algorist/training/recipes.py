@@ -171,12 +171,12 @@ def _without_transitions(config: Config) -> Config:
 
 
 class Improvement(NamedTuple):
-    """One of the paper's, or one of ours."""
+    """An improvement of the paper, or of ours, that can be taken away."""
 
     description: str
     """Its name in reports."""
     remove: Callable[[Config], Config]
-    """The configuration without it."""
+    """A function from a configuration to the one without it."""
 
 
 IMPROVEMENTS: dict[str, Improvement] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.training.config import Config, ScheduleConfig, change_settings
 from algorist.training.schedules import DEFAULT_SCHEDULE
 
@@ -49,6 +49,6 @@ def _expect_steps_left(
         raise ValueError(f"steps: got {after.steps}, expected more than the {step} that are done")
     if after.average != before.average:
         raise ValueError(
-            f"average: got {after.average}, but all {counted(step, 'step')} are done, "
+            f"average: got {after.average}, but all {format_count(step, 'step')} are done, "
             "expected more steps too"
         )

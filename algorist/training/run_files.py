@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from algorist.atomic import replace_text, whole_lines
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.training import checkpoint
 from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
@@ -55,7 +55,7 @@ def read_metrics(file: Path) -> list[ValidationReport]:
             reports.append(ValidationReport(**json.loads(line)))
         except (ValueError, TypeError):
             raise ValueError(
-                f"{file}, line {number}: got {shortened(line)}, expected a report; delete that line"
+                f"{file}, line {number}: got {shorten(line)}, expected a report; delete that line"
             ) from None
     return reports
 

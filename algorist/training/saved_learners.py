@@ -92,7 +92,7 @@ def _saved_in(folder: Path) -> dict[str, str]:
     return found
 
 
-def not_begun(source: Path | str) -> list[str]:
+def members_not_begun(source: Path | str) -> list[str]:
     """The algorithms whose members are still to begin, which only `train --each` leaves."""
     if not is_multi_run(Path(source)):
         return []
@@ -133,7 +133,7 @@ def _expect_one(source: Path | str) -> None:
     several = members(source)
     if several:
         first = next(iter(several.values()))
-        raise ValueError(f"{source}: there are several here, expected one, such as {first}")
+        raise ValueError(f"{source}: got several learners, expected one of them, such as {first}")
 
 
 def newest(folder: Path) -> Checkpoint:
@@ -178,7 +178,7 @@ def best_learner(
             for seed, best, score in replicas
         ],
     }
-    return Learner(learner.net, config.convention, metadata)
+    return Learner(learner.net, metadata)
 
 
 def _best_in(folder: Path, device: torch.device | str) -> Learner:

@@ -39,7 +39,7 @@ class Validation:
         self._evaluators: dict[str, Evaluator] = {}
         self._measures: dict[str, Callable[[], list[float]]] = {}
         for name in algorithms:
-            if learner.convention.sparse:
+            if learner.encoding.sparse:
                 quality = sparse_quality if measure == OUTPUTS else _negative_sparse_losses
                 problems = sparse_set(name, VALIDATION, VALIDATION_COUNT, only_first=False)
                 self._measures[name] = partial(quality, learner, name, problems)
@@ -99,8 +99,8 @@ def _negative_losses(learner: Learner, algorithm: str, batch: Batch) -> list[flo
     total = torch.zeros(net.replicas, dtype=torch.float64, device=net.device)
     with evaluating(net):
         for few in split_batch(learner, batch):
-            seen = learner.convention.batch(algorithm, few)
-            window = learner.convention.window([seen] * net.replicas).to(net.device)
+            seen = learner.encoding.batch(algorithm, few)
+            window = learner.encoding.window([seen] * net.replicas).to(net.device)
             parts = feature_losses(net.spec(algorithm), net.rollout(algorithm, window), window)
             total += torch.stack(list(parts.values())).sum(0) * len(few) / len(batch)
     return [-value for value in total.tolist()]

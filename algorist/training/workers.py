@@ -157,7 +157,7 @@ class _Worker:
         try:
             message = self.pipe.recv()
         except (EOFError, ConnectionResetError):
-            raise RuntimeError("a process that prepares data has ended before its time") from None
+            raise RuntimeError("a process that prepares data has died") from None
         self._asked -= 1
         if isinstance(message, Exception):
             raise message

@@ -12,7 +12,7 @@ from typing import Any
 
 from algorist.algorithms import Algorithm, get
 from algorist.algorithms.user_inputs.problems import count_nodes, read_problem
-from algorist.errors import counted, shortened, unknown
+from algorist.errors import format_count, shorten, unknown
 from algorist.model.learner import Learner
 from algorist.model.solving.solver import solve
 from algorist.problems import forms
@@ -27,11 +27,11 @@ from algorist.viewer.traces import trace
 MOST_NODES = 64
 """Pictures of more are hard to read, and nets take long for them."""
 MOST_VALUES = 2_000_000
-"""Of all hints at all steps together: a browser has to hold and draw them."""
+"""The most values of all hints at all steps: a browser has to hold and draw them."""
 MOST_STEPS = 1000
-"""Of a problem on the page: nets need seconds for more, on a CPU, and nobody watches them."""
+"""The most steps of a problem: nets need seconds for more on a CPU, and nobody watches them."""
 MOST_BYTES = 128 * 1024
-"""Of what the page may ask."""
+"""The most bytes of a request."""
 _PATIENCE = 60.0
 """Seconds in which the last computation should end."""
 FIRST = {"algorithm": "dijkstra", "random": {"n": 9, "seed": 4}}
@@ -121,10 +121,10 @@ class App:
         `ProblemError`.
         """
         if not isinstance(asked, Mapping):
-            raise ValueError(f"got {shortened(asked)}, expected an object")
+            raise ValueError(f"got {shorten(asked)}, expected an object")
         name = asked.get("algorithm")
         if not isinstance(name, str) or name not in self._names:
-            raise ValueError(unknown("algorithm", shortened(name).strip("'"), self._names))
+            raise ValueError(unknown("algorithm", shorten(name).strip("'"), self._names))
         algorithm, truth = get(name), _steps(asked.get("truth", []))
         nets = [self._nets.named(asked.get("net"), name)]
         if asked.get("beside") is not None:
@@ -256,8 +256,8 @@ def check_size(algorithm: Algorithm, problem: Inputs, most_steps: int | None = N
         )
     if most_steps is not None and steps > most_steps:
         raise ValueError(
-            f"{algorithm.name}: got {counted(steps, 'step')}, expected at most {most_steps:,} to "
-            "be shown: try a smaller problem"
+            f"{algorithm.name}: got {format_count(steps, 'step')}, expected at most {most_steps:,} "
+            "to be shown: try a smaller problem"
         )
     return steps
 
@@ -275,24 +275,24 @@ def _texts(fields: Any) -> dict[str, str]:
     if not isinstance(fields, Mapping) or not all(
         isinstance(text, str) for pair in fields.items() for text in pair
     ):
-        raise ValueError(f"fields: got {shortened(fields)}, expected texts by name")
+        raise ValueError(f"fields: got {shorten(fields)}, expected texts by name")
     return dict(fields)
 
 
 def _steps(truth: Any) -> list[int]:
     """The steps at which the truth is to be given."""
     if not isinstance(truth, list) or not all(type(step) is int and step >= 0 for step in truth):
-        raise ValueError(f"truth: got {shortened(truth)}, expected a list of steps")
+        raise ValueError(f"truth: got {shorten(truth)}, expected a list of steps")
     return sorted(set(truth))
 
 
 def _draw(random: Any) -> tuple[int, int]:
     """The size and the seed of a random problem."""
     if not isinstance(random, Mapping):
-        raise ValueError(f"random: got {shortened(random)}, expected n and seed")
+        raise ValueError(f"random: got {shorten(random)}, expected n and seed")
     n, seed = random.get("n"), random.get("seed", 0)
     if type(n) is not int or not 1 <= n <= MOST_NODES:
-        raise ValueError(f"n: got {shortened(n)}, expected a whole number from 1 to {MOST_NODES}")
+        raise ValueError(f"n: got {shorten(n)}, expected a whole number from 1 to {MOST_NODES}")
     if type(seed) is not int or not 0 <= seed < 2**32:
-        raise ValueError(f"seed: got {shortened(seed)}, expected a whole number from 0 to 2**32-1")
+        raise ValueError(f"seed: got {shorten(seed)}, expected a whole number from 0 to 2**32-1")
     return n, seed

@@ -14,7 +14,7 @@ from algorist.algorithms.explanations import Explanation, explanation_of
 from algorist.algorithms.explanations.explaining import Sentence
 from algorist.algorithms.explanations.runs import Role, TracedRun, marked, of_class
 from algorist.algorithms.feature_descriptions import describe_feature
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.model.solving.solution import Comparison, Solution
 from algorist.model.solving.solution_text import answer_texts
 from algorist.spec import Feature, Kind, Location
@@ -35,7 +35,7 @@ def explained(algorithm: Algorithm, solution: Solution, comparison: Comparison) 
     except Exception as error:
         if algorithm.is_part_of_the_package:
             raise
-        message = f"{type(error).__name__}: {shortened(str(error))}"
+        message = f"{type(error).__name__}: {shorten(str(error))}"
         raise ValueError(
             f"algorithm {algorithm.name}: its explanation failed with {message}"
         ) from error
@@ -128,10 +128,10 @@ def _nodes(role: Role, run: TracedRun, step: int) -> list[int]:
     return sorted(int(node) for node in role.nodes(run, step) if 0 <= node < run.n)
 
 
-def unrepeated(moments: list[Any]) -> list[Any]:
-    """The moments, each that equals the one before it as None."""
-    repeated = [False, *(a == b for a, b in pairwise(moments))]
-    return [None if same else moment for moment, same in zip(moments, repeated, strict=True)]
+def unrepeated(steps: list[Any]) -> list[Any]:
+    """The values of steps, each that equals the one before it as None."""
+    repeated = [False, *(a == b for a, b in pairwise(steps))]
+    return [None if same else step for step, same in zip(steps, repeated, strict=True)]
 
 
 def _answer_roles(

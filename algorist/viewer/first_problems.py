@@ -1,7 +1,7 @@
 """The problem with which the page shows each of the thirty algorithms first.
 
 Each is what a person would type into the algorithm's form. They are chosen for what there is to
-see: no graph without edges, no pattern that matches at once, five moments or more at which
+see: no graph without edges, no pattern that matches at once, five steps or more at which
 something changes. Only the page uses them; the benchmark's data are drawn elsewhere.
 """
 

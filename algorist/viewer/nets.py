@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from algorist.errors import shortened, unknown
+from algorist.errors import shorten, unknown
 from algorist.model.learner import Learner
 from algorist.report.curves import Point, curve, score_in_test
 
@@ -47,7 +47,7 @@ class Nets:
             return self.default.name
         able = [choice.name for choice in self._choices.values() if algorithm in choice.algorithms]
         if not isinstance(name, str) or name not in able:
-            raise ValueError(unknown(f"net for {algorithm}", shortened(name).strip("'"), able))
+            raise ValueError(unknown(f"net for {algorithm}", shorten(name).strip("'"), able))
         return name
 
     def learner(self, name: str, algorithm: str) -> Learner:

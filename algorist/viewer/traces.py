@@ -1,7 +1,7 @@
 """Solutions as plain data: all that the page draws, served and exported alike.
 
 Arrays are flat, matrices row by row, and have one number a value, as in a `Solution`. Over time
-they are lists of moments, of which one that equals the moment before is None.
+they are lists of steps, of which one that equals the step before is None.
 """
 
 from __future__ import annotations
@@ -96,16 +96,16 @@ def _hint(
     feature: Feature, solution: Solution, comparison: Comparison, scale: int
 ) -> dict[str, Any]:
     name = feature.name
-    hint: dict[str, Any] = {"algorithm": _moments(feature, scale * comparison.hints[name])}
+    hint: dict[str, Any] = {"algorithm": _step_values(feature, scale * comparison.hints[name])}
     if name not in solution.hints:
         return hint
     got = _counted(feature, solution.hints[name], comparison.hints[name])
-    hint["net"] = _moments(feature, scale * got)
+    hint["net"] = _step_values(feature, scale * got)
     hint["wrong"] = [np.flatnonzero(wrong).tolist() for wrong in comparison.wrong[name]]
     hint["shares"] = [_number(share) for share in comparison.shares[name]]
     if name in solution.confidence:
         percents = np.nan_to_num(100 * solution.confidence[name], nan=100)  # given, hence sure
-        hint["confidence"] = unrepeated([_whole(moment) for moment in percents])
+        hint["confidence"] = unrepeated([_whole(step) for step in percents])
     return hint
 
 
@@ -128,8 +128,8 @@ def _counted(feature: Feature, got: np.ndarray, truth: np.ndarray) -> np.ndarray
     return np.where(counts(feature, truth), got, MASKED)
 
 
-def _moments(feature: Feature, array: np.ndarray) -> list[Any]:
-    return unrepeated([_flat(feature, moment) for moment in array])
+def _step_values(feature: Feature, array: np.ndarray) -> list[Any]:
+    return unrepeated([_flat(feature, step) for step in array])
 
 
 def _flat(feature: Feature, array: np.ndarray) -> list[Any]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from algorist.algorithms.explanations.explaining import Explanation, Lines, Sentence
 from algorist.algorithms.explanations.runs import TracedRun
-from algorist.errors import counted
+from algorist.errors import format_count
 
 
 def count_new(run: TracedRun, mask: str, step: int) -> int:
@@ -39,7 +39,7 @@ def _lengths(run: TracedRun, step: int) -> np.ndarray:
 
 
 def _tell_lcs(run: TracedRun, step: int) -> Sentence:
-    longest = counted(int(_lengths(run, step)[-1, -1]), "letter")
+    longest = format_count(int(_lengths(run, step)[-1, -1]), "letter")
     if step == 0:
         return ("compares each letter with the other string's first",)
     changed = int((_lengths(run, step) != _lengths(run, step - 1)).sum())
@@ -49,8 +49,8 @@ def _tell_lcs(run: TracedRun, step: int) -> Sentence:
 def _tell_tree(run: TracedRun, step: int) -> Sentence:
     if step == 0:
         return ("each gap alone is an empty tree",)
-    new = counted(count_new(run, "msk", step), "range")
-    return (f"finds the best trees for {{}} of {counted(step, 'key')}", new)
+    new = format_count(count_new(run, "msk", step), "range")
+    return (f"finds the best trees for {{}} of {format_count(step, 'key')}", new)
 
 
 EXPLANATIONS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from algorist.algorithms.explanations.explaining import Explanation, Lines, Sentence
 from algorist.algorithms.explanations.runs import Nodes, Role, TracedRun
-from algorist.errors import counted
+from algorist.errors import format_count
 
 
 def _start(run: TracedRun) -> int:
@@ -98,7 +98,7 @@ def _kmp_line(run: TracedRun, step: int) -> Lines:
 
 
 def _tell_kmp(run: TracedRun, step: int) -> Sentence:
-    count = counted(count_matched(run, step), "letter")
+    count = format_count(count_matched(run, step), "letter")
     if not run.is_set("phase", step):
         q = _letter(run, run.node("q", step))
         if step == 0:

@@ -13,7 +13,7 @@ from algorist.algorithms.compiling import compiled
 from algorist.algorithms.random import below, fill_coins, fill_uniform, permutation, uniform
 from algorist.algorithms.samplers.arrays import checked_range
 from algorist.algorithms.sampling import Options, checked_shares, sampler
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.spec import edge, node
 
 GRAPH = {"pos": node.scalar, "A": edge.scalar, "adj": edge.mask}
@@ -53,10 +53,12 @@ def _checked_undirected(n: int, options: Options) -> Options:
 def _checked_communities(n: int, options: Options) -> Options:
     k = options["k"]
     if n < k == communities.options["k"]:  # as usual: it is n that was chosen
-        raise ValueError(f"n: got {counted(n, 'node')}, expected at least {k}: one per community")
+        raise ValueError(
+            f"n: got {format_count(n, 'node')}, expected at least {k}: one per community"
+        )
     if not 1 <= k <= n:
         raise ValueError(
-            f"option k: got {k} communities, expected 1 to {n} for {counted(n, 'node')}"
+            f"option k: got {k} communities, expected 1 to {n} for {format_count(n, 'node')}"
         )
     return _checked(n, options)
 

@@ -16,7 +16,7 @@ from algorist.algorithms.compiling import compiled
 from algorist.algorithms.random import below
 from algorist.algorithms.sampling import Options
 from algorist.algorithms.textbook import point_to_previous
-from algorist.errors import shortened
+from algorist.errors import shorten
 
 LETTERS = 4
 
@@ -109,7 +109,7 @@ def _as_classes(words: dict[str, Any], *, searched: bool) -> list[np.ndarray]:
             alphabet = sought
         elif len(alphabet) > LETTERS:
             raise ValueError(
-                f"{', '.join(words)}: got the letters {shortened(''.join(alphabet))}, "
+                f"{', '.join(words)}: got the letters {shorten(''.join(alphabet))}, "
                 f"expected at most {LETTERS} different ones"
                 + (f", or at most {LETTERS - 1} in {list(words)[-1]}" if searched else "")
             )
@@ -118,7 +118,7 @@ def _as_classes(words: dict[str, Any], *, searched: bool) -> list[np.ndarray]:
     for name, word in words.items():
         if not _are_classes(word):
             raise ValueError(
-                f"{name}: got {shortened(given[name])}, expected one or more letters: "
+                f"{name}: got {shorten(given[name])}, expected one or more letters: "
                 f"both words as text, or both as sequences of the numbers 0 to {LETTERS - 1}"
             )
     return [np.asarray(word) for word in words.values()]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from algorist.errors import counted
+from algorist.errors import format_count
 from algorist.spec import Spec
 
 _THINGS = {
@@ -31,10 +31,10 @@ def describe_inputs(spec: Spec, arrays: Mapping[str, np.ndarray]) -> str:
     if names == ("string", "key") or names == ("key", "string"):
         first = int((arrays["string"] == 0).sum())
         words = ("a text", "a pattern") if "match" in spec else ("a string", "another")
-        return f"{words[0]} of {counted(first, 'letter')} and {words[1]} of {n - first}"
+        return f"{words[0]} of {format_count(first, 'letter')} and {words[1]} of {n - first}"
     if names == ("p",):
-        return f"{counted(n - 1, 'matrix')}".replace("matrixs", "matrices")
+        return f"{format_count(n - 1, 'matrix')}".replace("matrixs", "matrices")
     if names == ("p", "q"):
-        return f"{counted(n - 1, 'key')} and {counted(n, 'gap')}"
-    thing = counted(n, _THINGS.get(names, "node")).replace("activitys", "activities")
+        return f"{format_count(n - 1, 'key')} and {format_count(n, 'gap')}"
+    thing = format_count(n, _THINGS.get(names, "node")).replace("activitys", "activities")
     return f"{thing}, target {float(arrays['target']):g}" if names == ("key", "target") else thing

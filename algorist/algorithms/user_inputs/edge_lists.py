@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from algorist.errors import LARGEST_WHOLE, expect_exact, shortened, unknown
+from algorist.errors import LARGEST_WHOLE, expect_exact, shorten, unknown
 
 
 class Unset:
@@ -76,7 +76,7 @@ class EdgeList:
 
     def refuse(self, edge: int, got: str, expected: str) -> NoReturn:
         """Raise an error that names the edge and where it is."""
-        one, other = (shortened(self.name(node)) for node in self.ends[edge])
+        one, other = (shorten(self.name(node)) for node in self.ends[edge])
         raise ValueError(f"{self.place(edge)}: got {got} from {one} to {other}, {expected}")
 
 
@@ -107,7 +107,7 @@ def _checked_name(name: Any, place: str) -> Hashable:
     name = name.item() if isinstance(name, np.generic) else name
     missing = name is None or name == "" or (isinstance(name, float) and name != name)
     if missing or not isinstance(name, Hashable) or isinstance(name, bool):
-        raise ValueError(f"{place}: got the node {shortened(name)}, expected a name or a number")
+        raise ValueError(f"{place}: got the node {shorten(name)}, expected a name or a number")
     return name
 
 
@@ -132,7 +132,7 @@ def parse_weight(value: Any, place: str, what: str = "") -> float:
         number = np.nan
     is_infinite = number == np.inf and text not in ("inf", "infinity")
     if np.isnan(number) or number == -np.inf or is_infinite or isinstance(weight, bool):
-        raise ValueError(f"{place}: got {shortened(weight)}{what}, expected a finite number")
+        raise ValueError(f"{place}: got {shorten(weight)}{what}, expected a finite number")
     if abs(number) >= LARGEST_WHOLE and (isinstance(weight, int) or text.lstrip("-").isdecimal()):
         expect_exact(place, int(weight), "use a larger unit")
     return number

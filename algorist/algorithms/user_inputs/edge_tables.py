@@ -17,7 +17,7 @@ from algorist.algorithms.user_inputs.edge_lists import (
     index_nodes,
     parse_weight,
 )
-from algorist.errors import counted, shortened, unknown
+from algorist.errors import format_count, shorten, unknown
 
 FROM = ("from", "source", "src", "start", "origin", "u")
 TO = ("to", "target", "dst", "dest", "destination", "end", "v")
@@ -60,9 +60,9 @@ def read_table(table: EdgeTable, options: GraphOptions) -> EdgeList:
     width = len(table.columns) if table.columns else len(edges[0][0]) if edges else 0
     for row, place in edges:
         if table.columns is None and not 2 <= len(row) <= 3:
-            raise ValueError(f"{place}: got {shortened(row)}, expected from, to, perhaps a weight")
+            raise ValueError(f"{place}: got {shorten(row)}, expected from, to, perhaps a weight")
         if len(row) != width:
-            values = counted(len(row), "value")
+            values = format_count(len(row), "value")
             raise ValueError(f"{place}: got {values}, expected {width} as before")
 
     def place_of(edge: int) -> str:
@@ -155,7 +155,7 @@ def read_dataframe(frame: Any, options: GraphOptions) -> EdgeList:
     places = [f"{options.place}, row {label}" for label in frame.index]
     if len(columns) < 2:
         raise ValueError(
-            f"{options.place}: got a DataFrame with {counted(len(columns), 'column')}, "
+            f"{options.place}: got a DataFrame with {format_count(len(columns), 'column')}, "
             "expected two for the ends of edges"
         )
     return read_table(EdgeTable(rows, places, columns), options)
@@ -168,7 +168,7 @@ def read_rows(rows: Sequence[Any], options: GraphOptions, nodes: Sequence[Any] =
         is_row = isinstance(row, list | tuple | np.ndarray) and 2 <= len(row) <= 3
         if not is_row and not isinstance(row, Mapping):
             raise ValueError(
-                f"{place}: got {shortened(row)}, expected [from, to] or [from, to, weight]"
+                f"{place}: got {shorten(row)}, expected [from, to] or [from, to, weight]"
             )
     if any(isinstance(row, Mapping) or isinstance(row[-1], Mapping) for row in rows):
         return _read_records([_as_record(row) for row in rows], places, options, nodes)
@@ -204,7 +204,7 @@ def _read_records(
     for place, record in zip(places, records, strict=True):
         if "from" not in record or "to" not in record:
             raise ValueError(
-                f"{place}: got {shortened(record)}, expected its ends under 'source' and 'target'"
+                f"{place}: got {shorten(record)}, expected its ends under 'source' and 'target'"
             )
     return read_attributes(
         [(record["from"], record["to"]) for record in records],

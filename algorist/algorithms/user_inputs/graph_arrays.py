@@ -10,7 +10,7 @@ import numpy as np
 
 from algorist.algorithms.user_inputs.edge_lists import EdgeList, GraphOptions, parse_weight
 from algorist.algorithms.user_inputs.edge_tables import read_rows
-from algorist.errors import LARGEST_WHOLE, expect_exact, shortened
+from algorist.errors import LARGEST_WHOLE, expect_exact, shorten
 
 
 def read_edge_index(
@@ -25,7 +25,7 @@ def read_edge_index(
     is_whole = ends.dtype.kind in "iu" or (ends.dtype.kind == "f" and _are_whole(ends))
     if ends.ndim != 2 or len(ends) != 2 or not is_whole or (ends < 0).any():
         raise ValueError(
-            f"{options.place}: got {shortened(index)}, expected an edge_index: two rows of node "
+            f"{options.place}: got {shorten(index)}, expected an edge_index: two rows of node "
             "numbers, from and to"
         )
     if isinstance(options.weight, str) and weights is None:
@@ -61,7 +61,7 @@ def _count(nodes: Any, options: GraphOptions) -> int:
     count = nodes.item() if hasattr(nodes, "item") else nodes
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise ValueError(
-            f"{options.place}: got {shortened(nodes)} for num_nodes, expected a whole number"
+            f"{options.place}: got {shorten(nodes)} for num_nodes, expected a whole number"
         )
     return count
 
@@ -147,7 +147,7 @@ def read_matrix(
         matrix = np.array(value, np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"{options.place}: got {shortened(value)}, expected numbers in one rectangular array"
+            f"{options.place}: got {shorten(value)}, expected numbers in one rectangular array"
         ) from None
     expect_no_rounding(options.place, value, matrix, "use a larger unit")
     if matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
@@ -201,7 +201,7 @@ def _expect_one_reading(array: np.ndarray, options: GraphOptions) -> None:
     can_be_index = (array >= 0).all() and (array[0] != array[1]).all()
     if can_be_index and not np.array_equal(array, [[0, 1], [1, 0]]):
         raise ValueError(
-            f"{options.place}: got {shortened(array)}, which can be an edge_index, a matrix or two "
+            f"{options.place}: got {shorten(array)}, which can be an edge_index, a matrix or two "
             "edges, expected A={'edge_index': A}, A={'matrix': A} or A={'edges': A}"
         )
 
@@ -225,7 +225,7 @@ def read_list(rows: list[Any], options: GraphOptions) -> EdgeList:
         return read_matrix(rows, options)  # which says what is no number
     if can_be_edges(cells, len(rows)):
         raise ValueError(
-            f"{options.place}: got {shortened(rows)}, which can be the rows of a matrix or "
+            f"{options.place}: got {shorten(rows)}, which can be the rows of a matrix or "
             f"{len(rows)} edges, expected {{'matrix': [...]}} or {{'edges': [...]}} to say which"
         )
     return read_matrix(rows, options)

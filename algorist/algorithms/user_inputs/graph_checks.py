@@ -18,7 +18,7 @@ Check = Callable[[Mapping[str, np.ndarray]], None]
 
 
 def unweighted(arrays: Mapping[str, np.ndarray]) -> None:
-    """Only 0 and 1."""
+    """Refuse graphs with other numbers than 0 and 1."""
     if not np.isin(arrays["A"], (0, 1)).all():
         raise ValueError(
             "A: got weights, expected only 0 and 1 (pass A != 0 to ignore the weights)"
@@ -26,7 +26,7 @@ def unweighted(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def symmetric(arrays: Mapping[str, np.ndarray]) -> None:
-    """The same in both directions."""
+    """Refuse graphs whose edges differ between the two directions."""
     if not np.array_equal(arrays["A"], arrays["A"].T):
         i, j = np.argwhere(arrays["A"] != arrays["A"].T)[0]
         raise _one_way(i, j, arrays["A"][i, j], arrays["A"][j, i])
@@ -42,7 +42,7 @@ def _one_way(i: int, j: int, there: float, back: float) -> EdgeError:
 
 
 def non_negative(arrays: Mapping[str, np.ndarray]) -> None:
-    """No negative weights."""
+    """Refuse graphs with negative weights."""
     least = arrays["A"].min()
     if least < 0:
         i, j = np.argwhere(arrays["A"] == least)[0]
@@ -71,7 +71,7 @@ def check_sparse(check: Check, graph: SparseGraphs) -> None:
 
 
 def acyclic(arrays: Mapping[str, np.ndarray]) -> None:
-    """No directed cycle."""
+    """Refuse graphs with a directed cycle."""
     if has_cycle(arrays["A"] != 0):
         raise ValueError("A: got a graph with a cycle, expected one without")
 
@@ -87,7 +87,7 @@ def has_cycle(edges: np.ndarray) -> bool:
 
 
 def no_negative_cycle(arrays: Mapping[str, np.ndarray]) -> None:
-    """No cycle, self-loops included, along which the weights sum to less than 0."""
+    """Refuse graphs with a cycle (or self-loop) along which the weights sum to less than 0."""
     weights = np.where(arrays["A"] != 0, arrays["A"], np.inf)
     distances = np.zeros(len(weights))
     for _ in range(len(weights)):

@@ -34,7 +34,7 @@ from algorist.algorithms.user_inputs.graph_arrays import (
     read_tensor,
     to_numpy,
 )
-from algorist.errors import nearest, shortened, unknown
+from algorist.errors import nearest, shorten, unknown
 
 _WRAPPERS = ("matrix", "edges", "links", "edge_index")
 _BESIDE = {"nodes", "directed", "weight", "multigraph", "graph", "edge_weight", "num_nodes"}
@@ -71,7 +71,7 @@ def list_edges(graph: Any, options: GraphOptions) -> EdgeList:
         is_file = str(graph).endswith((".csv", ".tsv", ".txt", ".json"))
         hint = "; read the file first, with pandas.read_csv or json.load" if is_file else ""
         raise ValueError(
-            f"{options.place}: got {shortened(graph)}, expected a graph: a matrix, edges, or a "
+            f"{options.place}: got {shorten(graph)}, expected a graph: a matrix, edges, or a "
             f"mapping of nodes to their neighbours{hint}"
         )
     return read_list(list(graph), options)
@@ -180,12 +180,12 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
     says = graph.get("directed")
     if says is not None and not isinstance(says, bool):
         raise ValueError(
-            f"{options.place}: got {shortened(says)} for directed, expected true or false"
+            f"{options.place}: got {shorten(says)} for directed, expected true or false"
         )
     if "weight" in graph and options.weight is UNSET:
         if graph["weight"] is not None and not isinstance(graph["weight"], str):
             raise ValueError(
-                f"{options.place}: got {shortened(graph['weight'])} for weight, expected the name "
+                f"{options.place}: got {shorten(graph['weight'])} for weight, expected the name "
                 "of an attribute"
             )
         options = replace(options, weight=graph["weight"])
@@ -195,7 +195,7 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
         )
     nodes = graph.get("nodes", [])
     if isinstance(nodes, str) or not isinstance(nodes, Collection):
-        raise ValueError(f"{options.place}: got {shortened(nodes)} for nodes, expected a list")
+        raise ValueError(f"{options.place}: got {shorten(nodes)} for nodes, expected a list")
     named = [node["id"] if isinstance(node, Mapping) and "id" in node else node for node in nodes]
     names = _names_of(named, options.place) if named and form in ("edge_index", "matrix") else None
     if form == "edge_index":
@@ -207,7 +207,7 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
     else:
         rows = graph[form]
         if isinstance(rows, str) or not isinstance(rows, Iterable):
-            raise ValueError(f"{options.place}: got {shortened(rows)}, expected a list of edges")
+            raise ValueError(f"{options.place}: got {shorten(rows)}, expected a list of edges")
         rows = [list(row) if isinstance(row, np.ndarray) else row for row in rows]
         edges = read_rows(rows, options, named)
         if not edges.n:
@@ -215,7 +215,7 @@ def _read_wrapper(form: str, graph: Mapping[str, Any], options: GraphOptions) ->
         edges = replace(edges, parallel=graph.get("multigraph") is True)
     if graph.get("num_nodes", edges.n) != edges.n:
         raise ValueError(
-            f"{options.place}: got {edges.n} nodes and num_nodes {shortened(graph['num_nodes'])}, "
+            f"{options.place}: got {edges.n} nodes and num_nodes {shorten(graph['num_nodes'])}, "
             "expected the same; 'nodes' lists nodes without edges, too"
         )
     if says is None:
@@ -268,7 +268,7 @@ def _read_neighbours(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeLis
     for node, neighbours in graph.items():
         if not isinstance(neighbours, Collection) or isinstance(neighbours, str):
             raise ValueError(
-                f"{options.place}: got {shortened(neighbours)} for the node {node!r}, expected its "
+                f"{options.place}: got {shorten(neighbours)} for the node {node!r}, expected its "
                 "neighbours: a list, or a mapping to weights"
             )
         for other in neighbours:
@@ -277,7 +277,7 @@ def _read_neighbours(graph: Mapping[Any, Any], options: GraphOptions) -> EdgeLis
                 near = nearest(node, _WRAPPERS)
                 hint = f", or {near!r} for {node!r}" if near else ""
                 raise ValueError(
-                    f"{options.place}: got {shortened(neighbours)} for the node {node!r}, "
+                    f"{options.place}: got {shorten(neighbours)} for the node {node!r}, "
                     f"expected the names of its neighbours{hint}"
                 )
             pairs.append((node, other if other in graph else keys.get(str(other), other)))

@@ -17,10 +17,10 @@ from algorist.algorithms.user_inputs.graph_arrays import expect_no_rounding, to_
 from algorist.algorithms.user_inputs.graph_checks import unweighted
 from algorist.algorithms.user_inputs.user_graphs import EdgeError, UserGraph, read_graph
 from algorist.errors import (
-    counted,
-    listed,
+    format_count,
+    join_names,
     nearest,
-    shortened,
+    shorten,
     unknown,
 )
 from algorist.spec import Feature, Kind, Location
@@ -110,7 +110,7 @@ def take_graph(algorithm: Algorithm, given: dict[str, Any]) -> UserGraph | None:
         value = said.get(name)
         if value is not None and not isinstance(value, kinds):
             expected = "the name of an attribute" if kinds is str else "True or False"
-            raise ValueError(f"{name}: got {shortened(value)}, expected {expected}")
+            raise ValueError(f"{name}: got {shorten(value)}, expected {expected}")
     if "adj" in given or "pos" in given:  # all inputs of the spec: A is its matrix
         given["A"] = given["A"] if isinstance(given["A"], Mapping) else {"matrix": given["A"]}
     weighted = unweighted not in algorithm.requires
@@ -185,10 +185,8 @@ def find_nodes(
         if place is None:
             called = getattr(node, "option", feature.name)
             near = nearest(node, by_text)
-            hint = f"did you mean {near!r}?" if near else listed(names)
-            raise ValueError(
-                f"{called}: got {shortened(node)}, expected a node of the graph: {hint}"
-            )
+            hint = f"did you mean {near!r}?" if near else join_names(names)
+            raise ValueError(f"{called}: got {shorten(node)}, expected a node of the graph: {hint}")
         found[feature.name] = place
     return found
 
@@ -201,7 +199,7 @@ def _node_count(algorithm: Algorithm, given: Mapping[str, Any]) -> int:
                 n = len(given[feature.name])
             except TypeError:  # a single number has no length
                 raise ValueError(
-                    f"{feature.name}: got {shortened(given[feature.name])}, expected an array"
+                    f"{feature.name}: got {shorten(given[feature.name])}, expected an array"
                 ) from None
             _check_size(algorithm, feature.name, n)
             return n
@@ -213,7 +211,7 @@ def _check_size(algorithm: Algorithm, name: str, n: int) -> None:
     """Refuse what is too small to make sense, or too large to be held as a matrix."""
     if n < algorithm.min_nodes:
         raise ValueError(
-            f"{algorithm.name}: got {counted(n, 'node')}, "
+            f"{algorithm.name}: got {format_count(n, 'node')}, "
             f"expected at least {algorithm.min_nodes} in {name}"
         )
     if n > MAX_NODES or not FrameLayout(algorithm.spec.inputs, n).fits(2):
@@ -232,17 +230,18 @@ def _to_array(feature: Feature, value: Any, n: int) -> np.ndarray:
         else:
             expected = _SHAPES.get(feature.location, "numbers in one rectangular array")
         called = getattr(value, "option", feature.name)
-        raise ValueError(f"{called}: got {shortened(value)}, expected {expected}") from None
+        raise ValueError(f"{called}: got {shorten(value)}, expected {expected}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{feature.name}: got NaN or infinity, expected finite numbers")
     expect_no_rounding(feature.name, value, array, "subtract the smallest")
     array = _indices_to_one_hot(feature, array, n)
     shape = feature.shape(n) if feature.kind != Kind.MASK_ONE else (n,)
     if array.shape != shape == ():
-        raise ValueError(f"{feature.name}: got {shortened(value)}, expected a number")
+        raise ValueError(f"{feature.name}: got {shorten(value)}, expected a number")
     if array.shape != shape:
         raise ValueError(
-            f"{feature.name}: got shape {array.shape}, expected {shape} for {counted(n, 'node')}"
+            f"{feature.name}: got shape {array.shape}, expected {shape} for "
+            f"{format_count(n, 'node')}"
         )
     _check_range(feature, array, n)
     return array
@@ -265,7 +264,7 @@ def _indices_to_one_hot(feature: Feature, array: np.ndarray, n: int) -> np.ndarr
         return array
     what = "a node" if feature.kind == Kind.MASK_ONE else "classes"
     if ((array < 0) | (array >= size) | (array % 1 != 0)).any():
-        got = shortened(array) if array.ndim else f"{array:g}"
+        got = shorten(array) if array.ndim else f"{array:g}"
         raise ValueError(f"{feature.name}: got {got}, expected {what} from 0 to {size - 1}")
     return (array[..., None] == np.arange(size)).astype(np.float64)
 
@@ -273,10 +272,8 @@ def _indices_to_one_hot(feature: Feature, array: np.ndarray, n: int) -> np.ndarr
 def _check_range(feature: Feature, array: np.ndarray, n: int) -> None:
     if feature.kind in (Kind.MASK, Kind.MASK_ONE, Kind.CATEGORICAL):
         if not np.isin(array, (0, 1)).all():
-            raise ValueError(f"{feature.name}: got {shortened(array)}, expected only 0 and 1")
+            raise ValueError(f"{feature.name}: got {shorten(array)}, expected only 0 and 1")
         if feature.kind != Kind.MASK and not (array.sum(-1) == 1).all():
-            raise ValueError(f"{feature.name}: got {shortened(array)}, expected exactly one 1")
+            raise ValueError(f"{feature.name}: got {shorten(array)}, expected exactly one 1")
     if feature.kind == Kind.POINTER and ((array < 0) | (array >= n) | (array % 1 != 0)).any():
-        raise ValueError(
-            f"{feature.name}: got {shortened(array)}, expected nodes from 0 to {n - 1}"
-        )
+        raise ValueError(f"{feature.name}: got {shorten(array)}, expected nodes from 0 to {n - 1}")

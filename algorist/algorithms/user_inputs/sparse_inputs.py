@@ -12,7 +12,7 @@ from algorist.algorithms.declaring import Algorithm
 from algorist.algorithms.user_inputs.graph_checks import check_sparse
 from algorist.algorithms.user_inputs.problems import check_names, find_nodes, take_graph
 from algorist.algorithms.user_inputs.user_graphs import EdgeError
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.sparse_batch import SparseGraphs
 from algorist.spec import Kind, Location
 
@@ -68,11 +68,11 @@ def _value(name: str, value: Any, n: int, *, one: bool) -> np.ndarray:
         array = np.asarray(value, np.float64)
     except (TypeError, ValueError):
         expected = f"a node from 0 to {n - 1}" if one else f"{n} numbers"
-        raise ValueError(f"{called}: got {shortened(value)}, expected {expected}") from None
+        raise ValueError(f"{called}: got {shorten(value)}, expected {expected}") from None
     if not one:
         if array.shape != (n,) or not np.isfinite(array).all():
-            raise ValueError(f"{called}: got {shortened(value)}, expected {n} finite numbers")
+            raise ValueError(f"{called}: got {shorten(value)}, expected {n} finite numbers")
         return array[None]
     if array.ndim or array % 1 or not 0 <= array < n:
-        raise ValueError(f"{called}: got {shortened(value)}, expected a node from 0 to {n - 1}")
+        raise ValueError(f"{called}: got {shorten(value)}, expected a node from 0 to {n - 1}")
     return array.astype(np.int64)[None]

@@ -12,7 +12,7 @@ import numpy as np
 
 from algorist.algorithms.user_inputs.edge_lists import EdgeList, GraphOptions
 from algorist.algorithms.user_inputs.graph_forms import list_edges
-from algorist.errors import counted, shortened
+from algorist.errors import format_count, shorten
 
 
 class EdgeError(ValueError):
@@ -24,7 +24,7 @@ class EdgeError(ValueError):
 
     def with_names(self, names: Sequence[Hashable] | None, place: str = "A") -> str:
         """The message with the ends as the user calls them, and where the edge is."""
-        ends = (i if names is None else shortened(names[i]) for i in self.ends)
+        ends = (i if names is None else shorten(names[i]) for i in self.ends)
         return f"{place}: {self._text.format(*ends)}"
 
 
@@ -117,10 +117,10 @@ class UserGraph:
         loops = int(np.count_nonzero(ends[:, 0] == ends[:, 1]))
         count = len(ends) - loops
         kind = "undirected" if undirected else "directed"
-        edges = counted(count // 2 if undirected else count, f"{kind} edge")
-        parts = [counted(self.n, "node"), edges]
+        edges = format_count(count // 2 if undirected else count, f"{kind} edge")
+        parts = [format_count(self.n, "node"), edges]
         if loops:
-            parts.append(counted(loops, "self-loop"))
+            parts.append(format_count(loops, "self-loop"))
         parts += self._describe_weights()
         return ", ".join(parts)
 

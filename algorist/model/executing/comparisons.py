@@ -1,7 +1,7 @@
 """Comparisons: bits that say which of two numbers is smaller.
 
 A net could learn to compare, but only as finely as its training problems ask for: at four times the
-size, keys are four times denser. Values are dense, as in `task_features.py`.
+size, keys are four times denser. Values are one-hot, as in `task_features.py`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,33 @@ from algorist.model.executing.pairwise import (
     above_diagonal,
     has_weights,
     is_least,
+    stack_bits,
     without_loops,
 )
 from algorist.model.executing.selection import select_orientations
 from algorist.model.executing.task_features import Columns, TaskFeatures, Values, once
+from algorist.model.grouped import cat_columns
 from algorist.spec import Location, Stage
 
 LEAST = "least_"
 """The name, among values, of the smallest scalars of pointing nodes (`min_of_pointing_nodes`), and
 of the encoder of how they compare."""
+
+
+def compare_nodes(features: TaskFeatures, values: Values) -> Tensor:
+    """(..., n, n, F): for pairs of nodes, which has the smaller scalar, in both directions."""
+    less = features.pairwise_less(values)
+    return cat_columns((less, less.transpose(-3, -2)))
+
+
+def compare_with_zero(features: TaskFeatures, values: Values) -> Tensor | None:
+    """(..., F): whether scalars of the graph are above 0."""
+    return stack_bits([values[f.name] > 0 for f in features.scalars[Location.GRAPH]])
+
+
+def compare_classes(features: TaskFeatures, values: Values) -> Tensor | None:
+    """(..., n, n, F): whether two nodes have the same class of an input."""
+    return stack_bits([values[name] @ values[name].mT for name in features.input_classes])
 
 
 def compare_with_graph(features: TaskFeatures, values: Values, *, positions: bool) -> Tensor | None:
@@ -141,8 +159,8 @@ def find_first_neighbours(features: TaskFeatures, values: Values) -> Columns:
     return found
 
 
-def compare_paths(features: TaskFeatures, values: Values) -> list[Tensor]:
-    """(..., n, n) each: where the scalar of a hint at i and that of the edge (i, j) make less than
+def compare_paths(features: TaskFeatures, values: Values) -> Tensor | None:
+    """(..., n, n, F): where the scalar of a hint at i and that of the edge (i, j) make less than
     that at j, and where two edges by way of a selected node make less than one."""
     found = []
     starts = features.hint_scalars(values)
@@ -155,7 +173,7 @@ def compare_paths(features: TaskFeatures, values: Values) -> list[Tensor]:
         else:
             for mask in (values[name] for name in features.masks):
                 found.append(x @ mask.unsqueeze(-1) + mask.unsqueeze(-2) @ x < x)
-    return found
+    return stack_bits(found)
 
 
 def _pairs(

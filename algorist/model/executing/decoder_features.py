@@ -15,8 +15,8 @@ from algorist.model.executing.places import select_places
 from algorist.model.executing.selection import select, select_by_edges
 from algorist.model.executing.splits import SPLITS
 from algorist.model.executing.task_features import StepValues, Values
+from algorist.model.feature_values import keep_masked, may_be_masked
 from algorist.model.grouped import cat_columns, map_features
-from algorist.model.kinds import keep_masked, may_be_masked
 from algorist.spec import SCALARS, Feature, Kind, Location, Stage
 
 
@@ -55,7 +55,7 @@ class DecoderFeatures:
     """The inputs of one task's decoders beside the states of a step.
 
     `values` are those of `DerivedFeatures.derive_values`, `next_hints` the decided ones of the next
-    step, dense.
+    step, one-hot.
     """
 
     def __init__(self, derived: DerivedFeatures):

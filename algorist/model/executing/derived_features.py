@@ -1,15 +1,18 @@
 """Derived features: numbers that follow exactly from what a net reads at a step.
 
 A net could approximate these, but only up to the sizes that it was trained on; computed, they are
-exact at every size. `selection.py` selects what masks and pointers name, `comparisons.py` compares
-numbers, `orders.py` adds the order of scalar hints, `places.py` places along chains of pointers,
-`splits.py` the best splits of problems. Here all of these become numbers for encoders. Those for
-decoders are in `decoder_features.py`.
+exact at every size. `TABLE` lists all that encoders read. To add one, write a function of the
+features and values of a task, and add a row.
+
+`selection.py` selects what masks and pointers name, `comparisons.py` compares numbers, `orders.py`
+adds the order of scalar hints, `places.py` places along chains of pointers, `splits.py` the best
+splits of problems. What decoders read is in `decoder_features.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,13 +22,16 @@ from torch import Tensor
 from algorist.kernels.rounding import exact_products
 from algorist.model.executing.comparisons import (
     LEAST,
+    compare_classes,
     compare_distances,
+    compare_nodes,
     compare_paths,
     compare_selected_edges,
     compare_tables,
     compare_with_graph,
     compare_with_pointing_nodes,
     compare_with_selected,
+    compare_with_zero,
     find_first_neighbours,
     find_next_in_order,
 )
@@ -40,8 +46,8 @@ from algorist.model.executing.places import compare_graph_scalars, find_middle_n
 from algorist.model.executing.selection import min_of_pointing_nodes, select, select_bits
 from algorist.model.executing.splits import SPLITS, suggest_pointers
 from algorist.model.executing.task_features import Columns, StepValues, TaskFeatures, Values
-from algorist.model.grouped import cat_columns, map_alike, stack_columns
-from algorist.model.kinds import dense_shape, squash
+from algorist.model.feature_values import one_hot_shape, squash
+from algorist.model.grouped import cat_columns, map_alike
 from algorist.model.model_config import ModelConfig
 from algorist.spec import Feature, Location
 
@@ -54,10 +60,6 @@ changes all weights of a group at once, so its effect in a step grows with the n
 VISITED = "visited_"
 """The name, among values and encoders, of the nodes that each one-hot hint has selected so far,
 (..., n, m)."""
-COMPARISONS, EQUAL = "comparisons_", "equal_"
-"""The encoders of edges that read both directions, so that none is added for the other one."""
-
-_NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
 
 
 class Group(NamedTuple):
@@ -66,17 +68,164 @@ class Group(NamedTuple):
     location: Location
     numbers: Tensor  # channels last
     std: float  # the standard deviation of the encoder's first weights
+    has_both_directions: bool = False  # whether numbers of edges need no reversed encoder
 
 
-Bits = dict[str, tuple[Location, Tensor | None]]
-"""Bits, channels last, by the names of their encoders; None where a task has none."""
+@dataclass
+class StepInputs:
+    """What the derived features of a step are computed from."""
+
+    features: TaskFeatures
+    config: ModelConfig
+    orders: bool
+    """Whether the net reads the order of scalar hints instead of their size."""
+    values: Values
+    """Those of `DerivedFeatures.derive_values`."""
+    changed: Tensor | None
+    """Which hints the step before changed (`changed_hints`)."""
+
+    @property
+    def comparable(self) -> Values:
+        """The values with positions to compare."""
+        return self.features.with_continued_positions(self.values)
+
+    @cached_property
+    def selected(self) -> Columns:
+        """The scalars that masks and pointers select."""
+        hints, ranks = not self.orders, self.config.comparisons
+        return select(self.features, self.values, self.values, hints=hints, ranks=ranks)
+
+
+Numbers = Tensor | Columns | None
+"""Numbers of one location, channels last, or of several; None where a task has none."""
+
+
+class DerivedFeature(NamedTuple):
+    """A row of the table: numbers that encoders read, where all of its `settings` are on."""
+
+    name: str
+    """The name of its encoder, with an underscore at the end, which no feature's name has."""
+    location: Location | None
+    """None: numbers of several locations, with an encoder `<name>_<location>_` for each."""
+    compute: Callable[[StepInputs], Numbers]
+    settings: tuple[str, ...] = ()
+    """Names of settings of `ModelConfig`."""
+    std: float | None = _BIT_STD
+    """The standard deviation of the encoder's first weights. None: hidden ** -0.5."""
+    scale_down: bool = True
+    """Whether large groups are scaled down, as those of bits are."""
+    has_both_directions: bool = False
+    """Whether the numbers of an edge contain those of the other direction."""
+
+    def groups(self, inputs: StepInputs) -> Iterator[tuple[str, Group]]:
+        """The numbers of each location that has some, by the names of their encoders."""
+        found = self.compute(inputs)
+        std = inputs.config.hidden**-0.5 if self.std is None else self.std
+        if isinstance(found, dict):
+            for location, columns in found.items():
+                if columns:
+                    numbers = self._scaled(cat_columns(columns))
+                    yield f"{self.name}_{location}_", Group(location, numbers, std)
+        elif found is not None:
+            assert self.location is not None
+            group = Group(self.location, self._scaled(found), std, self.has_both_directions)
+            yield self.name, group
+
+    def _scaled(self, numbers: Tensor) -> Tensor:
+        count = numbers.shape[-1]
+        many = self.scale_down and count > _FEW_BITS
+        return numbers * (_FEW_BITS / count) ** 0.5 if many else numbers
+
+
+def _comparable(
+    function: Callable[[TaskFeatures, Values], Numbers],
+) -> Callable[[StepInputs], Numbers]:
+    """A function of features and of values with positions to compare."""
+    return lambda inputs: function(inputs.features, inputs.comparable)
+
+
+def _select_scalars(inputs: StepInputs) -> Columns:
+    return {
+        location: [squash(cat_columns(columns))]
+        for location, columns in inputs.selected.items()
+        if columns
+    }
+
+
+def _inverse_size(features: TaskFeatures, values: Values) -> Tensor:
+    pos = values["pos"]
+    return pos.new_full((*pos.shape[:-1], 1), 1 / pos.shape[-1])
+
+
+_NODE, _EDGE, _GRAPH = Location.NODE, Location.EDGE, Location.GRAPH
+_SELECTED = ("dereference",)
+_COMPARED = ("comparisons",)
+_BOTH = (*_COMPARED, *_SELECTED)
+
+TABLE = (
+    DerivedFeature("changes_", _GRAPH, lambda x: x.changed),
+    DerivedFeature(
+        VISITED, _NODE, lambda x: x.values.get(VISITED) if x.features.hint_masks else None
+    ),
+    DerivedFeature(
+        SPLITS, _EDGE, lambda x: x.values[SPLITS].amax(-2) if SPLITS in x.values else None
+    ),
+    DerivedFeature("selected", None, _select_scalars, _SELECTED, std=None, scale_down=False),
+    DerivedFeature("selected_bits", None, lambda x: select_bits(x.features, x.values), _SELECTED),
+    DerivedFeature("selected_sides_", _NODE, _comparable(compare_with_selected), _BOTH),
+    DerivedFeature("selected_distances_", _GRAPH, _comparable(compare_distances), _BOTH),
+    DerivedFeature("selected_next_", _NODE, _comparable(find_next_in_order), _BOTH),
+    DerivedFeature(
+        "selected_order_",
+        _EDGE,
+        lambda x: compare_selected_edges(x.features, x.selected),
+        _BOTH,
+    ),
+    DerivedFeature("selected_tables_", _EDGE, _comparable(compare_tables), (*_BOTH, "splits")),
+    DerivedFeature("selected_between_", _NODE, _comparable(find_middle_nodes), (*_BOTH, "places")),
+    DerivedFeature(
+        "pointed_sides_", _NODE, _comparable(compare_along_pointers), (*_BOTH, "orders")
+    ),
+    DerivedFeature("next_neighbours", None, _comparable(find_next_neighbours), (*_BOTH, "orders")),
+    DerivedFeature("selected_first", None, _comparable(find_first_neighbours), _BOTH),
+    DerivedFeature(
+        "comparisons_",
+        _EDGE,
+        _comparable(compare_nodes),
+        _COMPARED,
+        scale_down=False,
+        has_both_directions=True,
+    ),
+    DerivedFeature(
+        "ranks_", _NODE, _comparable(TaskFeatures.ranks), _COMPARED, std=1.0, scale_down=False
+    ),
+    DerivedFeature(
+        "size_", _GRAPH, _comparable(_inverse_size), _COMPARED, std=1.0, scale_down=False
+    ),
+    DerivedFeature("limits", None, _comparable(compare_with_limits), (*_COMPARED, "orders")),
+    DerivedFeature("extremes_", _NODE, _comparable(find_extremes), (*_COMPARED, "orders")),
+    DerivedFeature(
+        "below_",
+        _NODE,
+        lambda x: compare_with_graph(x.features, x.comparable, positions=not x.orders),
+        _COMPARED,
+    ),
+    DerivedFeature("signs_", _GRAPH, _comparable(compare_with_zero), _COMPARED),
+    DerivedFeature(
+        "equal_", _EDGE, _comparable(compare_classes), _COMPARED, has_both_directions=True
+    ),
+    DerivedFeature("shorter_", _EDGE, _comparable(compare_paths), _COMPARED),
+    DerivedFeature(LEAST, _NODE, _comparable(compare_with_pointing_nodes), _COMPARED),
+    DerivedFeature(
+        "graph_order_", _GRAPH, _comparable(compare_graph_scalars), (*_COMPARED, "places")
+    ),
+    DerivedFeature("best_", _EDGE, _comparable(find_best_edges), (*_COMPARED, "orders")),
+)
+"""All derived features of encoders. Fresh weights are drawn in this order."""
 
 
 class DerivedFeatures:
-    """The inputs of one task's encoders beside its features, as the settings of the net say.
-
-    Encoders are named with an underscore at the end, which no feature's name has.
-    """
+    """The inputs of one task's encoders beside its features, as the settings of the net say."""
 
     def __init__(self, features: Sequence[Feature], config: ModelConfig):
         """For a net that reads these features."""
@@ -85,6 +234,7 @@ class DerivedFeatures:
         """Whether the net reads the order of scalar hints instead of their size."""
         self.places = config.comparisons and config.places
         self.splits = config.comparisons and config.splits
+        self._rows = [row for row in TABLE if all(getattr(config, x) for x in row.settings)]
         self.reads_history = config.hint_changes and bool(self.features.hints)
         """Whether the net reads which hints the step before changed, and `VISITED`."""
 
@@ -115,93 +265,12 @@ class DerivedFeatures:
 
         `changed` (..., F + 1) says which hints the step before changed (`changed_hints`).
         """
-        groups = _groups_of_bits(
-            {
-                "changes_": (_GRAPH, changed),
-                VISITED: (_NODE, values.get(VISITED) if self.features.hint_masks else None),
-                SPLITS: (_EDGE, values[SPLITS].amax(-2) if SPLITS in values else None),
-            }
-        )
-        comparable = self.features.with_continued_positions(values)
-        if self.config.dereference:
-            selected = select(
-                self.features,
-                values,
-                values,
-                hints=not self.orders,
-                ranks=self.config.comparisons,
-            )
-            groups |= self._selected_scalars(selected)
-            groups |= _groups_of_bits(
-                dict(_by_location("selected_bits", select_bits(self.features, values)))
-            )
-            if self.config.comparisons:
-                groups |= _groups_of_bits(self._compared_with_selected(comparable, selected))
-        if self.config.comparisons:
-            groups |= self._pairs_and_ranks(comparable)
-            groups |= _groups_of_bits(self._compared(comparable))
-        return groups
-
-    def _selected_scalars(self, selected: Columns) -> dict[str, Group]:
-        std = self.config.hidden**-0.5
-        return {
-            name: Group(location, squash(numbers), std)
-            for name, (location, numbers) in _by_location("selected", selected)
-        }
-
-    def _compared_with_selected(self, values: Values, selected: Columns) -> Bits:
-        features = self.features
-        bits: Bits = {
-            "selected_sides_": (_NODE, compare_with_selected(features, values)),
-            "selected_distances_": (_GRAPH, compare_distances(features, values)),
-            "selected_next_": (_NODE, find_next_in_order(features, values)),
-            "selected_order_": (_EDGE, compare_selected_edges(features, selected)),
-        }
-        if self.splits:
-            bits["selected_tables_"] = (_EDGE, compare_tables(features, values))
-        if self.places:
-            bits["selected_between_"] = (_NODE, find_middle_nodes(features, values))
-        if self.orders:
-            bits["pointed_sides_"] = (_NODE, compare_along_pointers(features, values))
-            bits |= _by_location("next_neighbours", find_next_neighbours(features, values))
-        bits |= _by_location("selected_first", find_first_neighbours(features, values))
-        return bits
-
-    def _pairs_and_ranks(self, values: Values) -> dict[str, Group]:
-        """For pairs of nodes, which has the smaller scalar, in both directions; and the ranks."""
-        less = self.features.pairwise_less(values)
-        both = cat_columns((less, less.transpose(-3, -2)))
-        size = less.new_full((*less.shape[:-3], 1), 1 / less.shape[-2])
-        return {
-            COMPARISONS: Group(_EDGE, both, _BIT_STD),
-            "ranks_": Group(_NODE, self.features.ranks(values), 1.0),
-            "size_": Group(_GRAPH, size, 1.0),
-        }
-
-    def _compared(self, values: Values) -> Bits:
-        features, bits = self.features, Bits()
-        if self.orders:
-            limits = compare_with_limits(features, values)
-            bits |= {f"limits_{location}_": (location, x) for location, x in limits.items()}
-            bits["extremes_"] = (_NODE, find_extremes(features, values))
-        signs = [values[f.name] > 0 for f in features.scalars[_GRAPH]]
-        equal = [values[name] @ values[name].mT for name in features.input_classes]
-        bits |= {
-            "below_": (_NODE, compare_with_graph(features, values, positions=not self.orders)),
-            "signs_": (_GRAPH, _stacked(signs)),
-            EQUAL: (_EDGE, _stacked(equal)),
-            "shorter_": (_EDGE, _stacked(compare_paths(features, values))),
-            LEAST: (_NODE, compare_with_pointing_nodes(features, values)),
-        }
-        if self.places:
-            bits["graph_order_"] = (_GRAPH, compare_graph_scalars(features, values))
-        if self.orders:
-            bits["best_"] = (_EDGE, _stacked(find_best_edges(features, values)))
-        return bits
+        inputs = StepInputs(self.features, self.config, self.orders, values, changed)
+        return {name: group for row in self._rows for name, group in row.groups(inputs)}
 
     def blank(self, n: int) -> dict[str, Tensor]:
         """Zeros for a problem of `n` nodes."""
-        return {f.name: torch.zeros(1, *dense_shape(f, n)) for f in self.read}
+        return {f.name: torch.zeros(1, *one_hot_shape(f, n)) for f in self.read}
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -211,29 +280,6 @@ class DerivedFeatures:
             return {}
         changed = torch.zeros(1, len(self.features.hints) + 1) if self.reads_history else None
         return self(self.derive_values(self.blank(2), None), changed)
-
-
-def _groups_of_bits(bits: Mapping[str, tuple[Location, Tensor | None]]) -> dict[str, Group]:
-    """The groups of all bits that a task has."""
-    groups = {}
-    for name, (location, numbers) in bits.items():
-        if numbers is not None:
-            count = numbers.shape[-1]
-            scaled = numbers * (_FEW_BITS / count) ** 0.5 if count > _FEW_BITS else numbers
-            groups[name] = Group(location, scaled, _BIT_STD)
-    return groups
-
-
-def _by_location(prefix: str, columns: Columns) -> Iterator[tuple[str, tuple[Location, Tensor]]]:
-    """The numbers of each location that has some, by the name of an encoder."""
-    for location, parts in columns.items():
-        if parts:
-            yield f"{prefix}_{location}_", (location, cat_columns(parts))
-
-
-def _stacked(columns: Sequence[Tensor]) -> Tensor | None:
-    """Bits side by side, channels last, if there are any."""
-    return stack_columns(columns).float() if columns else None
 
 
 def changed_hints(now: Values, before: Values | None, leading: int) -> Tensor:

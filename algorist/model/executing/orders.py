@@ -1,7 +1,7 @@
 """Orders: what nets read of scalar hints instead of how large these are.
 
 Clocks and counters grow with the problem: those of n = 64 are out of the range that a net has seen
-in training. Their order is not. Values are dense, as in `task_features.py`.
+in training. Their order is not. Values are one-hot, as in `task_features.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from algorist.model.executing.pairwise import has_weights, is_least, without_loops
+from algorist.model.executing.pairwise import has_weights, is_least, stack_bits, without_loops
 from algorist.model.executing.task_features import Columns, TaskFeatures, Values
 from algorist.model.grouped import cat_columns
 from algorist.spec import SCALARS, Feature, Location, Stage
@@ -30,17 +30,17 @@ def is_read_by_order(feature: Feature) -> bool:
     )
 
 
-def compare_with_limits(features: TaskFeatures, values: Values) -> dict[Location, Tensor]:
+def compare_with_limits(features: TaskFeatures, values: Values) -> Columns:
     """Bits of nodes and of the graph: whether scalar hints are below 0, above it and above a
     hundredth."""
-    found = {}
+    found: Columns = {}
     for location in (Location.NODE, Location.GRAPH):
         names = [f.name for f in features.scalars[location] if is_read_by_order(f)]
         if not names:
             continue
         x = torch.stack([values[name] for name in names], -1)
         bits = [x < -_MARGIN, *(x > limit + _MARGIN for limit in _LIMITS)]
-        found[location] = torch.cat(bits, -1).float()
+        found[location] = [torch.cat(bits, -1).float()]
     return found
 
 
@@ -111,8 +111,8 @@ def find_next_neighbours(features: TaskFeatures, values: Values) -> Columns:
     return found
 
 
-def find_best_edges(features: TaskFeatures, values: Values) -> list[Tensor]:
-    """(..., n, n) each, in graphs with weights: whether the edge (i, j) is lighter than a scalar
+def find_best_edges(features: TaskFeatures, values: Values) -> Tensor | None:
+    """(..., n, n, F), in graphs with weights: whether the edge (i, j) is lighter than a scalar
     hint at j, and whether the way over i is the shortest one to j, of all that come from marked
     nodes: d(i) + A(i, j)."""
     found = []
@@ -124,7 +124,7 @@ def find_best_edges(features: TaskFeatures, values: Values) -> list[Tensor]:
             ways = d.unsqueeze(-1) + x
             for mark in (values[name] > 0.5 for name in features.hint_marks):
                 found.append(is_least(ways, is_edge & mark.unsqueeze(-1), -2))
-    return found
+    return stack_bits(found)
 
 
 def _hint_columns(features: TaskFeatures, values: Values) -> Tensor | None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+
+from algorist.model.grouped import stack_columns
 
 
 def is_least(x: Tensor, among: Tensor, axis: int = -1) -> Tensor:
@@ -32,3 +36,8 @@ def successors(chain: Tensor) -> Tensor:
 def has_weights(edges: Tensor) -> Tensor:
     """(..., 1, 1): whether graphs (..., n, n) have weights: in others all numbers are 0 or 1."""
     return (edges != edges.round()).flatten(-2).any(-1)[..., None, None]
+
+
+def stack_bits(columns: Sequence[Tensor]) -> Tensor | None:
+    """(..., F): bits (...) side by side; None if there are none."""
+    return stack_columns(columns).float() if columns else None

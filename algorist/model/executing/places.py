@@ -1,7 +1,7 @@
 """Places: how far along a chain of pointers nodes are, and which node is halfway between two.
 
 A sort keeps its array as a chain: each node points to the one before it. The place of a node is an
-index that programs count with, `target = middle - first`. Values are dense, as in
+index that programs count with, `target = middle - first`. Values are one-hot, as in
 `task_features.py`.
 """
 

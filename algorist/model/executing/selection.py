@@ -1,7 +1,7 @@
 """What masks and pointers select, as an index does in a program: `d[u]`, `A[u][v]`, `key[pi[v]]`.
 
 A one-hot mask selects one node, a pointer one node for each node, or for each edge. Values are
-dense, as in `task_features.py`.
+one-hot, as in `task_features.py`.
 """
 
 from __future__ import annotations

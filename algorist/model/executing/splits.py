@@ -2,8 +2,8 @@
 and where a way between them by a third node is shorter.
 
 `m[i, k] + m[k + 1, j] + p[i - 1] p[k] p[j]` is a number for three nodes, and which k makes the
-least cannot be learnt at one size for a larger one, where the sums are denser. Values are dense, as
-in `task_features.py`.
+least cannot be learnt at one size for a larger one, where the sums are denser. Values are
+one-hot, as in `task_features.py`.
 """
 
 from __future__ import annotations

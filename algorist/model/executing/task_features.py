@@ -1,7 +1,8 @@
 """The features of a task by what nets that execute use them for.
 
-Values are dense (`kinds.py`), with any leading axes: (..., n) for numbers of nodes and for masks,
-(..., n, n) for those of edges and for pointers of nodes, (..., n, n, n) for pointers of edges.
+Values are one-hot (`feature_values.py`), with any leading axes: (..., n) for numbers of nodes and
+for masks, (..., n, n) for those of edges and for pointers of nodes, (..., n, n, n) for pointers of
+edges.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor
 from algorist.spec import SCALARS, Feature, Kind, Location, Stage
 
 Values = Mapping[str, Tensor]
-"""Dense values by the names of their features."""
+"""One-hot values by the names of their features."""
 Columns = dict[Location, list[Tensor]]
 """Numbers of nodes (..., n, F), edges (..., n, n, F) and graph (..., F)."""
 

@@ -1,8 +1,8 @@
-"""Windows of single steps, drawn from trajectories.
+"""Windows of single transitions, drawn from trajectories.
 
-A net that carries no state and is given the true hints sees each step by itself: inputs and hints
-now, hints next. So what it learns from need not be trajectories. It is any set of steps, without a
-scan over time, and rare kinds of steps can be drawn more often than they occur.
+A net that carries no state and is given the true hints sees each transition by itself: inputs and
+hints now, hints next. So what it learns from need not be trajectories. It is any set of
+transitions, without a scan over time, and rare kinds can be drawn more often than they occur.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from algorist.model.values import Values
 from algorist.model.window import Window
 
 BALANCED = 0.5
-"""The share of steps that is drawn by their kind: how often a kind is drawn grows with the square
-root of how often it occurs."""
+"""The share of transitions that is drawn by their kind: how often a kind is drawn grows with the
+square root of how often it occurs."""
 
 
 def draw_transitions(
     batches: Sequence[Batch], count: int, generators: Sequence[np.random.RandomState]
 ) -> Window:
-    """`count` steps of trajectories, and the last moment of each, as a window of one step.
+    """`count` transitions, and the last step of each trajectory, as a window of one transition.
 
-    A batch and a generator per replica. Lanes are first the steps, which predict hints, then the
-    last moments, which predict outputs.
+    A batch and a generator per replica. Lanes are first the transitions, which predict hints, then
+    the last steps, which predict outputs.
     """
     drawn = [_draw(batch, count, rng) for batch, rng in zip(batches, generators, strict=True)]
     inputs, hints, changed, visited = zip(*drawn, strict=True)
@@ -65,7 +65,7 @@ def _draw(
 
 
 def _visited(batch: Batch) -> np.ndarray:
-    """(T, B, n, m): the nodes that each one-hot hint has selected up to a moment."""
+    """(T, B, n, m): the nodes that each one-hot hint has selected up to a step."""
     masks = [batch.hints[f.name] for f in batch.spec.hints if selects_nodes(f)]
     shape = (batch.steps, len(batch), batch.n, 0)
     columns = [np.maximum.accumulate(mask)[..., None] for mask in masks]
@@ -75,10 +75,10 @@ def _visited(batch: Batch) -> np.ndarray:
 def _choose_steps(
     batch: Batch, changes: Sequence[np.ndarray], count: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The moment and the trajectory of each lane."""
-    moments = np.arange(batch.steps)[:, None]
-    at, samples = np.nonzero(moments + 1 < batch.lengths)
-    if not len(at):  # no trajectory has a step: their only moments are repeated, and count nothing
+    """The step and the trajectory of each lane."""
+    steps = np.arange(batch.steps)[:, None]
+    at, samples = np.nonzero(steps + 1 < batch.lengths)
+    if not len(at):  # all trajectories have one step: it is repeated and does not count
         at, samples = np.zeros(1, np.int64), np.zeros(1, np.int64)
     weights = _weights(changes, at, samples)
     rare = int(count * BALANCED)
@@ -93,7 +93,7 @@ def _choose_steps(
 
 
 def _weights(changes: Sequence[np.ndarray], at: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """(P,): how probable each step is, by how many others change the same hints."""
+    """(P,): how probable each transition is, by how many others change the same hints."""
     kinds = np.zeros(len(at), np.int64)
     for bit, changed in enumerate(changes):
         kinds |= changed[np.minimum(at + 1, len(changed) - 1), samples].astype(np.int64) << bit
@@ -103,7 +103,7 @@ def _weights(changes: Sequence[np.ndarray], at: np.ndarray, samples: np.ndarray)
 
 
 def _changes(hints: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """For each hint where (T, B) it differs from the moment before; nowhere at the first."""
+    """For each hint where (T, B) it differs from the step before; nowhere at the first."""
     found = []
     for values in hints.values():
         flat = values.reshape(*values.shape[:2], -1)

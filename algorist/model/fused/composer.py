@@ -36,7 +36,7 @@ class FusedOutput(NamedTuple):
 
     @property
     def layers(self) -> tuple[Linear | None, ...]:
-        """All that is added up."""
+        """The layers whose results are added up; None where there is none."""
         return self.node, self.edge, self.graph, self.message
 
 

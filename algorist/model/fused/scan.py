@@ -20,9 +20,10 @@ from algorist.kernels.fused.streams import SideStream
 from algorist.kernels.fused.targets import Targets, code, write
 from algorist.kernels.ops import PRECISIONS
 from algorist.model.decoders import DecoderType
+from algorist.model.feature_values import adjacency_threshold, raw_width
 from algorist.model.fused.composed_weights import ComposedWeights
 from algorist.model.fused.prediction_layout import Decoded, PredictionLayout, width
-from algorist.model.kinds import adjacency_threshold, raw_width, row
+from algorist.model.kinds import row
 from algorist.model.scan import Carry, Rollout
 from algorist.model.values import Values
 from algorist.model.window import Window

@@ -68,7 +68,7 @@ class BoundReplicated:
         return self._processor.triplet_features
 
     def initial_state(self, replicas: int, batch_size: int, n: int) -> PyTree:
-        """None."""
+        """None: built-in processors have no further states."""
         return None
 
     def __call__(
@@ -164,7 +164,9 @@ class BoundPerSeed:
             if self._has_state:
                 tree_map(_expect_same_form, arguments[5], output.state)
             elif output.state is not None:
-                raise ValueError("got a state, expected an initial_state that makes the first one")
+                raise ValueError(
+                    "got a state, expected a method initial_state that makes the first one"
+                )
             losses = {
                 name: self._penalty(name, value, len(hidden))
                 for name, value in output.losses.items()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from algorist.machine import memory
+from algorist.model.feature_values import raw_width
 from algorist.model.inference import WINDOW_STEPS
-from algorist.model.kinds import raw_width, row
+from algorist.model.kinds import row
 from algorist.model.net import Net
 from algorist.spec import Kind, Location
 
@@ -24,7 +25,7 @@ def expect_enough_memory(net: Net, algorithm: str, n: int) -> None:
     most = next(k for k in range(n, -1, -1) if needed_bytes(net, algorithm, k) <= available)
     raise ValueError(
         f"{algorithm}: got {n} nodes, expected at most {most}: "
-        "a net needs more memory for more than there is"
+        "larger problems need more memory than is available"
     )
 
 

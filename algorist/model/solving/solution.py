@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from algorist.algorithms.answer_checks import is_close
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.spec import MASKED, Feature, Kind
 
 Arrays = Mapping[str, np.ndarray]
@@ -34,11 +34,11 @@ class Solution:
     outputs: Arrays
     """The output features that make up the answer."""
     hints: Arrays
-    """(steps, ...): the predicted trajectory. Its first moment is given to the net, not predicted,
+    """(steps, ...): the predicted trajectory. Its first step is given to the net, not predicted,
     and how long it is is the algorithm's to say."""
     confidence: Arrays
     """How probable the net holds each value that it predicts, from 0 to 1: for outputs and hints by
-    their names, in their shapes, of all kinds but scalars; nan at the moment that was given."""
+    their names, in their shapes, of all kinds but scalars; nan at the step that was given."""
     steps: int
     inputs: Arrays
     """The problem."""
@@ -61,7 +61,7 @@ class Solution:
 
     def __repr__(self) -> str:
         found = "right" if self.right else "wrong"
-        return f"Solution({self.algorithm}: {shortened(self.answer)}, {found}; {self.read})"
+        return f"Solution({self.algorithm}: {shorten(self.answer)}, {found}; {self.read})"
 
     def _repr_html_(self) -> str:
         from algorist.model.solving.solution_pictures import solution_html
@@ -86,7 +86,7 @@ class Comparison:
     """The earliest wrong prediction."""
 
     def __repr__(self) -> str:
-        return f"Comparison({shortened(self.answer)}, first_mistake={self.first_mistake})"
+        return f"Comparison({shorten(self.answer)}, first_mistake={self.first_mistake})"
 
     @property
     def share(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from algorist.batch import Batch
-from algorist.errors import shortened
+from algorist.errors import shorten
 from algorist.model.inference import REPORTED_STEPS, OnProgress, predict
 from algorist.model.net import Net
 from algorist.model.solving import memory
@@ -56,7 +56,7 @@ def solve_many(
     for i, inputs in enumerate(problems):
         if not isinstance(inputs, Mapping):
             raise ValueError(
-                f"problem {i}: got {shortened(inputs)}, expected a mapping of names to inputs"
+                f"problem {i}: got {shorten(inputs)}, expected a mapping of names to inputs"
             )
         try:
             traced.append(trace_problem(learner.net, algorithm, inputs))

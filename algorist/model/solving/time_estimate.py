@@ -39,8 +39,8 @@ def estimate_seconds(learner: Learner, algorithm: str, n: int, steps: int) -> fl
 
 def _time_step(learner: Learner, algorithm: str, n: int) -> float:
     """The seconds of a step on `n` nodes, the least of three measurements."""
-    batch = learner.convention.batch(algorithm, get(algorithm).sample(n, 1, seed=0))
-    step = next(split_window(learner.convention.window([batch]).to(learner.net.device), 1))
+    batch = learner.encoding.batch(algorithm, get(algorithm).sample(n, 1, seed=0))
+    step = next(split_window(learner.encoding.window([batch]).to(learner.net.device), 1))
     times = []
     with torch.no_grad():
         for _ in range(3):

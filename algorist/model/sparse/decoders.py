@@ -98,7 +98,7 @@ def choosers(feature: Feature, links: SparseLinks) -> Segments | None:
     return {Kind.POINTER: links.by_receiver, Kind.MASK_ONE: links.by_graph}.get(feature.kind)
 
 
-def sparse_dense(feature: Feature, truth: Tensor, edges: int) -> Tensor:
+def sparse_one_hot(feature: Feature, truth: Tensor, edges: int) -> Tensor:
     """A truth in the form of predictions: pointers one-hot among E edges."""
     if feature.kind != Kind.POINTER:
         return truth.float()

@@ -57,7 +57,7 @@ def _predict(
         carry = rollout.carry
         for f in net.spec(algorithm).outputs:
             answer = sparse_answer(f, rollout.outputs[f.name], scan.links, piece.senders)
-            here = scan.of_entries(f, piece.end_weights) > 0
+            here = scan.entry_weights(f, piece.end_weights) > 0
             here = here.view(*here.shape, *(1,) * (answer.ndim - here.ndim))
             answers[f.name] = torch.where(here, answer, answers.get(f.name, answer))
         if on_progress is not None:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from algorist.model import kinds
 from algorist.model.encoders import Encoders
 from algorist.model.factored import Factored
+from algorist.model.feature_values import encoder_inputs
 from algorist.model.losses import ALMOST_NOTHING
 from algorist.model.processors.base import ReplicatedProcessor
 from algorist.model.processors.links import SparseLinks
@@ -20,11 +20,12 @@ from algorist.model.sparse.decoders import (
     SparseDecoders,
     SparseStates,
     sparse_counts,
-    sparse_dense,
     sparse_feedback,
     sparse_loss,
+    sparse_one_hot,
 )
 from algorist.model.sparse.window import SparseWindow
+from algorist.model.window import unsqueeze_like
 from algorist.spec import Feature, Kind, Location, Stage
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class SparseScan:
         self.decode_hints = SparseDecoders(hints, decoders, self.links)
         self.decode_outputs = SparseDecoders(self.spec.outputs, decoders, self.links)
         self.raw_inputs = self._raw(
-            self.spec.inputs, {f.name: self._dense(f, window.inputs) for f in self.spec.inputs}
+            self.spec.inputs, {f.name: self._one_hot(f, window.inputs) for f in self.spec.inputs}
         )
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
@@ -83,7 +84,7 @@ class SparseScan:
         return Rollout(stacked, outputs, carry, lambda window: self.losses(stacked, outputs))
 
     def step(self, k: int, carry: Carry | None) -> SparseStates:
-        """Read moment k and process it."""
+        """Read step k and process it."""
         hints, before = self._hints(k, carry), self._hidden(carry)
         nodes, edges, graph = self.encode({**self.raw_inputs, **self._raw(self.read_hints, hints)})
         after = before
@@ -117,23 +118,23 @@ class SparseScan:
         counted = torch.zeros_like(lost)
         for prediction, truth, weight in zip(predictions, truths, weights, strict=True):
             loss = sparse_loss(feature, prediction, truth, self.links)
-            count = sparse_counts(feature, truth) * self.of_entries(feature, weight)
+            count = sparse_counts(feature, truth) * self.entry_weights(feature, weight)
             lost = lost + (loss * count).sum(1)
             counted = counted + count.sum(1)
         return lost / counted.clamp(min=ALMOST_NOTHING)
 
-    def of_entries(self, feature: Feature, weight: Tensor) -> Tensor:
+    def entry_weights(self, feature: Feature, weight: Tensor) -> Tensor:
         """The weight of each graph, (S, G), for each entry of a feature's loss."""
         if feature.location == Location.GRAPH or feature.kind == Kind.MASK_ONE:
             return weight
         weight = self.links.by_graph.expand(weight)
         return self.links.of_receivers(weight) if feature.location == Location.EDGE else weight
 
-    def _dense(
+    def _one_hot(
         self, feature: Feature, truths: Mapping[str, Tensor], k: int | None = None
     ) -> Tensor:
         truth = truths[feature.name] if k is None else truths[feature.name][k]
-        return sparse_dense(feature, truth, self.window.senders.shape[1])
+        return sparse_one_hot(feature, truth, self.window.senders.shape[1])
 
     def _raw(self, features: Sequence[Feature], values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The numbers that encoders read: what a node points along is the edge to its pointee."""
@@ -143,12 +144,12 @@ class SparseScan:
             else values[f.name]
             for f in features
         }
-        return {f.name: kinds.raw_numbers(f, turned[f.name]) for f in features}
+        return encoder_inputs(features, turned)
 
     def _hints(self, k: int, carry: Carry | None) -> dict[str, Tensor]:
         """The hints that the net reads: the true ones where it is given them, else its own."""
         if carry is None:
-            return {f.name: self._dense(f, self.window.hints, 0) for f in self.read_hints}
+            return {f.name: self._one_hot(f, self.window.hints, 0) for f in self.read_hints}
         hard, forced = self.net.hard_feedback, self.window.forced
         own = {
             f.name: sparse_feedback(f, carry.hints[f.name], self.links, hard=hard)
@@ -159,7 +160,7 @@ class SparseScan:
         return {
             f.name: torch.where(
                 self._given(f, forced[k], own[f.name]),
-                self._dense(f, self.window.hints, k),
+                self._one_hot(f, self.window.hints, k),
                 own[f.name],
             )
             for f in self.read_hints
@@ -171,7 +172,7 @@ class SparseScan:
             forced = self.links.by_graph.expand(forced)
         if feature.location == Location.EDGE or feature.kind == Kind.POINTER:
             forced = self.links.of_receivers(forced)
-        return forced.view(*forced.shape, *(1,) * (like.ndim - forced.ndim))
+        return unsqueeze_like(forced, like)
 
     def _hidden(self, carry: Carry | None) -> Tensor:
         if carry is None or not self.net.config.carry_state:

@@ -25,17 +25,17 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class SparseWindow:
-    """S replicas, G graphs, N nodes and E edges of all of them, K steps."""
+    """S replicas, G graphs, N nodes and E edges of all of them, K transitions."""
 
     inputs: Mapping[str, Tensor]
     """(S, N, ...), (S, E, ...) or (S, G, ...)."""
     hints: Mapping[str, Tensor]
-    """(K + 1, S, ...), or of the first moment alone."""
+    """(K + 1, S, ...), or of the first step alone."""
     outputs: Mapping[str, Tensor]
     follows: Tensor
-    """(K, S, G): 1 where moment k + 1 belongs to the graph's trajectory, else 0."""
+    """(K, S, G): 1 where step k + 1 belongs to the graph's trajectory, else 0."""
     end_steps: Tensor
-    """(S, G): the step after which outputs are asked for."""
+    """(S, G): the transition after which outputs are decoded."""
     end_weights: Tensor
     """(S, G): 1, or 0 where they are not."""
     senders: Tensor  # (S, E)
@@ -51,7 +51,7 @@ class SparseWindow:
 
     @property
     def steps(self) -> int:
-        """The number of steps, K."""
+        """The number of transitions, K."""
         return len(self.follows)
 
     def with_forced(self, forced: np.ndarray) -> SparseWindow:
@@ -173,22 +173,22 @@ def _folded(batch: SparseBatch, union: _Union) -> _Union:
     at = {Location.NODE: node, Location.EDGE: edge, Location.GRAPH: graph}
     edge_shift = np.repeat(new_firsts - firsts[graph], n)
 
-    def taken(feature: Feature, value: np.ndarray, moment: np.ndarray | None = None) -> np.ndarray:
+    def taken(feature: Feature, value: np.ndarray, steps: np.ndarray | None = None) -> np.ndarray:
         where = at[feature.location]
-        if moment is not None:
-            per = {Location.NODE: np.repeat(moment, n), Location.EDGE: np.repeat(moment, sizes)}
-            value = value[per.get(feature.location, moment), where]
+        if steps is not None:
+            per = {Location.NODE: np.repeat(steps, n), Location.EDGE: np.repeat(steps, sizes)}
+            value = value[per.get(feature.location, steps), where]
         else:
             value = value[where]
         return value + edge_shift if feature.kind == Kind.POINTER else value
 
     spec, last = batch.spec, len(next(iter(union.values["hints"].values()))) - 1
-    moments = (step, np.minimum(step + 1, last))
+    both = (step, np.minimum(step + 1, last))
     return _Union(
         {
             "inputs": {f.name: taken(f, union.values["inputs"][f.name]) for f in spec.inputs},
             "hints": {
-                f.name: np.stack([taken(f, union.values["hints"][f.name], m) for m in moments])
+                f.name: np.stack([taken(f, union.values["hints"][f.name], k) for k in both])
                 for f in spec.hints
             },
             "outputs": {f.name: taken(f, union.values["outputs"][f.name]) for f in spec.outputs},
