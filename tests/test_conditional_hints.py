@@ -89,8 +89,8 @@ def test_masks_may_take_the_head_start_away(case):
     _, old, weight, place = CASES[case]
     decoder, decide = decoder_and_decision(case)
     decoder.keep.weight.data[0][weight if case == "edge mask" else (0, 0)] = -10.0
-    change_settings = (decide() != old).nonzero()
-    assert change_settings[:, 0].unique().tolist() == [place[0]]
+    changes = (decide() != old).nonzero()
+    assert changes[:, 0].unique().tolist() == [place[0]]
 
 
 def conditional_features(name, **settings):

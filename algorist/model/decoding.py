@@ -58,8 +58,10 @@ def make_decoder(
         return WholeEdgePointerDecoder(replicas, sizes, suggested)
     plain = BUILT_IN[decoder_type](replicas, sizes)
     if config.conditional_hints and is_conditional(feature) and reads.continues_hint(feature):
-        masks = reads.mask_width if feature.stage == Stage.HINT else 1
-        return ConditionalDecoder(replicas, plain, feature, masks)
+        if feature.stage == Stage.OUTPUT:
+            return ConditionalDecoder(replicas, plain, feature, masks=1)
+        bits = reads.local_width if config.local_decoders else 0
+        return ConditionalDecoder(replicas, plain, feature, reads.mask_width, bits)
     return plain
 
 
@@ -90,7 +92,7 @@ class Decoders:
         self._node_layers = [layer for d in every for layer in getattr(d, "node_layers", [])]
         self._edge_layers = [layer for d in every for layer in getattr(d, "edge_layers", [])]
         self.reads_edges = any(getattr(d, "reads_edges", True) for d in every)
-        self._reads_masks = any(isinstance(d, ConditionalDecoder) for d in every)
+        self._conditional = [d for d in every if isinstance(d, ConditionalDecoder)]
 
     @property
     def previous_hints(self) -> list[str]:
@@ -126,16 +128,17 @@ class Decoders:
             f.name: row(f).postprocess(self._decoders[f.name](*read), inputs) for f in self._first
         }
         chosen = {} if next_hints is None else next_hints
-        masks, unselected = None, None
-        if self._reads_masks:
+        masks, bits, unselected = None, None, None
+        if self._conditional:
             chosen = self._decide(found, chosen)
             selected = self._selected(states, chosen)
-            masks = self._joint_masks(selected)
+            masks = Joint(selected, [layer for d in self._conditional for layer in d.mask_layers])
+            bits = self._local_features(selected, states.values, chosen)
             unselected = self._unselected(states.values, chosen, selected, next_hints, follows)
         for f in self._others:
             decoder, more = self._decoders[f.name], list[Any]()
             if isinstance(decoder, ConditionalDecoder):
-                more = [masks, states.values[previous_hint(f)]]
+                more = [masks, states.values[previous_hint(f)], bits]
             elif isinstance(decoder, WholeEdgePointerDecoder):
                 more = [states.values.get(name) for name in (previous_hint(f), SPLITS)]
             found[f.name] = row(f).postprocess(decoder(*read, *more), inputs)
@@ -185,10 +188,14 @@ class Decoders:
             return prediction
         return self._kept.keep(feature, prediction, values[feature.name], unselected)
 
-    def _joint_masks(self, masks: Tensor) -> Joint:
-        """Masks, and what all decoders that read them make of them."""
-        reading = [d for d in self._decoders.values() if isinstance(d, ConditionalDecoder)]
-        return Joint(masks, [layer for d in reading for layer in d.mask_layers])
+    def _local_features(
+        self, selected: Tensor, values: Mapping[str, Tensor], chosen: Mapping[str, Tensor]
+    ) -> Joint | None:
+        """What local decoders read, if there are any, for all of them in one product."""
+        layers = [d.local_hidden for d in self._conditional if d.local_hidden is not None]
+        if not layers:
+            return None
+        return Joint(self._reads.local_features(selected, values, chosen), layers)
 
     def _new_scalars(
         self,

@@ -62,6 +62,9 @@ class ModelConfig:
     keep_unselected: bool = False
     """Beside conditional hints: keep hints at nodes that no one-hot mask selects, if training has
     never changed them there."""
+    local_decoders: bool = False
+    """Beside conditional hints: decode hints also from bits of each node alone, without the states
+    of the processor."""
     message_passing_steps: int = 1
     """How often the processor is applied in each step."""
     carry_state: bool = True

@@ -228,6 +228,7 @@ class Config:
                 "splits",
                 "outputs_from_hints",
                 "keep_unselected",
+                "local_decoders",
             ),
             self.convention: ("gated_scalars", "output_step"),
             self.optimizer: ("loss_terms",),

@@ -147,11 +147,23 @@ class DecoderFeatures:
         followed = features.follow_from(torch.stack(masks, -2), values, hints=True)
         return torch.cat((followed.mT, one), -1)
 
+    def local_features(self, selected: Tensor, values: Values, next_hints: Values) -> Tensor:
+        """(..., n, L): what a step decides at a node without a look at others: its `mask_features`
+        (`selected`), its masks and classes, and the choices of the graph, now and in the next step.
+        """
+        columns = [values[f.name] for f in self._features.node_bits if f.stage == Stage.HINT]
+        columns = [x if x.ndim == selected.ndim else x.unsqueeze(-1) for x in columns]
+        for f in self._choices_of_graph:
+            for x in (values[f.name], next_hints[f.name]):
+                choice = x if f.classes else x.unsqueeze(-1)
+                columns.append(choice.unsqueeze(-2).expand(*selected.shape[:-1], -1))
+        return cat_columns((selected, *columns))
+
     def unselected_nodes(self, values: Values, next_hints: Values, selected: Tensor) -> Tensor:
         """(..., n): the nodes that no mask selects, in steps that change no discrete hint of the
         graph; `selected` are their `mask_features`."""
         unselected = (selected[..., :-1] < 0.5).all(-1)
-        of_graph = [f.name for f in self._features.hints if _is_choice_of_graph(f)]
+        of_graph = [f.name for f in self._choices_of_graph]
         if not of_graph:
             return unselected
         now, following = ({name: x[name] for name in of_graph} for x in (values, next_hints))
@@ -175,10 +187,22 @@ class DecoderFeatures:
         return self.mask_features(blank, blank).shape[-1]
 
     @property
+    def local_width(self) -> int:
+        """The number of columns of `local_features`."""
+        blank = self.blank(2)
+        return self.local_features(self.mask_features(blank, blank), blank, blank).shape[-1]
+
+    @property
     def splits_width(self) -> int:
         """The number of pointers that splits suggest to each edge."""
         blank = self.blank(2)
         return blank[SPLITS].shape[-1] if SPLITS in blank else 0
+
+    @property
+    def _choices_of_graph(self) -> list[Feature]:
+        """The discrete hints of the graph."""
+        hints = self._features.hints
+        return [f for f in hints if f.location == Location.GRAPH and f.kind not in SCALARS]
 
     def blank(self, n: int) -> dict[str, Tensor]:
         """Zeros for a problem of `n` nodes, and what derives from them."""
@@ -196,10 +220,6 @@ def _with_next(values: Values, next_hints: Values) -> StepValues:
     """The values with next hints in place of the present ones."""
     now = values if isinstance(values, StepValues) else StepValues(values)
     return now.with_next(next_hints)
-
-
-def _is_choice_of_graph(feature: Feature) -> bool:
-    return feature.location == Location.GRAPH and feature.kind not in SCALARS
 
 
 def _form(feature: Feature) -> tuple[Location, Kind, int]:

@@ -20,6 +20,10 @@ EDGE_CHANNELS = 32
 """Hidden channels of decoders of edges: of gated scalars, and of pointers to nodes."""
 HEAD_START = 5.0
 """The initial bonus on the logits of present values."""
+_LOCAL_CHANNELS = 64
+"""Hidden channels of local decoders."""
+_LOCAL_STD = 0.01
+"""The standard deviation of the first weights of their last layer."""
 
 
 class WholeEdgePointerDecoder(BuiltInDecoder):
@@ -187,10 +191,17 @@ class ConditionalDecoder(BuiltInDecoder):
     Most of what a step changes, it changes at such nodes: the color of u, the pointer of v to u.
     All else stays as it is, so the present value has a head start, which depends on the masks too.
     For an output, it is the value of the hint that the output continues, and no mask selects.
+
+    With a local decoder, an MLP adds logits that depend on bits of each node alone, not on the
+    states of the processor, which differ more in larger problems. In training, every second lane is
+    decoded without the states, so that what bits can decide is decided by them.
     """
 
-    def __init__(self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int):
-        """`plain` makes the logits; `masks` is the number of columns of `mask_features`."""
+    def __init__(
+        self, replicas: int, plain: BuiltInDecoder, feature: Feature, masks: int, bits: int = 0
+    ):
+        """`plain` makes logits of the states; `masks` is the number of columns of `mask_features`,
+        `bits` that of `local_features`, 0 without a local decoder."""
         super().__init__()
         linear = partial(Linear, replicas, masks, std=0.1)
         self.plain, self.reads_edges = plain, plain.reads_edges
@@ -198,6 +209,10 @@ class ConditionalDecoder(BuiltInDecoder):
         self._of_pairs = self._of_edges or feature.kind == Kind.POINTER
         self.change = linear(masks if self._of_pairs else feature.classes or 1)
         self.keep = linear(masks if self._of_edges else 1, bias=0 if self._of_edges else HEAD_START)
+        self.local_hidden = Linear(replicas, bits, _LOCAL_CHANNELS) if bits else None
+        if bits:
+            outputs = self.change.outputs + self.keep.outputs
+            self.local = Linear(replicas, _LOCAL_CHANNELS, outputs, std=_LOCAL_STD)
 
     @property
     def mask_layers(self) -> list[Linear]:
@@ -221,16 +236,31 @@ class ConditionalDecoder(BuiltInDecoder):
         graph: Tensor | Factored,
         masks: Tensor | Joint,
         old: Tensor,
+        bits: Tensor | Joint | None = None,
     ) -> Tensor:
-        """The logits, given masks (S, B, n, K) and the present value, dense."""
+        """The logits, given masks (S, B, n, K), the present value, one-hot, and `local_features`
+        (S, B, n, L), which a local decoder needs."""
         logits: Tensor = self.plain(nodes, edges, graph)
         change, keep, of_pairs = self.change(masks), self.keep(masks), dense(masks).mT
+        if self.local_hidden is not None:
+            assert bits is not None
+            hidden = self.local_hidden(bits).relu()
+            widths = (self.change.outputs, self.keep.outputs)
+            of_change, of_keep = self.local(hidden).split(widths, -1)
+            change, keep = change + of_change, keep + of_keep
+            logits = _drop_in_every_second_lane(logits) if self.training else logits
         change = change @ of_pairs if self._of_pairs else change.reshape(logits.shape)
         if self._of_edges:
             keep = keep @ of_pairs + HEAD_START
         elif self._is_mask:
             keep = keep.squeeze(-1)
         return logits + change + keep * (2 * old - 1 if self._is_mask else old)
+
+
+def _drop_in_every_second_lane(logits: Tensor) -> Tensor:
+    """Logits (S, B, ...) that are 0 in every second lane, with the others unscaled."""
+    is_odd = torch.arange(logits.shape[1], device=logits.device) % 2
+    return logits * is_odd.view(-1, *(1,) * (logits.ndim - 2))
 
 
 def is_conditional(feature: Feature) -> bool:

@@ -39,6 +39,7 @@ _DEFAULTS = {
     "splits": False,
     "outputs_from_hints": False,
     "keep_unselected": False,
+    "local_decoders": False,
     "message_passing_steps": 1,
     "dropout": 0.0,
     "use_lstm": False,
