@@ -19,8 +19,8 @@ from torch import Tensor, distributed, nn
 
 from algorist.model.compute_config import ComputeConfig
 from algorist.model.losses import ALMOST_NOTHING, amounts
+from algorist.model.packed_values import PackedValues
 from algorist.model.sparse.window import AnyWindow, SparseWindow
-from algorist.model.values import Values
 from algorist.spec import Spec
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -53,7 +53,7 @@ class Share:
         share = window.lanes(*self.lanes(window.follows.shape[-1]))
         own, all_of_it = amounts(spec, share), amounts(spec, window)
         shares = {name: own[name] / all_of_it[name].clamp(min=ALMOST_NOTHING) for name in own}
-        return replace(share, shares=Values.side_by_side(shares))
+        return replace(share, shares=PackedValues.side_by_side(shares))
 
     def cut(self, carried: Tensor) -> Tensor:
         """The lanes of this share, of a tensor (S, B, ...)."""
