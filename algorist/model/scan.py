@@ -152,7 +152,7 @@ class Scan:
         return states.adjacency if self.process.rules_out_non_edges else None
 
     def _outputs(self, states: States) -> dict[str, Tensor]:
-        """The outputs, from the states at the ends of trajectories: decoded there alone."""
+        """The outputs, decoded from the states at the ends of trajectories."""
         kept = {
             name: x if x.is_floating_point() else one_hot(x.long(), self.n).float()
             for name, x in states.values.items()

@@ -118,7 +118,7 @@ class Window:
         return replace(self, **{f.name: applied(getattr(self, f.name)) for f in fields(self)})
 
     def padded(self, steps: int, ends: int) -> Window:
-        """This window with zeros appended: it has so many steps and ends, and the same losses.
+        """This window with zeros appended up to these sizes; its losses are the same.
 
         A window that others continue must keep its steps, since they start from its last one.
         """

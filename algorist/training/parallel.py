@@ -35,11 +35,11 @@ class Share:
     of: int = 1
 
     def lanes(self, count: int) -> tuple[int, int]:
-        """The first of so many lanes, and the one after the last. Shares may differ by one lane."""
+        """The first lane of the share and the one after its last. Shares may differ by one lane."""
         return self.number * count // self.of, (self.number + 1) * count // self.of
 
     def of_lanes(self, count: int) -> float:
-        """The share of so many lanes."""
+        """The share of `count` lanes that this process has."""
         start, stop = self.lanes(count)
         return (stop - start) / count
 
