@@ -104,7 +104,7 @@ class SparseBatch:
         )
 
     def split(self, most_pairs: int) -> Iterator[SparseBatch]:
-        """The same problems in batches of at most so many pairs, or of a single graph."""
+        """The same problems in batches of at most this many pairs, or of a single graph."""
         n, starts = self.graphs.n, self.graphs.starts[:: self.graphs.n]
         first = 0
         while first < len(self):

@@ -14,8 +14,8 @@ from algorist.kernels.fused.feature_codes import Code
 from algorist.kernels.fused.losses import Predicted, loss_table, mean_losses
 from algorist.kernels.fused.targets import Targets
 from algorist.model.losses import feature_losses
+from algorist.model.packed_values import PackedValues
 from algorist.model.scan import Rollout
-from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import MASKED, Kind, Spec, edge, graph, node
 
@@ -76,7 +76,7 @@ class Problem:
         """Losses and grads from the kernels; each loss counts so much."""
         leaves, values = self.leaves(), self.values()
         hints = [
-            hint._replace(truth=values.places[name].start) for name, (_, hint) in self.hints.items()
+            hint._replace(truth=values.slices[name].start) for name, (_, hint) in self.hints.items()
         ]
         # The scan hands on the values of nodes as some columns of what it makes of them.
         views = leaves._replace(
@@ -86,11 +86,11 @@ class Problem:
         targets = Targets(*(part[1:].to(DEVICE) for part in values.parts))
         return grads_of(mean_losses(table, views, targets, self.follows), leaves, scale)
 
-    def values(self) -> Values:
+    def values(self) -> PackedValues:
         """The targets side by side, as windows hold them."""
         K, S, B = self.follows.shape
         replicas = [{k: x[:, s].cpu().numpy() for k, x in self.targets.items()} for s in range(S)]
-        return Values.of(self.spec.hints, replicas, (K + 1, S, B))
+        return PackedValues.of(self.spec.hints, replicas, (K + 1, S, B))
 
     def leaves(self) -> Logits:
         """The logits, as where gradients end."""

@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="fused kernels need Triton, which is not in
 from algorist.kernels.fused.targets import Targets, code, write
 from algorist.model.feature_values import one_hot_values, raw_numbers, raw_width
 from algorist.model.kinds import TABLE, row
-from algorist.model.values import Values
+from algorist.model.packed_values import PackedValues
 from algorist.model.window import unsqueeze_like
 from algorist.spec import MASKED, Feature, Kind, Location, Stage
 
@@ -46,18 +46,20 @@ def in_plain_words(targets: dict[str, Tensor], n: int) -> tuple[Tensor, Tensor]:
     return tuple(torch.cat(values, -1).to(DEVICE) for values in numbers.values())
 
 
-def table(values: Values) -> Tensor:
+def table(values: PackedValues) -> Tensor:
     ends, rows = {Location.NODE: 0, Location.EDGE: 0}, []
     for f in FEATURES:
         location = (
             Location.EDGE if row(f).decoder_type.encode_location == Location.EDGE else Location.NODE
         )
-        rows.append((code(f), ends[location], f.classes or 1, values.places[f.name].start))
+        rows.append((code(f), ends[location], f.classes or 1, values.slices[f.name].start))
         ends[location] += raw_width(f)
     return torch.tensor(rows, dtype=torch.int32, device=DEVICE)
 
 
-def written(values: Values, like: tuple[Tensor, Tensor], given: Tensor | None) -> list[Tensor]:
+def written(
+    values: PackedValues, like: tuple[Tensor, Tensor], given: Tensor | None
+) -> list[Tensor]:
     """What the kernel makes of values, and 7 where it writes nothing."""
     x, raw = (torch.full_like(numbers, 7.0) for numbers in like)
     targets = Targets(*(part.to(DEVICE) for part in values.parts))
@@ -65,14 +67,14 @@ def written(values: Values, like: tuple[Tensor, Tensor], given: Tensor | None) -
     return [x, raw]
 
 
-def made(n: int, *lanes: int) -> tuple[dict[str, Tensor], Values]:
+def made(n: int, *lanes: int) -> tuple[dict[str, Tensor], PackedValues]:
     torch.manual_seed(n)
     targets = {f.name: drawn(f, *lanes, n) for f in FEATURES}
     replicas = [
         {name: x.select(len(lanes) - 2, s).numpy() for name, x in targets.items()}
         for s in range(lanes[-2])
     ]
-    return targets, Values.of(FEATURES, replicas, lanes)
+    return targets, PackedValues.of(FEATURES, replicas, lanes)
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from algorist.model.values import Values
+from algorist.model.packed_values import PackedValues
 from algorist.spec import Spec, edge, graph, node
 
 SPEC = Spec.of(
@@ -30,7 +30,7 @@ def arrays(steps, lanes, n=4, seed=0):
 
 @pytest.fixture
 def values():
-    return Values.of(SPEC.hints, [arrays(3, 2), arrays(2, 2, seed=1)], (3, 2, 2))
+    return PackedValues.of(SPEC.hints, [arrays(3, 2), arrays(2, 2, seed=1)], (3, 2, 2))
 
 
 def test_each_feature_is_found_by_its_name(values):
@@ -58,7 +58,9 @@ def test_a_function_of_the_first_axes_applies_to_all_features(values):
 
 
 def test_values_without_features_have_no_columns():
-    assert [part.shape for part in Values.of([], [{}, {}], (3, 2, 5)).parts] == [(3, 2, 5, 0)] * 3
+    assert [part.shape for part in PackedValues.of([], [{}, {}], (3, 2, 5)).parts] == [
+        (3, 2, 5, 0)
+    ] * 3
 
 
 def test_values_survive_being_sent_to_another_process(values):

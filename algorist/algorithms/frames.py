@@ -50,7 +50,7 @@ class FrameLayout:
         return Buffers(np.zeros((*leading, floats), FLOAT), np.zeros((*leading, ints), INT))
 
     def fits(self, frames: int) -> bool:
-        """Whether there is memory for so many frames, for the batch made of them, and to make it.
+        """Whether there is memory for this many frames and for making a batch of them.
 
         An estimate: three times the cells, and a byte a node for each `mask_one` in the batch.
         """

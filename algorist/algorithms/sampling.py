@@ -21,7 +21,7 @@ from algorist.errors import unknown
 Options = dict[str, Any]
 
 TRUNCATION = "truncate_decimals"
-"""An option of every sampler: cut scalars to so many decimal places before the algorithm runs.
+"""An option of every sampler: cut scalars to this many decimal places before the algorithm runs.
 
 It is 0 among settled options where nothing is cut.
 """
@@ -112,7 +112,7 @@ def checked_shares(options: Options) -> Options:
 
 
 def truncated(values: np.ndarray, decimals: int) -> np.ndarray:
-    """Numbers without what follows so many decimal places."""
+    """Numbers cut to this many decimal places."""
     scale = 10.0**decimals
     return np.trunc(values * scale) / scale
 

@@ -136,7 +136,7 @@ def add_compute_options(parser: ArgumentParser, *, training: bool = False) -> No
 def add_at_once(parser: ArgumentParser, default: str) -> None:
     """Declare `--at-once`: how many nets are trained at the same time."""
     parser.add_argument(
-        "--at-once", type=int, metavar="N", help=f"train so many at the same time ({default})"
+        "--at-once", type=int, metavar="N", help=f"train this many at the same time ({default})"
     )
 
 

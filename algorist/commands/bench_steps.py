@@ -39,7 +39,11 @@ def add_arguments(parser: ArgumentParser) -> None:
             help=f"{_HELP[name]} (default: {default})",
         )
     parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="take the median of so many (default: 5)"
+        "--rounds",
+        type=int,
+        default=5,
+        metavar="N",
+        help="take the median of this many rounds (default: 5)",
     )
     parser.add_argument(
         "--seconds",

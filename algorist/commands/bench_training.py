@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from algorist.training.job_pool import JobPool
 
 _HELP = {
-    "cycles": "measure so many: in each, every task is read once",
+    "cycles": "measure this many cycles: in each, every task is read once",
     "warm-up": "cycles before those, in which most shapes are captured",
 }
 

@@ -20,7 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--average",
         type=int,
         metavar="N",
-        help="validate and keep a mean of the weights over about so many steps, from now on",
+        help="validate and keep a mean of the weights over about this many steps, from now on",
     )
     parser.add_argument(
         "--learning-rate", type=float, metavar="X", help="continue with this learning rate"

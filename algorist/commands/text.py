@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=_decimals,
         default=3,
         metavar="D",
-        help="cut inputs to so many decimal places; none: keep all digits (default: 3)",
+        help="cut inputs to this many decimal places; none: keep all digits (default: 3)",
     )
     add_sampler_options(parser)
     parser.add_argument(

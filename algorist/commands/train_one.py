@@ -43,7 +43,7 @@ def add_stop(parser: ArgumentParser) -> None:
         "--stop-after",
         type=seconds,
         metavar="TIME",
-        help="save and stop after so long, for example 90s, 9m or 1h; resume goes on from there",
+        help="save and stop after this time, for example 90s, 9m or 1h; resume goes on from there",
     )
 
 

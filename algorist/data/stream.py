@@ -245,7 +245,7 @@ class Prefetch(Generic[Argument, Result], Iterator[Result]):
             self._waiting.append(self._threads.submit(self._function, argument))
 
     def is_ready(self, patience: float = 0.0) -> bool:
-        """Whether the next result can be had at once, or after so many seconds at the most."""
+        """Whether the next result is ready, or will be within this many seconds."""
         return not self._waiting or bool(wait([self._waiting[0]], patience).done)
 
     def __next__(self) -> Result:

@@ -31,7 +31,7 @@ def rows_of(
     evaluations: Iterable[Evaluation],
     seconds: float = math.nan,
 ) -> Iterator[ResultRow]:
-    """A result for each replica of a learner, which was trained for so long, if that is known."""
+    """A result for each replica of a learner, with the time of its training, if that is known."""
     metadata = learner.metadata
     own_hash = config_hash(Config.from_json(metadata["config"]))
     for replica, evaluation in zip(metadata["replicas"], evaluations, strict=True):

@@ -124,7 +124,7 @@ class RemoteExecutor(Executor[RunRequest]):
         retries: int,
         watch: Callable[[Sequence[str]], None] = lambda running: None,
     ):
-        """A run whose process dies is tried again, so many times.
+        """A run whose process dies is tried again, this many times.
 
         `watch` is called now and then with the names of the runs that are being executed.
         """

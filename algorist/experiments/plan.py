@@ -64,7 +64,7 @@ BASELINES = {"memnet": "memnet_masked", "mpnn": "mpnn", "pgn": "pgn"}
 ALL = "all"
 """The part with all algorithms."""
 _AVERAGED_STEPS = 400
-"""Over about so many steps weights are averaged, where they are."""
+"""The number of steps over which weights are averaged, where they are."""
 
 Parts = Iterator[tuple[str, Config]]
 Change = Callable[[Config], Config]

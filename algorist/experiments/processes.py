@@ -138,6 +138,6 @@ class Processes:
 
 
 def _environment(cores: int) -> dict[str, str]:
-    """Processes find what this one finds, wherever that came from, and use so many cores."""
+    """Processes find what this one finds, wherever that came from, and use this many cores."""
     path = os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])
     return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(cores)}

@@ -107,7 +107,7 @@ class Results:
             write(self.file, self.rows)
 
     def has(self, part: Part, algorithm: str, seed: int, samples: int | None) -> bool:
-        """Whether a net has been tested on so many samples, or on all."""
+        """Whether a net has been tested on this many samples, or on all."""
         row = self._rows.get((part.name.part, algorithm, seed))
         if row is None or row.recipe != part.config_hash:
             return False

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from algorist.batch import Batch
-from algorist.model.values import Values
+from algorist.model.packed_values import PackedValues
 from algorist.model.window import Window, to_tensor
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def make_window(
     last = lengths - 1 if output_step else np.maximum(lengths - 2, 0)
     spec, shape = batches[0].spec, lengths.shape
     return Window(
-        inputs=Values.of(spec.inputs, [batch.inputs for batch in batches], shape),
-        hints=Values.of(spec.hints, [batch.hints for batch in batches], (steps + 1, *shape)),
-        outputs=Values.of(spec.outputs, [batch.outputs for batch in batches], shape),
+        inputs=PackedValues.of(spec.inputs, [batch.inputs for batch in batches], shape),
+        hints=PackedValues.of(spec.hints, [batch.hints for batch in batches], (steps + 1, *shape)),
+        outputs=PackedValues.of(spec.outputs, [batch.outputs for batch in batches], shape),
         follows=to_tensor((np.arange(1, steps + 1)[:, None, None] < lengths).astype(np.float32)),
         ends=(to_tensor(last.astype(np.int64)), to_tensor(lanes)),
         end_weights=torch.ones(lengths.shape),
@@ -54,11 +54,11 @@ def make_chunk_window(pairs: Sequence[tuple[Chunk | None, Chunk]]) -> Window:
     at_step, lanes, weights = _end_table(ends)
     spec, shape = current[0].spec, (len(ends) + 1, *ends.shape[1:])
     inputs, hints = (
-        Values.of(features, [_with_last(b, c, stage) for b, c in pairs], shape)
+        PackedValues.of(features, [_with_last(b, c, stage) for b, c in pairs], shape)
         for stage, features in (("inputs", spec.inputs), ("hints", spec.hints))
     )
     previous = [c.is_first[:1] if b is None else b.is_first[-1:] for b, c in pairs]
-    outputs = Values.of(spec.outputs, [chunk.outputs for chunk in current], ends.shape)
+    outputs = PackedValues.of(spec.outputs, [chunk.outputs for chunk in current], ends.shape)
     replicas = np.arange(len(current))[:, None]
     return Window(
         inputs=inputs.map(lambda x: x[:-1]),

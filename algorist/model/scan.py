@@ -118,10 +118,10 @@ class Scan:
                 predictions.append(hints)
         assert carry is not None, "a window has at least one step"
         return Rollout(
-            _stacked(predictions),
+            stack_steps(predictions),
             self._outputs(ends.states()),
             carry,
-            penalties=_stacked(penalties),
+            penalties=stack_steps(penalties),
         )
 
     def step(self, k: int, carry: Carry | None) -> tuple[States, StepOutput]:
@@ -143,7 +143,7 @@ class Scan:
         after = dropout(output.hidden, self.net.config.dropout, self.net.training)
         if self.net.lstm is not None:
             after, cell = self.net.lstm(after, hidden, cell)
-        losses = {name: values.mean(0) for name, values in _stacked(penalties).items()}
+        losses = {name: values.mean(0) for name, values in stack_steps(penalties).items()}
         states = States(nodes, edges, graph, hidden, after, output.edges, connected, values)
         return states, StepOutput(after, state=(output.state, cell), losses=losses)
 
@@ -152,7 +152,7 @@ class Scan:
         return states.adjacency if self.process.rules_out_non_edges else None
 
     def _outputs(self, states: States) -> dict[str, Tensor]:
-        """The outputs, from the states at the ends of trajectories: decoded there alone."""
+        """The outputs, decoded from the states at the ends of trajectories."""
         kept = {
             name: x if x.is_floating_point() else one_hot(x.long(), self.n).float()
             for name, x in states.values.items()
@@ -314,6 +314,6 @@ class EndStates:
         return States(*(mapped(parts) for parts in zip(*steps, strict=True)))
 
 
-def _stacked(steps: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def stack_steps(steps: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Stack the values of all steps, by name, along a new first axis."""
     return {name: torch.stack([step[name] for step in steps]) for name in (steps or [{}])[0]}

@@ -16,18 +16,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algorist.model.values import Values
+from algorist.model.packed_values import PackedValues
 
 
 @dataclass(frozen=True)
 class Window:
     """S replicas, B lanes, K transitions, E ends of trajectories."""
 
-    inputs: Values
+    inputs: PackedValues
     """(S, B, ...); (K, S, B, ...) where lanes pass from one trajectory to the next."""
-    hints: Values
+    hints: PackedValues
     """(K + 1, S, B, ...)."""
-    outputs: Values
+    outputs: PackedValues
     """(S, E, ...): the truth at each end."""
     follows: Tensor
     """(K, S, B): 1 where step k + 1 belongs to the same trajectory as step k, else 0."""
@@ -48,7 +48,7 @@ class Window:
     visited: Tensor | None = None
     """(S, B, n, m) where lanes begin inside a trajectory: 1 for each node that each one-hot hint
     has selected so far."""
-    shares: Values | None = None
+    shares: PackedValues | None = None
     """(S,) of each feature: how much of its loss this window is, where it is only some lanes of
     another. None: all of it."""
 
@@ -111,14 +111,14 @@ class Window:
         def applied(value: Any) -> Any:
             if isinstance(value, Tensor):
                 return function(value)
-            if isinstance(value, Values):
+            if isinstance(value, PackedValues):
                 return value.map(function)
             return tuple(map(applied, value)) if isinstance(value, tuple) else value
 
         return replace(self, **{f.name: applied(getattr(self, f.name)) for f in fields(self)})
 
     def padded(self, steps: int, ends: int) -> Window:
-        """This window with zeros appended: it has so many steps and ends, and the same losses.
+        """This window with zeros appended up to these sizes; its losses are the same.
 
         A window that others continue must keep its steps, since they start from its last one.
         """

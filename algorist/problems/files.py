@@ -149,7 +149,7 @@ def number(place: str, text: str) -> float:
 
 
 def table(path: str, text: str, columns: int) -> list[list[float]]:
-    """The numbers of a CSV file, each row with so many; a first row of words is a heading."""
+    """The numbers of a CSV file, in rows of this many; a first row of words is a heading."""
     found: list[list[float]] = []
     for line, cells in _below_heading(rows_of(path, text)):
         if len(cells) != columns:

@@ -88,7 +88,7 @@ def training_cells(cost: TrainingCost) -> list[str]:
 
 
 def training_sums(at_once: int, costs: Sequence[TrainingCost]) -> list[str]:
-    """Several trainings, so many at a time."""
+    """Several trainings, some of them at the same time."""
     cycle = sum(cost.cycle_ms for cost in costs)
     shares = (
         100 * sum(share * cost.cycle_ms for share, cost in zip(column, costs, strict=True)) / cycle

@@ -25,8 +25,6 @@ class Mean(NamedTuple):
         return f"{self.mean:.2f}" + ("" if self.error is None else f" {sign} {self.error:.2f}")
 
 
-Values = Mapping[str, Mean]
-"""By algorithm."""
 Scores = Mapping[int, float]
 """By seed."""
 
@@ -55,7 +53,7 @@ def family_of(algorithm: str) -> str:
     return get(algorithm).family
 
 
-def family_mean(values: Values, family: str) -> Mean | None:
+def family_mean(values: Mapping[str, Mean], family: str) -> Mean | None:
     """The mean over the algorithms of a family, if all of them are there.
 
     Its error is the paper's: the standard deviation over all algorithms and seeds, divided by the
@@ -72,20 +70,20 @@ def family_mean(values: Values, family: str) -> Mean | None:
     return Mean(statistics.fmean([v.mean for v in own]), error, min(v.seeds for v in own))
 
 
-def mean_of_families(values: Values) -> float | None:
+def mean_of_families(values: Mapping[str, Mean]) -> float | None:
     """The mean over the families' means, if all are there: small families weigh more by it."""
     means = [family_mean(values, family) for family in FAMILIES]
     return statistics.fmean(mean.mean for mean in means if mean) if all(means) else None
 
 
-def overall_mean(values: Values) -> float | None:
+def overall_mean(values: Mapping[str, Mean]) -> float | None:
     """The mean over all algorithms, if all are there."""
     if any(name not in values for name in ALGORITHMS):
         return None
     return statistics.fmean(values[name].mean for name in ALGORITHMS)
 
 
-def count_above(values: Values, threshold: float) -> int | None:
+def count_above(values: Mapping[str, Mean], threshold: float) -> int | None:
     """How many algorithms score more than a threshold, if all are there."""
     if any(name not in values for name in ALGORITHMS):
         return None

@@ -33,7 +33,7 @@ def missing_results(results: PaperResults) -> Table:
 
 
 def estimate_hours(parts: Sequence[Part], rows: Sequence[ResultRow]) -> float | None:
-    """The hours that a GPU needs for some parts; None if no net of such a kind was trained on one.
+    """The hours that a GPU needs for some parts; None if no net of this kind was trained on one.
 
     A net is expected to take as long as one of the same algorithm, if it is for a single one, and
     otherwise its share, by the number of algorithms, of a net for many.

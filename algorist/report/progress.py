@@ -65,7 +65,7 @@ class TrainingStatus:
 
 
 class LiveDisplay(ABC):
-    """Drawn anew every `refresh` seconds inside a `with` block, in a terminal alone."""
+    """Drawn again every `refresh` seconds inside a `with` block, only in a terminal."""
 
     def __init__(self, terminal: Terminal, *, refresh: float = _REFRESH):
         self._terminal = terminal

@@ -101,7 +101,7 @@ def _decompressed(runs: list[Tensor], form: _Form) -> Tensor:
 
 
 def _rounded(numbers: Tensor, bits: int) -> Tensor:
-    """The nearest numbers with so many binary digits after the first."""
+    """The nearest numbers with this many binary digits after the first."""
     dropped = 23 - bits
     if not dropped:
         return numbers

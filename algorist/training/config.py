@@ -151,7 +151,7 @@ class ScheduleConfig:
     checkpoint_every: int = 500
     """Steps between two checkpoints."""
     average: int = 0
-    """Validate and keep a mean of the weights, over about so many steps; 0 takes them as they are.
+    """Validate and keep a mean of the weights over about this many steps; 0: take them as they are.
     What is learnt is the same."""
     validate_by: str = "outputs"
     """What the best weights are chosen by, at n = 16: the score of the outputs, that of the hints,

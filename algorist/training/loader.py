@@ -233,7 +233,7 @@ class LoaderSpec:
         return streams
 
     def work_items(self, workers: int = 1) -> Iterator[WorkItem]:
-        """All batches in order, each with one of so many workers.
+        """All batches in order, each with the number of its worker, below `workers`.
 
         Chunks continue previous ones, so all chunks of one size go to the same worker.
         """

@@ -174,7 +174,7 @@ def bucket_window(window: AnyWindow) -> AnyWindow:
 
 
 def rounded_up(number: int, digits: int) -> int:
-    """The next number that has only so many binary digits before zeros.
+    """The next number whose binary digits after the first `digits` are zeros.
 
     >>> [rounded_up(number, 2) for number in (1, 3, 5, 7, 13, 100)]
     [1, 3, 6, 8, 16, 128]

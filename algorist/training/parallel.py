@@ -19,8 +19,8 @@ from torch import Tensor, distributed, nn
 
 from algorist.model.compute_config import ComputeConfig
 from algorist.model.losses import ALMOST_NOTHING, amounts
+from algorist.model.packed_values import PackedValues
 from algorist.model.sparse.window import AnyWindow, SparseWindow
-from algorist.model.values import Values
 from algorist.spec import Spec
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -35,11 +35,11 @@ class Share:
     of: int = 1
 
     def lanes(self, count: int) -> tuple[int, int]:
-        """The first of so many lanes, and the one after the last. Shares may differ by one lane."""
+        """The first lane of the share and the one after its last. Shares may differ by one lane."""
         return self.number * count // self.of, (self.number + 1) * count // self.of
 
     def of_lanes(self, count: int) -> float:
-        """The share of so many lanes."""
+        """The share of `count` lanes that this process has."""
         start, stop = self.lanes(count)
         return (stop - start) / count
 
@@ -53,7 +53,7 @@ class Share:
         share = window.lanes(*self.lanes(window.follows.shape[-1]))
         own, all_of_it = amounts(spec, share), amounts(spec, window)
         shares = {name: own[name] / all_of_it[name].clamp(min=ALMOST_NOTHING) for name in own}
-        return replace(share, shares=Values.side_by_side(shares))
+        return replace(share, shares=PackedValues.side_by_side(shares))
 
     def cut(self, carried: Tensor) -> Tensor:
         """The lanes of this share, of a tensor (S, B, ...)."""

@@ -245,7 +245,7 @@ class Trainer:
     def reschedule(self, **changes: Any) -> None:
         """Change settings from this step on (see `reschedule.py`).
 
-        With a new `average` the search for the best weights starts anew.
+        With a new `average` the search for the best weights starts again.
         """
         before = self.config.schedule.average
         self.config = reschedule(self.config, self.step, **changes)

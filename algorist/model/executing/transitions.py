@@ -14,7 +14,7 @@ import torch
 
 from algorist.batch import Batch
 from algorist.model.executing.task_features import selects_nodes
-from algorist.model.values import Values
+from algorist.model.packed_values import PackedValues
 from algorist.model.window import Window
 
 BALANCED = 0.5
@@ -36,9 +36,9 @@ def draw_transitions(
     S, B = len(batches), count + size
     ends = torch.arange(count, B).expand(S, size)
     return Window(
-        inputs=Values.of(spec.inputs, inputs, (S, B)),
-        hints=Values.of(spec.hints, hints, (2, S, B)),
-        outputs=Values.of(spec.outputs, [batch.outputs for batch in batches], (S, size)),
+        inputs=PackedValues.of(spec.inputs, inputs, (S, B)),
+        hints=PackedValues.of(spec.hints, hints, (2, S, B)),
+        outputs=PackedValues.of(spec.outputs, [batch.outputs for batch in batches], (S, size)),
         follows=(torch.arange(B) < count).float().expand(1, S, B).contiguous(),
         ends=(torch.zeros_like(ends), ends.contiguous()),
         end_weights=torch.ones(S, size),

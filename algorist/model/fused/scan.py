@@ -24,8 +24,8 @@ from algorist.model.feature_values import adjacency_threshold, raw_width
 from algorist.model.fused.composed_weights import ComposedWeights
 from algorist.model.fused.prediction_layout import Decoded, PredictionLayout, width
 from algorist.model.kinds import row
+from algorist.model.packed_values import PackedValues
 from algorist.model.scan import Carry, Rollout
-from algorist.model.values import Values
 from algorist.model.window import Window
 from algorist.spec import Feature, Location
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from algorist.model.net import Net
 
 
-class Columns:
-    """Where the raw numbers of each feature stand: in x, node's then graph's, or among edges'."""
+class RawColumns:
+    """The first column of each feature: in x, which has nodes' and then graphs', or in edges'."""
 
     def __init__(self, inputs: Sequence[Feature], hints: Sequence[Feature]):
         self.features = {feature.name: feature for feature in (*inputs, *hints)}
@@ -43,7 +43,7 @@ class Columns:
         self.of_edges = self._put(Location.EDGE, 0)
 
     def _put(self, location: Location, start: int) -> int:
-        """Give columns to all features that land there; where the next ones would start."""
+        """Give columns to all features of a location; returns where the next ones would start."""
         for feature in self.features.values():
             if row(feature).decoder_type.encode_location == location:
                 self.of[feature.name] = start
@@ -56,7 +56,7 @@ class Tables:
 
     def __init__(self, weights: ComposedWeights, window: Window, device: torch.device):
 
-        self.columns = Columns(weights.spec.inputs, weights.read_hints)
+        self.columns = RawColumns(weights.spec.inputs, weights.read_hints)
         hints = _predicted(weights.hints, window.hints)
         outputs = _predicted(weights.outputs, window.outputs)
         self.hint_losses = loss_table(list(hints.values()), device)
@@ -73,11 +73,11 @@ class Tables:
         self.true_hints = self._truths(weights.read_hints, window.hints).to(device)
         self.connects = self._limits().to(device)
 
-    def _truths(self, features: Sequence[Feature], values: Values) -> Tensor:
+    def _truths(self, features: Sequence[Feature], values: PackedValues) -> Tensor:
         """Where the values of some features stand, and where their numbers do."""
 
         rows = [
-            (code(f), self.columns.of[f.name], width(f), values.places[f.name].start)
+            (code(f), self.columns.of[f.name], width(f), values.slices[f.name].start)
             for f in features
         ]
         return torch.tensor(rows, dtype=torch.int32).view(-1, 4)
@@ -92,14 +92,14 @@ class Tables:
         return limits
 
 
-def _predicted(layout: PredictionLayout, targets: Values) -> dict[str, Predicted]:
+def _predicted(layout: PredictionLayout, targets: PackedValues) -> dict[str, Predicted]:
     """What the kernel of losses must know of features; of permutations it knows nothing."""
 
     return {
         f.name: Predicted(
             code=CODES[f.location, f.kind],
             column=layout.place(f),
-            truth=targets.places[f.name].start,
+            truth=targets.slices[f.name].start,
             width=width(f),
         )
         for f in layout.features
@@ -119,7 +119,7 @@ class FusedScan:
             net.fused_cache[composed] = ComposedWeights(net, algorithm)
         self.weights = net.fused_cache[composed]
         values = (window.inputs, window.hints, window.outputs)
-        layout = (*composed, *(place for x in values for place in x.places.items()))
+        layout = (*composed, *(item for x in values for item in x.slices.items()))
         if layout not in net.fused_cache:
             net.fused_cache[layout] = Tables(self.weights, window, net.device)
         self.tables = net.fused_cache[layout]

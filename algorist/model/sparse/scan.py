@@ -15,7 +15,7 @@ from algorist.model.feature_values import encoder_inputs
 from algorist.model.losses import ALMOST_NOTHING
 from algorist.model.processors.base import ReplicatedProcessor
 from algorist.model.processors.links import SparseLinks
-from algorist.model.scan import Carry, Rollout
+from algorist.model.scan import Carry, Rollout, stack_steps
 from algorist.model.sparse.decoders import (
     SparseDecoders,
     SparseStates,
@@ -79,8 +79,7 @@ class SparseScan:
                 predictions.append(hints)
         assert carry is not None, "a window has at least one step"
         outputs = self.decode_outputs(self._at_ends(steps))
-        names = (predictions or [{}])[0]
-        stacked = {name: torch.stack([p[name] for p in predictions]) for name in names}
+        stacked = stack_steps(predictions)
         return Rollout(stacked, outputs, carry, lambda window: self.losses(stacked, outputs))
 
     def step(self, k: int, carry: Carry | None) -> SparseStates:
