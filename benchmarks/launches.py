@@ -40,7 +40,7 @@ _ANOTHER_KERNEL = re.compile(
     r"|executing/exact_sums\.py (loss|decide)$"
 )
 _NO_KERNEL = re.compile(
-    r"aten::(empty|new_empty|as_strided|view|_unsafe_view|_reshape_alias|alias|detach|lift_fresh|"
+    r"aten::((new_)?empty(_like|_strided)?|as_strided|view|_unsafe_view|_reshape_alias|alias|detach|lift_fresh|"
     r"expand|transpose|permute|t|squeeze|unsqueeze|slice|select|unbind|split|diagonal|unfold)\b"
     r"|aten::(min|max|_local_scalar_dense)$"  # checks of indices, on CPUs alone
 )
