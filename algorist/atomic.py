@@ -77,6 +77,12 @@ def write_atomically(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed processes left of a file; no other process may be writing it."""
+    for temporary in path.parent.glob(f".{path.name}-*-*"):
+        temporary.unlink(missing_ok=True)
+
+
 def replace_text(path: Path, text: str) -> None:
     """Write a file so that its readers see all of the new text or all of the old."""
     with write_atomically(path) as temporary:

@@ -82,6 +82,21 @@ def test_a_run_with_a_damaged_checkpoint_goes_on_from_the_one_before(tmp_path):
     assert metrics[0] == metrics[1]
 
 
+def test_a_run_killed_between_its_checkpoint_and_its_best_weights_gets_both(tmp_path):
+    config = small.training("bfs", steps=2, schedule={"validate_every": 1, "checkpoint_every": 1})
+    run = Run.start(tmp_path, config)
+    older = (tmp_path / "best.safetensors").read_bytes()
+    run.train()
+    newer = (tmp_path / "best.safetensors").read_bytes()
+    (tmp_path / "best.safetensors").write_bytes(older)
+    (tmp_path / ".best.safetensors-1234-5678").write_bytes(newer[:100])
+    assert older != newer
+
+    Run.resume(tmp_path)
+    assert (tmp_path / "best.safetensors").read_bytes() == newer
+    assert not list(tmp_path.glob(".*"))
+
+
 def test_half_a_line_of_metrics_is_dropped_when_a_run_is_resumed(tmp_path):
     config = small.training("bfs", steps=4, schedule=SCHEDULE)
     run = Run.start(tmp_path, config)

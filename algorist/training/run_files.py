@@ -8,12 +8,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from algorist.atomic import replace_text, whole_lines
+from algorist.atomic import remove_unfinished, replace_text, whole_lines
 from algorist.errors import shortened
 from algorist.training import checkpoint
 from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
 from algorist.training.saved_learners import (
+    BEST,
     CONFIG,
     METRICS,
     TIMES,
@@ -84,6 +85,12 @@ def append_times(file: Path, steps: tuple[int, int], times: Mapping[str, float])
 
 def _json_line(values: Mapping[str, Any]) -> str:
     return json.dumps(values) + "\n"
+
+
+def remove_half_written(folder: Path) -> None:
+    """Remove what killed processes left beside the files of a run."""
+    for name in (BEST, CONFIG, METRICS, TIMES):
+        remove_unfinished(folder / name)
 
 
 def expect_unchanged(file: Path, config: Config) -> None:
