@@ -140,8 +140,25 @@ def test_settings_of_a_run_cannot_be_changed_behind_its_back(tmp_path):
         message = rf"got {section}\.{name} = 8, but .* begun with {before}: put it"
         with pytest.raises(ValueError, match=message):
             Run.resume(tmp_path)
-    file.write_text(written)
+    file.write_text(written.replace('"learning_rate": 0.001', '"learning_rate": 0.5'))
+    message = "got optimizer.learning_rate = 0.5, but the run goes on with 0.001; to change it: "
+    with pytest.warns(UserWarning, match=f"{message}.* --learning-rate 0.5"):
+        Run.resume(tmp_path)
+    assert file.read_text() == written
     Run.resume(tmp_path)
+    file.write_text("")
+    with pytest.raises(ValueError, match=r"config\.json: the configuration is not JSON"):
+        Run.resume(tmp_path)
+
+
+def test_copies_of_checkpoints_are_left_alone(tmp_path):
+    config = small.training("bfs", steps=4, schedule=SCHEDULE)
+    Run.start(tmp_path, config).train(should_stop=lambda: True)
+    copy = tmp_path / "checkpoints" / "00000009 (copy)"
+    shutil.copytree(tmp_path / "checkpoints" / "00000000", copy)
+    Run.resume(tmp_path).train()
+    assert copy.exists()
+    assert checkpoint.newest(tmp_path / "checkpoints").step == 4
 
 
 def test_no_checkpoint_is_written_twice(tmp_path, monkeypatch):

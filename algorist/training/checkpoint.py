@@ -147,7 +147,9 @@ def _shards(tensors: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
 
 def written(folder: Path) -> list[Path]:
     """All checkpoints in a folder, newest first: none is half written, but some may be damaged."""
-    return sorted((p for p in folder.glob("[0-9]*") if p.is_dir()), reverse=True)
+    return sorted(
+        (p for p in folder.glob("[0-9]*") if p.name.isdecimal() and p.is_dir()), reverse=True
+    )
 
 
 def steps(folder: Path) -> list[int]:

@@ -129,17 +129,18 @@ class Run:
         with _locked(folder, peers):
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
-            run_files.expect_unchanged(folder / CONFIG, config)
+            given = [name for name, value in changes.items() if value is not None]
+            run_files.expect_unchanged(folder / CONFIG, config, given)
             with _prepared(config, computing, context, peers):
                 trainer = Trainer.resume(saved, computing, context, peers)
             trainer.reschedule(**changes)
             run = cls(folder, trainer)
             run._drop_after(trainer.step)
-            if any(value is not None for value in changes.values()):
+            if given:
                 run.save()
-                run._save_config()
             else:
-                run._save_best()  # which may be older than the checkpoint: they are written in turn
+                run._save_best()  # which may be older than the checkpoint, as may be the next file
+            run._save_config()
         return run
 
     def train(
