@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from safetensors.torch import load, save
 from torch import Tensor
 
+from algorist.atomic import named_errors
 from algorist.model.former_names import by_present_names
 from algorist.version import __version__
 
@@ -51,7 +52,11 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     temporary = folder / ".unfinished"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    write_files(temporary, checkpoint)
+    try:
+        write_files(temporary, checkpoint)
+    except OSError:  # a full disk, perhaps
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
     replaced = folder / ".replaced"
     shutil.rmtree(replaced, ignore_errors=True)
     if final.exists():
@@ -162,7 +167,7 @@ def _digest(content: bytes) -> str:
 
 
 def _write_through(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
+    with named_errors(path), path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
