@@ -86,7 +86,7 @@ def write_files(folder: Path, checkpoint: Checkpoint) -> list[Path]:
 
 def newest(folder: Path) -> Checkpoint:
     """The newest checkpoint that is whole; damaged ones are passed over with a warning."""
-    reasons = []
+    reasons, anew = [], f"move {folder.parent} elsewhere to start anew"
     for path in written(folder):
         try:
             return read(path)
@@ -94,8 +94,8 @@ def newest(folder: Path) -> Checkpoint:
             reasons.append(str(error))
             warnings.warn(f"{error}: trying the one before", stacklevel=2)
     if reasons:
-        raise ValueError(f"{folder}: no checkpoint is whole ({'; '.join(reasons)}); start anew")
-    raise ValueError(f"{folder}: there is no checkpoint to resume from; start anew")
+        raise ValueError(f"{folder}: no checkpoint is whole ({'; '.join(reasons)}); {anew}")
+    raise ValueError(f"{folder}: there is no checkpoint to resume from; {anew}")
 
 
 def drop_after(folder: Path, step: int) -> None:
