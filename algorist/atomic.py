@@ -62,6 +62,17 @@ def _is_at(file: Path, opened: IO[str]) -> bool:
 
 
 @contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Let errors of the block that name no file, as those of full disks, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
     """Yield a temporary path, whose file takes the place of `path` when the block ends.
 
@@ -69,11 +80,18 @@ def write_atomically(path: Path) -> Iterator[Path]:
     """
     temporary = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
     try:
-        yield temporary
-        with temporary.open("r+b") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with named_errors(path):
+            yield temporary
+            with temporary.open("r+b") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
     finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed processes left of a file; no other process may be writing it."""
+    for temporary in path.parent.glob(f".{path.name}-*-*"):
         temporary.unlink(missing_ok=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -91,9 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _described(error: Exception) -> str:
     """What an error says; that of a file names the file first, without the system's number."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{os.fsdecode(error.filename)}: {error.strerror[0].lower()}{error.strerror[1:]}"
-    return str(error)
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    file = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    fix = "; free some and try again" if error.errno == errno.ENOSPC else ""
+    return f"{file}{error.strerror[0].lower()}{error.strerror[1:]}{fix}"
 
 
 def _share_cores() -> None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 
 
 def compile_cached(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function, and cache its machine code on disk if its folder can be written."""
     try:
-        return njit(cache=True, **options)(function)
+        return njit(cache=_has_folder(function), **options)(function)
     except RuntimeError:  # it was typed at a prompt, or neither its folder nor HOME can be written
         return njit(**options)(function)
+
+
+def _has_folder(function: Callable[..., Any]) -> bool:
+    """Whether there is a folder for machine code: Numba calls a home that nobody knows `./~`."""
+    own = os.path.dirname(inspect.getfile(function))
+    knows_home = os.path.expanduser("~") != "~"
+    return knows_home or bool(config.CACHE_DIR) or os.access(own, os.W_OK)
 
 
 def reachable_functions(*functions: Any) -> list[Any]:

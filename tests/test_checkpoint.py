@@ -5,6 +5,7 @@ import warnings
 import pytest
 import small
 import torch
+from processes import running
 
 from algorist.training import checkpoint
 from algorist.training.checkpoint import Checkpoint
@@ -84,7 +85,7 @@ def test_checkpoints_that_are_all_damaged_are_refused(tmp_path):
 
 
 def test_a_folder_without_checkpoints_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="there is no checkpoint"):
+    with pytest.raises(ValueError, match=r"there is no checkpoint.*; move .* elsewhere to start"):
         checkpoint.newest(tmp_path)
 
 
@@ -104,3 +105,21 @@ def test_what_a_crash_left_is_not_taken_for_a_checkpoint(tmp_path, monkeypatch):
         assert checkpoint.newest(tmp_path).step == 1
     written(tmp_path, 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000001", "00000003"]
+
+
+_FULL = """
+import resource, sys, torch
+from pathlib import Path
+from algorist.training.checkpoint import Checkpoint, write
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+write(Path(sys.argv[1]), Checkpoint(2, {"net/a": torch.zeros(1000)}, {}))
+"""
+
+
+def test_a_checkpoint_that_does_not_fit_leaves_nothing_and_names_its_file(tmp_path):
+    written(tmp_path, 1)
+    with running("-c", _FULL, tmp_path) as process:
+        _, errors = process.communicate()
+    assert "too large" in errors
+    assert "tensors-0.safetensors" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["00000001"]

@@ -380,3 +380,10 @@ def test_processors_and_recipes_are_listed(capsys, what, name):
     assert [row for row in json.loads(capsys.readouterr().out) if row["name"] == name]
     assert main(["list", f"--{what}", "--family", "sorting"]) == 2
     assert f"it is for algorithms, not --{what}" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.access("/dev", os.W_OK), reason="needs to write to /dev/full")
+def test_a_full_disk_is_named_with_the_fix(capsys):
+    assert main(["text", "bfs", "--out", "/dev/full"]) == 2
+    message = "algorist: error: /dev/full: no space left on device; free some and try again\n"
+    assert capsys.readouterr().err == message

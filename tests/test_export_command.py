@@ -33,6 +33,14 @@ def test_export_to_nowhere_is_an_error_of_one_line(capsys, trained):
     assert error == "algorist: error: FILE: got /dev/null, which is a file, expected a folder\n"
 
 
+def test_the_best_nets_of_a_run_are_not_replaced(capsys, trained):
+    best = trained / "best.safetensors"
+    before = best.read_bytes()
+    assert main(["export", str(trained), str(best), "--seed", "5"]) == 2
+    assert "which belongs to a run, expected another file" in capsys.readouterr().err
+    assert best.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "words", [["export", "generalist"], ["import-official", "--algorithms", "bfs", "best.pkl"]]
 )

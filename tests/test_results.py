@@ -45,13 +45,25 @@ def test_files_that_are_not_results_are_refused(tmp_path):
     with pytest.raises(ValueError, match="expected experiment, part"):
         read(file)
     write(file, [made_up.row()])
+    good = file.read_text()
+    for bad, message in (
+        ("", "got nothing, expected the columns experiment, part.*; remove the empty file"),
+        (good.replace(",seconds", ""), "csv, line 1: got no column seconds; restore what was"),
+        (good.replace(",seconds", ",seconds,note"), "got the further column 'note'; remove it"),
+        (good.replace("seed,score", "score,seed"), "expected experiment, part"),
+    ):
+        file.write_text(bad)
+        with pytest.raises(ValueError, match=message):
+            read(file)
+    file.write_text(good, encoding="utf-8-sig")  # as spreadsheets do
+    assert read(file) == [made_up.row()]
     file.write_text(file.read_text().replace("2026-01-01,1.5", "2026-01-01,long"))
     with pytest.raises(ValueError, match="csv, line 2: got 'long' for seconds, expected a number"):
         read(file)
     write(file, [made_up.row()])
     good = file.read_bytes()
     for bad, message in (
-        (b"bfs,2\n", "csv, line 3: got 2 values, expected 16"),
+        (b"bfs,2\n", "csv, line 3: got 2 values, expected 16; remove the line"),
         (b"\xff", "csv, line 3: got bytes that are no UTF-8"),
         (good.splitlines()[1] + b",more", "csv, line 3: got 17 values, expected 16"),
         (good.splitlines()[1], "csv, line 3: got a second row of bfs, bfs, seed 0; remove one"),

@@ -82,6 +82,21 @@ def test_a_run_with_a_damaged_checkpoint_goes_on_from_the_one_before(tmp_path):
     assert metrics[0] == metrics[1]
 
 
+def test_a_run_killed_between_its_checkpoint_and_its_best_weights_gets_both(tmp_path):
+    config = small.training("bfs", steps=2, schedule={"validate_every": 1, "checkpoint_every": 1})
+    run = Run.start(tmp_path, config)
+    older = (tmp_path / "best.safetensors").read_bytes()
+    run.train()
+    newer = (tmp_path / "best.safetensors").read_bytes()
+    (tmp_path / "best.safetensors").write_bytes(older)
+    (tmp_path / ".best.safetensors-1234-5678").write_bytes(newer[:100])
+    assert older != newer
+
+    Run.resume(tmp_path)
+    assert (tmp_path / "best.safetensors").read_bytes() == newer
+    assert not list(tmp_path.glob(".*"))
+
+
 def test_half_a_line_of_metrics_is_dropped_when_a_run_is_resumed(tmp_path):
     config = small.training("bfs", steps=4, schedule=SCHEDULE)
     run = Run.start(tmp_path, config)
@@ -125,8 +140,25 @@ def test_settings_of_a_run_cannot_be_changed_behind_its_back(tmp_path):
         message = rf"got {section}\.{name} = 8, but .* begun with {before}: put it"
         with pytest.raises(ValueError, match=message):
             Run.resume(tmp_path)
-    file.write_text(written)
+    file.write_text(written.replace('"learning_rate": 0.001', '"learning_rate": 0.5'))
+    message = "got optimizer.learning_rate = 0.5, but the run goes on with 0.001; to change it: "
+    with pytest.warns(UserWarning, match=f"{message}.* --learning-rate 0.5"):
+        Run.resume(tmp_path)
+    assert file.read_text() == written
     Run.resume(tmp_path)
+    file.write_text("")
+    with pytest.raises(ValueError, match=r"config\.json: the configuration is not JSON"):
+        Run.resume(tmp_path)
+
+
+def test_copies_of_checkpoints_are_left_alone(tmp_path):
+    config = small.training("bfs", steps=4, schedule=SCHEDULE)
+    Run.start(tmp_path, config).train(should_stop=lambda: True)
+    copy = tmp_path / "checkpoints" / "00000009 (copy)"
+    shutil.copytree(tmp_path / "checkpoints" / "00000000", copy)
+    Run.resume(tmp_path).train()
+    assert copy.exists()
+    assert checkpoint.newest(tmp_path / "checkpoints").step == 4
 
 
 def test_no_checkpoint_is_written_twice(tmp_path, monkeypatch):

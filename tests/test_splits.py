@@ -1,6 +1,7 @@
 """Splits on disk: the protocol's, whole or not at all, built once."""
 
 import os
+import pwd
 import subprocess
 import sys
 import warnings
@@ -133,3 +134,16 @@ def test_the_cache_is_where_users_expect_it(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache.folder() == tmp_path / ".cache" / "algorist"
+
+
+def test_who_has_no_home_gets_a_split_and_is_told_where_it_could_be_kept(monkeypatch):
+    def unknown(user):
+        raise KeyError(user)
+
+    expected = official.split("insertion_sort", "val")
+    for name in ("ALGORIST_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)  # as in a container with a user of its own
+    with pytest.warns(UserWarning, match="the user has no home") as warned:
+        assert_same(official.split("insertion_sort", "val"), expected)
+    assert "; set ALGORIST_CACHE to a folder that can be written" in str(warned[-1].message)

@@ -16,7 +16,7 @@ import algorist
 from algorist import get
 from algorist.data import official
 from algorist.data.chunks import Chunker
-from algorist.data.stream import Fixed, OneSize, Online, Prefetch
+from algorist.data.stream import Fixed, OneSize, Online, Prefetch, Stream
 from algorist.training.config import DataConfig
 
 
@@ -144,6 +144,9 @@ def test_one_size_takes_every_batch_of_that_size_in_order():
     [
         ({"batch_size": 0}, "batch_size: got 0"),
         ({"sizes": ()}, "sizes: got none"),
+        ({"sizes": 4}, "sizes: got 4, expected several or one"),
+        ({"seed": -1}, "seed: got -1, expected"),
+        ({"seed": "a"}, "seed: got 'a', expected"),
         ({"sizes": (4, -7)}, "sizes: got -7"),
         (
             {"algorithm": "kmp_matcher", "sizes": (8,)},
@@ -157,7 +160,7 @@ def test_one_size_takes_every_batch_of_that_size_in_order():
 )
 def test_bad_sources_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Online(**{"algorithm": "dijkstra", "seed": 0, **arguments})
+        Stream(**{"algorithm": "dijkstra", "seed": 0, **arguments})
 
 
 def test_negative_steps_are_refused():

@@ -130,6 +130,7 @@ def test_what_was_trained_once_has_a_row_in_each_part_of_the_grid(tmp_path, caps
         (["bfs", "--recipes", "ibarz2022,ibarz2022"], "expected each once"),
         (["bfs", "--recipes", ","], "got ',', expected names"),
         (["bfs", "--seeds", "0,0"], "--seeds: got 0,0, expected each once"),
+        (["bfs", "--seeds", "-1"], "seeds: got -1, expected 0 to"),
         (["bfs", "--set", "hidden"], "--set: got 'hidden'"),
         (["bfs", "--set", "width=3"], "unknown setting 'width'"),
         (["bfs", "--set", "data.hidden=3"], "unknown setting 'data.hidden'"),

@@ -1,12 +1,15 @@
 """`algorist.train`, the iterator over steps, and what a training that fails leaves behind."""
 
+import numpy as np
 import pytest
 import small
 from commanding import main
 
 import algorist
 from algorist.training import loss_terms
+from algorist.training.config import Config
 from algorist.training.run import Run
+from algorist.training.train import build_config
 
 FEW = {"steps": 4, "hidden": 8, "batch_size": 2, "sizes": (4,), "validate_every": 2}
 
@@ -53,6 +56,31 @@ def test_unknown_settings_and_a_folder_that_is_taken_are_refused(tmp_path):
     algorist.train("bfs", out=tmp_path / "run", device="cpu", **FEW)
     with pytest.raises(ValueError, match="there is a run already"):
         algorist.train("bfs", out=tmp_path / "run", device="cpu", **FEW)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": "3"}, "steps: got '3', expected a value of type int"),
+        ({"learning_rate": "1e-3"}, "learning_rate: got '1e-3', expected a value of type float"),
+        ({"layer_norm": "no"}, "layer_norm: got 'no', expected a value of type bool"),
+        ({"sizes": 4}, "sizes: got 4, expected a list"),
+        ({"seeds": 3}, "seeds: got 3, expected a list"),
+        ({"algorithms": None}, "algorithms: got None, expected one name or several"),
+        ({"algorithms": [3]}, "algorithms: got 3, expected a value of type str"),
+    ],
+)
+def test_values_of_other_types_are_refused(tmp_path, settings, message):
+    with pytest.raises(ValueError, match=message):
+        algorist.train(**{"algorithms": "bfs", "out": tmp_path / "run", **settings})
+    assert not (tmp_path / "run").exists()
+
+
+def test_numbers_of_numpy_and_ranges_are_plain_ones(tmp_path):
+    given = {"steps": np.int64(2), "sizes": np.arange(4, 6), "learning_rate": np.float64(0.01)}
+    config = build_config(("bfs",), seeds=range(2), **given)
+    assert config == Config.from_json(config.to_json())
+    assert (config.schedule.steps, config.data.sizes, config.seeds) == (2, (4, 5), (0, 1))
 
 
 def test_callbacks_see_every_step_and_may_stop(tmp_path):

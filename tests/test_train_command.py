@@ -71,6 +71,10 @@ def test_a_finished_run_says_so_and_goes_on_if_told_how_far(capsys, tmp_path):
     assert go_on in capsys.readouterr().out
     assert main(["resume", str(folder), "--steps", "2"]) == 2
     assert "steps: got 2, expected more than the 3 that are done" in capsys.readouterr().err
+    for option, value in (("learning_rate", "0.01"), ("schedule", "cosine"), ("average", "2")):
+        assert main(["resume", str(folder), f"--{option.replace('_', '-')}", value]) == 2
+        expected = f"{option}: got {value}, but all 3 steps are done, expected more steps too"
+        assert expected in capsys.readouterr().err
     assert main(["resume", str(folder), "--steps", "5", "--device", "cpu"]) == 0
     assert "going on after step 3" in capsys.readouterr().out
     assert steps_in(folder) == [3, 5]

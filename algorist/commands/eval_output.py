@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algorist.commands.eval_problems import Problems
-from algorist.commands.output_files import check_output_file, check_output_folder
+from algorist.commands.output_files import check_output_file, check_output_folder, write_named
 from algorist.errors import unknown
 from algorist.report.terminal import Terminal
 from algorist.weights import shipped
@@ -171,5 +171,5 @@ def write_files(
         different = {name: own[algorithm] for algorithm, name in learner_names(model, own).items()}
         drawings = trajectory_frame(model, own, [row.algorithm for row in rows])
         text = learner_page(model, [*map(TrainedLearner, different.values())], rows, drawings)
-        Path(arguments.html).write_text(text, encoding="utf-8")
+        write_named(arguments.html, text)
         yield arguments.html

@@ -31,6 +31,7 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     from algorist.training.saved_learners import load
 
     check_learner_file("FILE", arguments.file)
+    _expect_outside_runs(Path(arguments.file))
     learner = load(arguments.model)
     if arguments.best:
         learner = learner.best_replica()
@@ -44,6 +45,14 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     about = {**learner.metadata, "exported": exported()}
     replace(learner, metadata=about).save(arguments.file, half=arguments.half)
     print_learner_file(arguments.file, terminal)
+
+
+def _expect_outside_runs(file: Path) -> None:
+    """Raise a `ValueError` for the file with the best nets of a run, which belongs to the run."""
+    from algorist.training.saved_learners import BEST, is_run
+
+    if file.name == BEST and is_run(file.parent):
+        raise ValueError(f"FILE: got {file}, which belongs to a run, expected another file")
 
 
 def exported() -> dict[str, str]:

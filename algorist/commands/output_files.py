@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from algorist.atomic import named_errors
 from algorist.report.terminal import Terminal
 from algorist.weights import SAVED
 
@@ -28,6 +29,12 @@ def check_learner_file(option: str, file: str) -> None:
         raise ValueError(
             f"{option}: got {file}, which exists, expected a new file or one that ends in {SAVED}"
         )
+
+
+def write_named(file: Path | str, text: str) -> None:
+    """Write a text, with errors that name its file."""
+    with named_errors(Path(file)):
+        Path(file).write_text(text, encoding="utf-8")
 
 
 def print_learner_file(file: str, terminal: Terminal) -> None:

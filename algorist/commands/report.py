@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from algorist.commands import Command
 from algorist.commands.arguments import add_compute_options
 from algorist.commands.load_models import load_models
-from algorist.commands.output_files import check_output_file, check_output_folder
+from algorist.commands.output_files import check_output_file, check_output_folder, write_named
 from algorist.data import official
 from algorist.errors import expect_unique
 from algorist.report.terminal import Terminal
@@ -97,7 +97,7 @@ def _report_runs(folder: Path, arguments: Namespace, terminal: Terminal) -> None
     trained, rows = _tested(folder, arguments)
     learners = {a: run.learner for run in trained for a in run.learner.algorithms}
     drawings = trajectory_frame(folder.name, learners, [row.algorithm for row in rows])
-    Path(out).write_text(learner_page(folder.name, trained, rows, drawings), encoding="utf-8")
+    write_named(out, learner_page(folder.name, trained, rows, drawings))
     terminal.print(f"written to {out}")
 
 
@@ -114,7 +114,7 @@ def _compare_runs(folders: Sequence[Path], arguments: Namespace, terminal: Termi
     tested = {str(folder): _tested(folder, arguments) for folder in folders}
     runs = {name: trained for name, (trained, _) in tested.items()}
     scores = {name: rows for name, (_, rows) in tested.items()}
-    Path(out).write_text(comparison_page(runs, scores), encoding="utf-8")
+    write_named(out, comparison_page(runs, scores))
     terminal.print(f"written to {out}")
 
 

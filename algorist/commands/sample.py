@@ -14,6 +14,7 @@ from algorist.algorithms import Algorithm
 from algorist.algorithms.explain_answers import explain_outputs
 from algorist.algorithms.format_answers import compact
 from algorist.algorithms.user_inputs.problems import Problem, read_problem
+from algorist.atomic import named_errors
 from algorist.batch import Batch
 from algorist.commands import Command
 from algorist.commands.arguments import add_sampler_options, parse_sampler_options
@@ -113,7 +114,8 @@ def save(batch: Batch, path: str | Path) -> Path:
     if path.suffix != ".npz":
         path = path.with_name(path.name + ".npz")
     arrays: dict[str, Any] = batch.arrays()
-    np.savez_compressed(path, version=algorist.__version__, **arrays)
+    with named_errors(path):
+        np.savez_compressed(path, version=algorist.__version__, **arrays)
     return path
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,7 @@ def run(arguments: Namespace, terminal: Terminal) -> int:
         raise ValueError(f"--retries: got {arguments.retries}, expected 0 or more")
     expect_unique("--seeds", [str(seed) for seed in arguments.seeds])
     parts = sweep_parts(arguments)
+    replace(parts[0].config, seeds=arguments.seeds)  # refuses those that no run can have
     left = _remaining(parts, arguments)
     if arguments.pack is not None:
         return show_packed(left.jobs, arguments.pack, ["sweep"], terminal)

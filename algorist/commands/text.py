@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable
+from pathlib import Path
 from typing import IO, Any
 
 import algorist
+from algorist.atomic import named_errors
 from algorist.commands import Command
 from algorist.commands.arguments import add_sampler_options, parse_sampler_options
 from algorist.commands.output_files import check_output_file
@@ -52,7 +54,8 @@ def run(arguments: Namespace, terminal: Terminal) -> None:
     if arguments.out is None:
         _write(texts, terminal.file)
         return
-    with open(arguments.out, "w", encoding="utf-8") as file:
+    out = Path(arguments.out)
+    with named_errors(out), out.open("w", encoding="utf-8") as file:
         _write(texts, file)
     terminal.print(f"{format_count(arguments.count, 'text')}, written to {arguments.out}")
 

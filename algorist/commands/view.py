@@ -15,7 +15,7 @@ from algorist.algorithms import Algorithm
 from algorist.commands import Command
 from algorist.commands.arguments import add_compute_options
 from algorist.commands.load_models import add_model, load_model, load_models
-from algorist.commands.output_files import check_output_file
+from algorist.commands.output_files import check_output_file, write_named
 from algorist.commands.problem_options import add_problem_options
 from algorist.errors import format_count
 from algorist.problems import forms, inputs
@@ -129,7 +129,7 @@ def _export(arguments: Namespace, terminal: Terminal) -> None:
     app = _app(arguments, algorithm.name, alone=True)
     trace = app.trace(algorithm, problem)
     path = Path(arguments.export)
-    path.write_text(page(trace).html, encoding="utf-8")
+    write_named(path, page(trace).html)
     steps = format_count(trace["steps"], "step")
     terminal.print(f"{steps} of {algorithm.name}, written to {path}")
 

@@ -26,11 +26,17 @@ class Damaged(Exception):
 
 
 def folder() -> Path:
-    """`$ALGORIST_CACHE`, or `algorist` in the user's cache folder."""
+    """`$ALGORIST_CACHE`, or `algorist` in the user's cache folder.
+
+    Raises an `OSError` if nobody knows the user's home, as in some containers.
+    """
     if chosen := os.environ.get("ALGORIST_CACHE"):
         return Path(chosen).expanduser()
     user = os.environ.get("XDG_CACHE_HOME")
-    return (Path(user) if user else Path.home() / ".cache") / "algorist"
+    try:
+        return (Path(user) if user else Path.home() / ".cache") / "algorist"
+    except RuntimeError as error:
+        raise OSError("the user has no home") from error
 
 
 def save(path: Path, batch: Batch) -> None:

@@ -72,20 +72,24 @@ def load_or_draw(algorithm: Algorithm, name: str, wanted: Split) -> Batch:
     """A fixed set, from the disk if it is there; else it is drawn and kept there by its name."""
     if not algorithm.is_part_of_the_package:
         return wanted.generate(algorithm)
-    file = split_file(algorithm, name)
     try:
+        file = split_file(algorithm, name)
         return replace(cache.load(file, algorithm.spec), algorithm=algorithm.name)
     except FileNotFoundError:
         pass
-    except cache.Damaged:
-        warnings.warn(f"{file} is damaged: building it again", stacklevel=2)
+    except cache.Damaged as error:
+        warnings.warn(f"{error} is damaged: building it again", stacklevel=2)
     except OSError as error:
         warnings.warn(f"the split on disk is not read: {error}", stacklevel=2)
     batch = wanted.generate(algorithm)
     try:
-        cache.save(file, batch)
+        cache.save(split_file(algorithm, name), batch)
     except OSError as error:
-        warnings.warn(f"the split is not kept on disk: {error}", stacklevel=2)
+        warnings.warn(
+            f"the split is not kept on disk: {error}; set ALGORIST_CACHE to a folder that can be "
+            "written",
+            stacklevel=2,
+        )
     return batch
 
 

@@ -81,7 +81,12 @@ def _is_prepared(name: str, splits: Sequence[str]) -> bool:
     algorithm = get(name)
     if not algorithm.is_part_of_the_package:
         return True
-    return algorithm.is_compiled and all(official.split_file(algorithm, s).exists() for s in splits)
+    try:
+        return algorithm.is_compiled and all(
+            official.split_file(algorithm, s).exists() for s in splits
+        )
+    except OSError:  # no folder in which it could be kept
+        return False
 
 
 def _compile(name: str) -> None:

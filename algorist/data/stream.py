@@ -24,6 +24,7 @@ from zlib import crc32
 import numpy as np
 
 from algorist.algorithms import Algorithm, declared
+from algorist.algorithms.random import generator
 from algorist.batch import Batch
 from algorist.data import official
 from algorist.errors import expect_positive
@@ -92,6 +93,7 @@ class Online:
         `varied` switches on the algorithm's `train_options`. `ood_share` is the share of problems
         that are out of the benchmark's distribution, if the algorithm's sampler can draw such.
         """
+        generator(seed)  # refuses what is no seed
         self.algorithm, self.seed = declared(algorithm), seed
         self.batch_size = expect_positive("batch_size", batch_size)
         self.spec = self.algorithm.spec
@@ -165,6 +167,8 @@ class Stream(Iterable[Batch]):
         varied: bool = True,
     ):
         """Draw problems of the given sizes in turns; `varied` is as for `Online`."""
+        if not isinstance(sizes, Iterable):
+            raise ValueError(f"sizes: got {sizes!r}, expected several or one, such as [16]")
         self._settings: dict[str, Any] = {
             "seed": seed, "sizes": tuple(sizes), "batch_size": batch_size, "varied": varied,
         }  # fmt: skip

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -172,9 +172,7 @@ def read(file: Path) -> list[ResultRow]:
     try:
         columns = next(reader, [])
         if columns != _COLUMNS:
-            raise ValueError(
-                f"got the columns {', '.join(columns)}, expected {', '.join(_COLUMNS)}"
-            )
+            raise ValueError(_wrong_columns(columns))
         rows: dict[Key, ResultRow] = {}
         for cells in filter(None, reader):
             row = _row(cells)
@@ -185,10 +183,24 @@ def read(file: Path) -> list[ResultRow]:
         raise ValueError(f"{file}, line {reader.line_num}: {error}") from None
 
 
+def _wrong_columns(columns: Sequence[str]) -> str:
+    """What is wrong with the columns of a file."""
+    if not columns:
+        return f"got nothing, expected the columns {', '.join(_COLUMNS)}; remove the empty file"
+    missing = [name for name in _COLUMNS if name not in columns]
+    others = [shorten(name) for name in columns if name not in _COLUMNS]
+    if len(others) < len(columns):
+        if missing:
+            return f"got no column {', '.join(missing)}; restore what was there"
+        if others:
+            return f"got the further column {', '.join(others)}; remove it"
+    return f"got the columns {', '.join(columns)}, expected {', '.join(_COLUMNS)}"
+
+
 def _text(file: Path) -> str:
     data = file.read_bytes()
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")  # a spreadsheet may have written it
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(
@@ -198,7 +210,9 @@ def _text(file: Path) -> str:
 
 def _row(cells: list[str]) -> ResultRow:
     if len(cells) != len(_COLUMNS):
-        raise ValueError(f"got {format_count(len(cells), 'value')}, expected {len(_COLUMNS)}")
+        raise ValueError(
+            f"got {format_count(len(cells), 'value')}, expected {len(_COLUMNS)}; remove the line"
+        )
     return ResultRow(
         **{name: _value(name, cell) for name, cell in zip(_COLUMNS, cells, strict=True)}
     )

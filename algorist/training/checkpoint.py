@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from safetensors.torch import load, save
 from torch import Tensor
 
+from algorist.atomic import named_errors
 from algorist.model.former_names import by_present_names
 from algorist.version import __version__
 
@@ -51,7 +52,11 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     temporary = folder / ".unfinished"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    write_files(temporary, checkpoint)
+    try:
+        write_files(temporary, checkpoint)
+    except OSError:  # a full disk, perhaps
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
     replaced = folder / ".replaced"
     shutil.rmtree(replaced, ignore_errors=True)
     if final.exists():
@@ -81,7 +86,7 @@ def write_files(folder: Path, checkpoint: Checkpoint) -> list[Path]:
 
 def newest(folder: Path) -> Checkpoint:
     """The newest checkpoint that is whole; damaged ones are passed over with a warning."""
-    reasons = []
+    reasons, anew = [], f"move {folder.parent} elsewhere to start anew"
     for path in written(folder):
         try:
             return read(path)
@@ -89,8 +94,8 @@ def newest(folder: Path) -> Checkpoint:
             reasons.append(str(error))
             warnings.warn(f"{error}: trying the one before", stacklevel=2)
     if reasons:
-        raise ValueError(f"{folder}: no checkpoint is complete ({'; '.join(reasons)}); start anew")
-    raise ValueError(f"{folder}: there is no checkpoint to resume from; start anew")
+        raise ValueError(f"{folder}: no checkpoint is complete ({'; '.join(reasons)}); {anew}")
+    raise ValueError(f"{folder}: there is no checkpoint to resume from; {anew}")
 
 
 def drop_after(folder: Path, step: int) -> None:
@@ -147,7 +152,9 @@ def _shards(tensors: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
 
 def written(folder: Path) -> list[Path]:
     """All checkpoints in a folder, newest first: none is half written, but some may be damaged."""
-    return sorted((p for p in folder.glob("[0-9]*") if p.is_dir()), reverse=True)
+    return sorted(
+        (p for p in folder.glob("[0-9]*") if p.name.isdecimal() and p.is_dir()), reverse=True
+    )
 
 
 def steps(folder: Path) -> list[int]:
@@ -160,7 +167,7 @@ def _digest(content: bytes) -> str:
 
 
 def _write_through(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
+    with named_errors(path), path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

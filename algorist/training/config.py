@@ -17,7 +17,7 @@ from algorist.data.stream import BATCH_SIZE, SIZES
 from algorist.errors import unknown
 from algorist.model.learner import TaskEncoding
 from algorist.model.net import ModelConfig
-from algorist.training.config_values import UnknownSettingError, read_value
+from algorist.training.config_values import UnknownSettingError, given_value, read_value
 from algorist.training.loss_terms import loss_weights
 from algorist.training.optimizer import DEFAULT_OPTIMIZER, expect_optimizer
 from algorist.training.schedules import DEFAULT_SCHEDULE, expect_schedule
@@ -293,7 +293,7 @@ def sections() -> dict[str, type]:
 def change_settings(config: Config, **settings: Any) -> Config:
     """A configuration with some settings changed, by their names, whatever their section.
 
-    Raises a ValueError for a name that no section has.
+    Raises a ValueError for a name that no section has, and for a value of another type.
 
         >>> change_settings(Config(("bfs",)), hidden=64, schedule="cosine").optimizer.schedule
         'cosine'
@@ -301,11 +301,11 @@ def change_settings(config: Config, **settings: Any) -> Config:
     left = dict(settings)
     names: list[str] = []
     for section, cls in sections().items():
-        own = {}
+        own, kinds = {}, typing.get_type_hints(cls)
         for f in fields(cls):
             names.append(f.name)
             if f.name in left:
-                own[f.name] = left.pop(f.name)
+                own[f.name] = given_value(f.name, kinds[f.name], left.pop(f.name))
         config = replace(config, **{section: replace(getattr(config, section), **own)})
     if left:
         raise ValueError(unknown("setting", next(iter(left)), names))

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from algorist.errors import unknown
 
 _FORMER_NAMES = {"optimiser": "optimizer"}
@@ -30,6 +32,21 @@ def build(cls: type, values: Mapping[str, Any]) -> Any:
         if f.default is MISSING and f.default_factory is MISSING and f.name not in values:
             raise ValueError(f"{f.name}: got nothing, expected a value")
     return cls(**{name: read_value(name, hints[name], value) for name, value in values.items()})
+
+
+def given_value(name: str, kind: Any, value: Any) -> Any:
+    """What a Python program gives as the type of a field: NumPy's numbers and ranges are read too.
+
+    >>> given_value("sizes", tuple[int, ...], range(4, 7))
+    (4, 5, 6)
+    """
+    return read_value(name, kind, _plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, range | list | tuple):
+        return list(map(_plain, value))
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def read_value(name: str, kind: Any, value: Any) -> Any:

@@ -47,7 +47,7 @@ class MultiRun:
     def resume(cls, folder: Path | str, steps: int | None = None) -> MultiRun:
         """The runs of a folder. With `steps` all will end there."""
         folder = Path(folder)
-        each = cls(folder, config_in(folder, (folder / EACH).read_text()))
+        each = cls(folder, config_in(folder / EACH, (folder / EACH).read_text()))
         if steps is not None:
             each._extend(steps)
         return each
@@ -78,7 +78,7 @@ class MultiRun:
         if not is_run(folder):
             config = replace(self.config, algorithms=(algorithm,))
             return Run.start(folder, config, computing, context)
-        own = config_in(folder, (folder / CONFIG).read_text()).schedule.steps
+        own = config_in(folder / CONFIG, (folder / CONFIG).read_text()).schedule.steps
         return Run.resume(folder, computing, self.steps if self.steps != own else None, context)
 
     def _extend(self, steps: int) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from algorist.errors import format_count
-from algorist.training.config import Config, ScheduleConfig, change_settings
+from algorist.training.config import Config, change_settings
 from algorist.training.schedules import DEFAULT_SCHEDULE
 
-_SECTIONS = {
+CHANGEABLE = {
     "steps": "schedule",
     "average": "schedule",
     "learning_rate": "optimizer",
@@ -25,30 +25,31 @@ def reschedule(config: Config, step: int, **changes: Any) -> Config:
     Changes of the learning rate are noted in `Config.changes`: such a run differs from one that had
     these settings from its first step. Raises a `ValueError` for steps that are done already.
     """
-    given = {name: changes[name] for name in _SECTIONS if changes.get(name) is not None}
+    given = {name: changes[name] for name in CHANGEABLE if changes.get(name) is not None}
     after = change_settings(config, **given)
-    _expect_steps_left(config.schedule, after.schedule, step, given)
+    before = {name: getattr(getattr(config, CHANGEABLE[name]), name) for name in given}
+    changed = {name: value for name, value in given.items() if value != before[name]}
+    _expect_steps_left(after.schedule.steps, step, given, changed)
     noted = {"learning_rate", "schedule"}
     if config.optimizer.schedule != DEFAULT_SCHEDULE:
         noted.add("steps")
-    before = {name: getattr(getattr(config, _SECTIONS[name]), name) for name in given}
     notes = tuple(
         f"step {step}: {name} {before[name]} -> {value}"
-        for name, value in given.items()
-        if name in noted and value != before[name]
+        for name, value in changed.items()
+        if name in noted
     )
     return replace(after, changes=config.changes + notes)
 
 
 def _expect_steps_left(
-    before: ScheduleConfig, after: ScheduleConfig, step: int, changes: Mapping[str, Any]
+    last: int, step: int, given: Mapping[str, Any], changed: Mapping[str, Any]
 ) -> None:
-    if after.steps > step:
+    if last > step:
         return
-    if "steps" in changes:
-        raise ValueError(f"steps: got {after.steps}, expected more than the {step} that are done")
-    if after.average != before.average:
+    if "steps" in given:
+        raise ValueError(f"steps: got {last}, expected more than the {step} that are done")
+    for name, value in changed.items():
         raise ValueError(
-            f"average: got {after.average}, but all {format_count(step, 'step')} are done, "
-            "expected more steps too"
+            f"{name}: got {value}, but all {format_count(step, 'step')} are done, "
+            "expected more steps too (--steps N)"
         )

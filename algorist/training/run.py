@@ -94,6 +94,7 @@ class Run:
         with _locked(folder, peers):
             if peers.is_first:
                 expect_no_run(folder)  # another process may have started one in the meantime
+                run_files.remove_half_written(folder)
             run._is_new = True
             run.save()
             # Last: a folder with this file can be resumed, one without it can be started anew.
@@ -128,15 +129,18 @@ class Run:
         with _locked(folder, peers):
             saved = newest(folder)
             config = config_in(folder, saved.state["config"])
-            run_files.expect_unchanged(folder / CONFIG, config)
+            given = [name for name, value in changes.items() if value is not None]
+            run_files.expect_unchanged(folder / CONFIG, config, given)
             with _prepared(config, computing, context, peers):
                 trainer = Trainer.resume(saved, computing, context, peers)
             trainer.reschedule(**changes)
             run = cls(folder, trainer)
             run._drop_after(trainer.step)
-            if any(value is not None for value in changes.values()):
+            if given:
                 run.save()
-                run._save_config()
+            else:
+                run._save_best()  # which may be older than the checkpoint, as may be the next file
+            run._save_config()
         return run
 
     def train(
@@ -239,6 +243,10 @@ class Run:
                 return
             checkpoint.write(self.folder / CHECKPOINTS, now)
             self._saved = now.step
+        self._save_best()
+
+    def _save_best(self) -> None:
+        if self.trainer.peers.is_first:
             self.trainer.best_learner().save(self.folder / BEST)
 
     def _save_config(self) -> None:
@@ -278,8 +286,9 @@ class Run:
             run_files.append_times(self.folder / TIMES, steps, times)
 
     def _drop_after(self, step: int) -> None:
-        """Remove the checkpoints and reports of later steps, which will be taken again."""
+        """Remove half-written files, and checkpoints and reports of later, repeated steps."""
         if self.trainer.peers.is_first:
+            run_files.remove_half_written(self.folder)
             checkpoint.drop_after(self.folder / CHECKPOINTS, step)
             run_files.drop_reports_after(self.metrics_file, step)
 

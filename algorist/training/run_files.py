@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from algorist.atomic import replace_text, whole_lines
+from algorist.atomic import remove_unfinished, replace_text, whole_lines
 from algorist.errors import shorten
+from algorist.plugins import shell
 from algorist.training import checkpoint
 from algorist.training.checkpoint_compression import compress
 from algorist.training.config import Config
+from algorist.training.reschedule import CHANGEABLE
 from algorist.training.saved_learners import (
+    BEST,
     CONFIG,
     METRICS,
     TIMES,
@@ -86,27 +90,35 @@ def _json_line(values: Mapping[str, Any]) -> str:
     return json.dumps(values) + "\n"
 
 
-def expect_unchanged(file: Path, config: Config) -> None:
-    """Raise a `ValueError` if settings that hold for a whole run were edited in its folder."""
-    written = config_in(file.parent, file.read_text())
-    # Settings that `Run.resume` can change may be older in the file than in the checkpoint.
-    later: dict[str, Any] = {"steps": config.schedule.steps, "average": config.schedule.average}
-    own = config.optimizer
-    rates: dict[str, Any] = {"learning_rate": own.learning_rate, "schedule": own.schedule}
-    written = replace(
-        written,
-        schedule=replace(written.schedule, **later),
-        optimizer=replace(written.optimizer, **rates),
-        changes=config.changes,
-    )
+def remove_half_written(folder: Path) -> None:
+    """Remove what killed processes left beside the files of a run."""
+    for name in (BEST, CONFIG, METRICS, TIMES):
+        remove_unfinished(folder / name)
+
+
+def expect_unchanged(file: Path, config: Config, given: Collection[str] = ()) -> None:
+    """Raise a `ValueError` if settings that hold for a whole run were edited in its folder.
+
+    Warns of those that `Run.resume` can change and that are not `given` to it: in the file they may
+    be older than in the checkpoint, which is right.
+    """
+    written = replace(config_in(file, file.read_text()), changes=config.changes)
     before, now = _flat(config), _flat(written)
-    changed = [name for name in before if before[name] != now[name]]
-    if changed:
-        name = changed[0]
-        raise ValueError(
-            f"{file}: got {name} = {now[name]}, but the run was begun with {before[name]}: put it "
-            "back, or start another run"
-        )
+    for name in [name for name in before if before[name] != now[name]]:
+        setting = name.rpartition(".")[2]
+        if setting not in CHANGEABLE:
+            raise ValueError(
+                f"{file}: got {name} = {now[name]}, but the run was begun with {before[name]}: put "
+                "it back, or start another run"
+            )
+        if setting not in given:
+            option = f"--{setting.replace('_', '-')}"
+            change = shell("resume", file.parent, option, now[name])
+            warnings.warn(
+                f"{file}: got {name} = {now[name]}, but the run goes on with {before[name]}; "
+                f"to change it: {change}",
+                stacklevel=3,
+            )
 
 
 def _flat(config: Config) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def members(source: Path | str) -> dict[str, str]:
     """
     path = Path(source)
     if is_multi_run(path):
-        tasks = config_in(path, (path / EACH).read_text()).algorithms
+        tasks = config_in(path / EACH, (path / EACH).read_text()).algorithms
         return {name: str(path / name) for name in tasks}
     if path.is_file() or is_run(path):
         return {}
@@ -148,14 +148,14 @@ def newest(folder: Path) -> Checkpoint:
         raise ValueError(f"{folder}: {error}; pack the run again") from error
 
 
-def config_in(folder: Path, text: str) -> Config:
-    """The configuration that was saved in the folder of a run."""
+def config_in(source: Path, text: str) -> Config:
+    """The configuration that a file or the checkpoint of a run holds."""
     try:
         return Config.from_json(text)
     except UnregisteredError as error:
-        raise error.needed_by(folder) from error
+        raise error.needed_by(source.parent if source.is_file() else source) from error
     except ValueError as error:
-        raise ValueError(f"{folder}: {error}") from error
+        raise ValueError(f"{source}: {error}") from error
 
 
 def best_learner(

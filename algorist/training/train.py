@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from algorist.errors import shorten
 from algorist.machine import find_device
 from algorist.model.compute_config import ComputeConfig
 from algorist.training.config import Config, change_settings
+from algorist.training.config_values import given_value
 from algorist.training.logs import TensorBoard
 from algorist.training.recipes import DEFAULT_RECIPE, recipe, without
 from algorist.training.run import Observer, Run, ignore_step
@@ -53,9 +55,16 @@ def build_config(
     **settings: Any,
 ) -> Config:
     """The configuration of a recipe without some improvements and with some settings changed."""
-    names = [algorithms] if isinstance(algorithms, str) else list(algorithms)
-    config = _without(_recipe(recipe, names), *without)
-    return replace(change_settings(config, **settings), seeds=tuple(seeds))
+    config = _without(_recipe(recipe, _names(algorithms)), *without)
+    own = given_value("seeds", tuple[int, ...], seeds)
+    return replace(change_settings(config, **settings), seeds=own)
+
+
+def _names(algorithms: Iterable[str] | str) -> list[str]:
+    names = [algorithms] if isinstance(algorithms, str) else algorithms
+    if not isinstance(names, Iterable):
+        raise ValueError(f"algorithms: got {shorten(names)}, expected one name or several")
+    return list(given_value("algorithms", tuple[str, ...], list(names)))
 
 
 _recipe, _without = recipe, without  # which are the names of arguments, too
