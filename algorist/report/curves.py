@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from algorist import weights
 from algorist.atomic import replace_text
-from algorist.weights import FOLDER
 
-FILE = FOLDER / "curves.csv"
+_NAME = "curves.csv"
 SIZES = (4, 8, 12, 16, 24, 32, 48, 64)
 """The sizes that are measured."""
 TEST_SIZE = 64
@@ -57,8 +57,9 @@ _TYPES = typing.get_type_hints(Point)
 _COLUMNS = [field.name for field in fields(Point)]
 
 
-def read(file: Path = FILE) -> list[Point]:
-    """The points of a file, or none where there is no file."""
+def read(file: Path | None = None) -> list[Point]:
+    """The points of a file, by default those shipped; none where there is no file."""
+    file = file or weights.FOLDER / _NAME
     if not file.exists():
         return []
     rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8")))
@@ -67,7 +68,7 @@ def read(file: Path = FILE) -> list[Point]:
     return [Point(**{name: _TYPES[name](row[name]) for name in _COLUMNS}) for row in rows]
 
 
-def write(points: Iterable[Point], file: Path = FILE) -> None:
+def write(points: Iterable[Point], file: Path | None = None) -> None:
     """Write points to a file, sorted, each in the place of an older one of the same key."""
     latest = {point.key: point for point in points}
     text = io.StringIO()
@@ -75,7 +76,7 @@ def write(points: Iterable[Point], file: Path = FILE) -> None:
     writer.writeheader()
     for key in sorted(latest):
         writer.writerow({name: _text(value) for name, value in asdict(latest[key]).items()})
-    replace_text(file, text.getvalue())
+    replace_text(file or weights.FOLDER / _NAME, text.getvalue())
 
 
 def _text(value: object) -> object:
