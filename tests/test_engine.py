@@ -339,7 +339,7 @@ def test_what_goes_wrong_in_a_worker_comes_out_here(monkeypatch):
 def test_a_worker_that_ends_too_early_is_noticed(monkeypatch):
     monkeypatch.setattr(TaskStream, "window", lambda *_: os._exit(3))
     trainer = Trainer(small.training("bfs"), ComputeConfig(workers=2))
-    with pytest.raises(RuntimeError, match="a process that prepares data has ended"):
+    with pytest.raises(RuntimeError, match="a process that prepares data has died"):
         list(trainer.run())
 
 

@@ -291,7 +291,7 @@ def test_others_go_on_where_the_processes_of_one_have_died(capsys, monkeypatch, 
 
     monkeypatch.setattr(TaskStream, "window", deadly)
     assert train_each(tmp_path / "two", "--at-once", "2", "--workers", "2") == 1
-    assert "bfs: a process that prepares data has ended" in capsys.readouterr().err
+    assert "bfs: a process that prepares data has died" in capsys.readouterr().err
     assert (
         step_of(tmp_path / "two" / "dijkstra") == step_of(tmp_path / "two" / "insertion_sort") == 6
     )

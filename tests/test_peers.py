@@ -83,8 +83,8 @@ def test_a_batch_becomes_feedback_and_a_batch_again(name, clrs):
 @pytest.mark.usefixtures("clrs")
 @pytest.mark.parametrize("name", ["minimum", "insertion_sort"])
 def test_transformed_batches_are_converted_too(name):
-    chosen = transforms.standard(algorist.get(name))
-    batch = transforms.transformed(chosen, drawn(name))
+    chosen = transforms.standard_transforms(algorist.get(name))
+    batch = transforms.apply_transforms(chosen, drawn(name))
     golden_records.assert_same(dm_clrs.from_feedback(dm_clrs.to_feedback(batch)), batch)
 
 
@@ -121,8 +121,8 @@ def test_what_the_installed_package_transforms_is_what_ours_does():
     sampler, spec = clrs.build_sampler("bubble_sort", num_samples=5, length=6, seed=3)
     _, processed = clrs.process_permutations(spec, iter([sampler.next()]), True)
     got = dm_clrs.from_feedback(next(processed))
-    chosen = transforms.standard(algorist.get("bubble_sort"))
-    ours = transforms.transformed(chosen, official.generate("bubble_sort", n=6, count=5, seed=3))
+    chosen = transforms.standard_transforms(algorist.get("bubble_sort"))
+    ours = transforms.apply_transforms(chosen, official.generate("bubble_sort", n=6, count=5, seed=3))
     golden_records.assert_recorded(got, golden_records.flat(ours))
 
 
