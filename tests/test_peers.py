@@ -122,7 +122,9 @@ def test_what_the_installed_package_transforms_is_what_ours_does():
     _, processed = clrs.process_permutations(spec, iter([sampler.next()]), True)
     got = dm_clrs.from_feedback(next(processed))
     chosen = transforms.standard_transforms(algorist.get("bubble_sort"))
-    ours = transforms.apply_transforms(chosen, official.generate("bubble_sort", n=6, count=5, seed=3))
+    ours = transforms.apply_transforms(
+        chosen, official.generate("bubble_sort", n=6, count=5, seed=3)
+    )
     golden_records.assert_recorded(got, golden_records.flat(ours))
 
 
