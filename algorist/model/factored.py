@@ -40,6 +40,7 @@ class Encoding:
     def __init__(self, weight: Tensor, bias: Tensor):
         """Weights (S, F, h) and bias (S, h)."""
         self.affine = Affine(weight, bias)
+        self.one = weight.new_ones(1)
         self._raw = weight.shape[1]
         self._rows = torch.cat((weight, bias.unsqueeze(1)), 1)
         self._composed: dict[tuple[Linear, ...], Composition] = {}
@@ -114,7 +115,7 @@ class Factored:
     @cached_property
     def _values(self) -> Tensor:
         """All numbers side by side, and a 1 for the bias: cheaper than to add it, for nodes."""
-        one = self.raw.new_ones(1).expand(*self.raw.shape[:-1], 1)
+        one = self.encoding.one.expand(*self.raw.shape[:-1], 1)
         return torch.cat((self.raw, *self.beside, one), -1)
 
     def apply(self, *layers: Linear) -> Tensor:

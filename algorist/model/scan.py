@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -98,6 +99,9 @@ class Scan:
         )
         self.raw_inputs = encoder_inputs(inputs, self.inputs, squash_scalars=exact)
         self.adjacent_inputs = adjacency(spec.inputs, self.inputs)
+        given = [mask for mask in (window.is_first, window.forced) if mask is not None]
+        self.reads_truth = torch.stack(given).any(0) if given else None  # (K, S, B)
+        self.continues = None if window.is_first is None else (~window.is_first).float()
         self.true_hints = one_hot_values(self.read_hints, window.hints, self.n)
 
     def run(self, carry: Carry | None, *, keep_hints: bool) -> Rollout:
@@ -173,10 +177,9 @@ class Scan:
         if carry.read:  # masked entries stay masked, as in the true hints
             for f in self.read_hints:
                 own[f.name] = keep_masked(f, carry.read[f.name], own[f.name])
-        given = [m[k] for m in (self.window.is_first, self.window.forced) if m is not None]
-        if not given:
+        if self.reads_truth is None:
             return own
-        mask = torch.stack(given).any(0)
+        mask = self.reads_truth[k]
         return {
             name: torch.where(unsqueeze_like(mask, value), truth[name], value)
             for name, value in own.items()
@@ -232,9 +235,10 @@ class Scan:
         if carry is None or not self.net.config.carry_state:
             h = self.net.config.hidden
             return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
-        if self.window.is_first is None:
+        if self.continues is None:
             return carry.hidden
-        return torch.where(unsqueeze_like(self.window.is_first[k], carry.hidden), 0.0, carry.hidden)
+        # A product is one kernel each way, `torch.where` with a number two.
+        return carry.hidden * unsqueeze_like(self.continues[k], carry.hidden)
 
     def _state(self, k: int, carry: Carry | None) -> PyTree:
         """The states of the processor and of the LSTM: the first ones where trajectories begin."""
@@ -249,14 +253,21 @@ class Scan:
             lambda new, old: torch.where(unsqueeze_like(first[k], old), new, old), new, carry.state
         )
 
-    def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
-        connected = torch.eye(self.n, device=self.window.follows.device).expand(
-            *self.lanes, self.n, self.n
-        )
-        parts = [self._at(k, x) for x in self.adjacent_inputs]
-        for part in parts + adjacency(self.read_hints, hints):
-            connected = torch.where(part, 1.0, connected)
+    @cached_property
+    def _connected_by_inputs(self) -> Tensor:
+        """Whether inputs connect two nodes, or these are the same: for all steps, or for each."""
+        connected = torch.eye(self.n, dtype=torch.bool, device=self.window.follows.device)
+        for part in self.adjacent_inputs:
+            connected = connected | part
         return connected
+
+    def _adjacency(self, k: int, hints: Mapping[str, Tensor]) -> Tensor:
+        connected = self._connected_by_inputs
+        if self.adjacent_inputs:
+            connected = self._at(k, connected)
+        for part in adjacency(self.read_hints, hints):
+            connected = connected | part
+        return connected.float().expand(*self.lanes, self.n, self.n)
 
 
 class EndStates:
