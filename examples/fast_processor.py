@@ -26,8 +26,7 @@ class FastMaxMean(algorist.Processor):
 
     def __init__(self, hidden):
         super().__init__()
-        self.receiver = nn.Linear(2 * hidden, hidden)
-        self.sender = nn.Linear(2 * hidden, hidden, bias=False)
+        self.ends = nn.Linear(2 * hidden, 2 * hidden)  # of receivers and senders, in one product
         self.edge = nn.Linear(hidden, hidden, bias=False)
         self.graph = nn.Linear(hidden, hidden, bias=False)
         self.first = nn.Linear(hidden, hidden)
@@ -37,12 +36,13 @@ class FastMaxMean(algorist.Processor):
     def forward(self, nodes, edges, graph, adjacency, hidden):
         """(B, n, h), (B, n, n, h), (B, h), (B, n, n), (B, n, h) -> (B, n, h)."""
         z = torch.cat((nodes, hidden), -1)
+        receiver, sender = self.ends(z).chunk(2, -1)
         largest, mean = message_max_mean(
-            self.receiver(z) + self.graph(graph).unsqueeze(1),
-            self.sender(z),
+            receiver + self.graph(graph).unsqueeze(1),
+            sender,
             self.edge(edges),
             self.first,
             self.second,
         )
         new, gate = self.update(torch.cat((z, largest, mean), -1)).chunk(2, -1)
-        return hidden + gate.sigmoid() * (relu(new) - hidden)
+        return torch.lerp(hidden, relu(new), gate.sigmoid())

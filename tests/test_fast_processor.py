@@ -41,8 +41,8 @@ def outcome(processor, given, forward):
 def in_torch(processor, nodes, edges, graph, adjacency, hidden):
     """What the docstring of the example says."""
     z = torch.cat((nodes, hidden), -1)
-    receiver = processor.receiver(z) + processor.graph(graph).unsqueeze(1)
-    sender = processor.sender(z)
+    receiver, sender = processor.ends(z).chunk(2, -1)
+    receiver = receiver + processor.graph(graph).unsqueeze(1)
     pairs = relu(receiver[:, None] + sender[:, :, None] + processor.edge(edges))
     messages = processor.second(relu(processor.first(pairs)))
     states = torch.cat((z, messages.amax(1), messages.mean(1)), -1)
