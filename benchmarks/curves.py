@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"default: {','.join(map(str, SIZES))}",
     )
     parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="begin no test after so many"
+        "--seconds", type=float, default=float("inf"), help="begin no test after this time"
     )
     parser.add_argument("--results", default="results", help="where shipped.csv is")
     add_compute_options(parser)

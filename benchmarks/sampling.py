@@ -28,7 +28,7 @@ SLOWEST_TURN = 4.0
 """Seconds above which a turn draws fewer samples than a whole batch."""
 
 Draw = Callable[[int], Any]
-"""Draws a batch of so many samples."""
+"""Draws a batch of this many samples."""
 
 
 def main() -> None:

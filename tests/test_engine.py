@@ -1,7 +1,7 @@
 """The engine: packed and padded windows, learning steps direct and captured, on CPU and GPU."""
 
 import os
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -21,6 +21,7 @@ from algorist.training.captured_engine import CapturedEngine
 from algorist.training.divergence import DivergedError
 from algorist.training.engine import Engine
 from algorist.training.loader import TaskStream
+from algorist.training.optimizer import Optimizer
 from algorist.training.packing import WindowLayout, bucket_window, rounded_up
 from algorist.training.run import Run
 from algorist.training.trainer import Trainer
@@ -177,6 +178,24 @@ def test_captured_steps_do_what_direct_ones_do(config, without_gpu):
     assert_same_state(captured, direct)
     for name, tensor in direct.optimizer.tensors().items():
         assert torch.equal(captured.optimizer.tensors()[name], tensor), name
+
+
+def test_updates_are_prepared_on_the_stream_that_captures_them(without_gpu, monkeypatch):
+    """Their kernels must be loaded there, and on a GPU that is not the current one."""
+    config, streams = CONFIGS["accumulated"], []
+
+    class OneStream(RecordedGraphs):
+        @contextmanager
+        def on_stream(self):
+            streams.append(self)
+            yield
+            streams.pop()
+
+    prepared = []
+    monkeypatch.setattr(Optimizer, "prepare", lambda own: prepared.append(bool(streams)))
+    taught(CapturedEngine(fresh(config, ComputeConfig()), config, OneStream()), config)
+    assert len(prepared) > len(config.algorithms)
+    assert all(prepared)
 
 
 @by_config

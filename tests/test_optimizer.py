@@ -1,5 +1,7 @@
 """Clipping and Adam."""
 
+from unittest.mock import Mock
+
 import pytest
 import small
 import torch
@@ -68,3 +70,11 @@ def test_tiny_gradients_move_weights_as_little_as_is_asked_for(name, eps, share)
     net.weight.grad = torch.full((1, 1), 2.0)
     optimizer.step()
     assert before - net.weight.item() == pytest.approx(0.1 * share, rel=1e-4)
+
+
+def test_only_float32_weights_on_a_gpu_are_updated_by_the_fused_kernels():
+    """The kernels write float32 at the addresses of the weights, whatever lies there."""
+    optimizer = Optimizer(torch.nn.Linear(1, 1), small.training("bfs").optimizer)
+    fits = Mock(is_cuda=True, dtype=torch.float32)
+    for other in ({"is_cuda": True, "dtype": torch.bfloat16}, {"is_cuda": False}):
+        assert optimizer._fused_adam({fits: None, Mock(**other): None}) is None

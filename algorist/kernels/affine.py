@@ -20,7 +20,7 @@ from algorist.kernels.rounding import exact_products
 _PARTS = 32
 """The number of parts into which rows are cut for gradients of weights."""
 _LARGE = 2**22
-"""Products of at least so many multiplications are computed as convolutions on CPUs."""
+"""Products of at least this many multiplications are computed as convolutions on CPUs."""
 _IMAGES = 16
 """The number of images that rows are convolved as: with fewer, one thread does not use oneDNN."""
 

@@ -87,7 +87,8 @@ class CapturedEngine(Engine):
         if self._update is None:
             with self._capturing():
                 self._set_gradients(self._gradients)
-                self.optimizer.prepare()
+                with self._graphs.on_stream():
+                    self.optimizer.prepare()
                 self._update = self._graphs.capture(lambda: self._apply_gradients(self._gradients))
         self._update.replay()
 

@@ -164,8 +164,10 @@ class Optimizer:
             fused.warm_up()
 
     def _fused_adam(self, learning: Mapping[nn.Parameter, Tensor]) -> Adam | None:
-        """The fused clipping and Adam of some parameters, on a GPU."""
-        if not self._is_adam or not any(p.is_cuda for p in learning):
+        """The fused clipping and Adam of some parameters, if all are float32 on a GPU."""
+        if not (self._is_adam and learning):
+            return None
+        if not all(p.is_cuda and p.dtype == torch.float32 for p in learning):
             return None
         from algorist.kernels.fused.adam import Adam, Weights
 

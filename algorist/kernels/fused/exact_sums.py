@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from algorist.kernels.fused.sum_gates import Inputs, Rules, decide, gate_grads, gate_losses
 from algorist.kernels.fused.sum_pairs import (
@@ -46,6 +47,7 @@ class _SumLoss(torch.autograd.Function):
         return loss, no_sum
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *all_grads: Tensor) -> tuple[Tensor | None, ...]:
         grads = all_grads[0].contiguous()
         count = len(Inputs._fields)

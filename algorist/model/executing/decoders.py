@@ -259,8 +259,8 @@ class ConditionalDecoder(BuiltInDecoder):
 
 def _drop_in_every_second_lane(logits: Tensor) -> Tensor:
     """Logits (S, B, ...) that are 0 in every second lane, with the others unscaled."""
-    is_odd = torch.arange(logits.shape[1], device=logits.device) % 2
-    return logits * is_odd.view(-1, *(1,) * (logits.ndim - 2))
+    is_dropped = torch.arange(logits.shape[1], device=logits.device) % 2  # never the only lane
+    return logits * (1 - is_dropped).view(-1, *(1,) * (logits.ndim - 2))
 
 
 def is_conditional(feature: Feature) -> bool:
