@@ -237,8 +237,8 @@ class Scan:
             return torch.zeros(*self.lanes, self.n, h, device=self.window.follows.device)
         if self.continues is None:
             return carry.hidden
-        # A product is one kernel each way, `torch.where` with a number two. States are finite:
-        # a training whose losses are not is stopped.
+        # A product is one kernel each way, `torch.where` with a number two. It needs finite
+        # states: training stops where a loss is not.
         return carry.hidden * unsqueeze_like(self.continues[k], carry.hidden)
 
     def _state(self, k: int, carry: Carry | None) -> PyTree:
