@@ -23,7 +23,7 @@ from algorist.training.divergence import DivergedError
 from algorist.training.job_pool import GpuContext
 from algorist.training.logs import TensorBoard
 from algorist.training.run import Observer, Run, ignore_step
-from algorist.training.saved_learners import CONFIG, config_in, is_run
+from algorist.training.saved_learners import CONFIG, is_run, read_config
 
 _DIVERGED = "diverged.txt"
 
@@ -73,7 +73,7 @@ class Job:
 
     def expect_own(self) -> None:
         """Raise a `ValueError` if the run in the folder has other settings by now."""
-        config = config_in(self.folder / CONFIG, (self.folder / CONFIG).read_text())
+        config = read_config(self.folder / CONFIG)
         got, expected = config_hash(config), self.part.config_hash
         if got != expected or config.seeds != self.seeds:
             raise ValueError(
@@ -132,7 +132,7 @@ def prepare_data(left: Iterable[Job]) -> AbstractContextManager[Any]:
 def _runs(folder: Path, part: Part) -> Iterator[tuple[Path, Config]]:
     """The runs of a part that are trained as it is to be."""
     for file in sorted(_folder(folder, part).glob(f"*/{CONFIG}")):
-        config = config_in(file, file.read_text())
+        config = read_config(file)
         if config_hash(config) == part.config_hash:
             yield file.parent, config
 

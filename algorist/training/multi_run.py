@@ -13,7 +13,14 @@ from algorist.training.config import Config
 from algorist.training.job_pool import GpuContext
 from algorist.training.loader import TaskStream
 from algorist.training.run import Run
-from algorist.training.saved_learners import CONFIG, EACH, config_in, expect_no_run, is_run, newest
+from algorist.training.saved_learners import (
+    CONFIG,
+    EACH,
+    expect_no_run,
+    is_run,
+    newest,
+    read_config,
+)
 
 
 class RunProgress(NamedTuple):
@@ -47,7 +54,7 @@ class MultiRun:
     def resume(cls, folder: Path | str, steps: int | None = None) -> MultiRun:
         """The runs of a folder. With `steps` all will end there."""
         folder = Path(folder)
-        each = cls(folder, config_in(folder / EACH, (folder / EACH).read_text()))
+        each = cls(folder, read_config(folder / EACH))
         if steps is not None:
             each._extend(steps)
         return each
@@ -78,7 +85,7 @@ class MultiRun:
         if not is_run(folder):
             config = replace(self.config, algorithms=(algorithm,))
             return Run.start(folder, config, computing, context)
-        own = config_in(folder / CONFIG, (folder / CONFIG).read_text()).schedule.steps
+        own = read_config(folder / CONFIG).schedule.steps
         return Run.resume(folder, computing, self.steps if self.steps != own else None, context)
 
     def _extend(self, steps: int) -> None:

@@ -21,9 +21,9 @@ from algorist.training.saved_learners import (
     CONFIG,
     METRICS,
     TIMES,
-    config_in,
     expect_no_run,
     newest,
+    read_config,
 )
 from algorist.training.validation_report import ValidationReport
 from algorist.version import __version__
@@ -102,7 +102,7 @@ def expect_unchanged(file: Path, config: Config, given: Collection[str] = ()) ->
     Warns of those that `Run.resume` can change and that are not `given` to it: in the file they may
     be older than in the checkpoint, which is right.
     """
-    written = replace(config_in(file, file.read_text()), changes=config.changes)
+    written = replace(read_config(file), changes=config.changes)
     before, now = _flat(config), _flat(written)
     for name in [name for name in before if before[name] != now[name]]:
         setting = name.rpartition(".")[2]

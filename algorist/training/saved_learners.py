@@ -68,7 +68,7 @@ def members(source: Path | str) -> dict[str, str]:
     """
     path = Path(source)
     if is_multi_run(path):
-        tasks = config_in(path / EACH, (path / EACH).read_text()).algorithms
+        tasks = read_config(path / EACH).algorithms
         return {name: str(path / name) for name in tasks}
     if path.is_file() or is_run(path):
         return {}
@@ -146,6 +146,11 @@ def newest(folder: Path) -> Checkpoint:
         return decompress(checkpoint.read(folder))
     except checkpoint.DamagedError as error:
         raise ValueError(f"{folder}: {error}; pack the run again") from error
+
+
+def read_config(file: Path) -> Config:
+    """The configuration in a file of a run, or of a folder of runs."""
+    return config_in(file, file.read_text())
 
 
 def config_in(source: Path, text: str) -> Config:
