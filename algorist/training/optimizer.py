@@ -140,13 +140,13 @@ class Optimizer:
         """Clip the gradients and update the parameters."""
         learning = self._learning()
         if fused := self._fused_adam(learning):
-            # They lie in as many tensors as autograd made: one copy is quicker than many launches.
-            gradients = torch.cat([g.reshape(len(g), g[0].numel()) for g in learning.values()], 1)
-            fused.step(gradients, self.learning_rate, self.clip)
+            # Autograd leaves them in many tensors; of one, all are read by the same two launches.
+            joined = torch.cat([g.reshape(len(g), g[0].numel()) for g in learning.values()], 1)
+            fused.step(joined, self.learning_rate, self.clip)
             return
         if self.clip and learning:
-            clipped_ones = clipped(list(learning.values()), self.clip)
-            for parameter, gradient in zip(learning, clipped_ones, strict=True):
+            gradients = clipped(list(learning.values()), self.clip)
+            for parameter, gradient in zip(learning, gradients, strict=True):
                 parameter.grad = gradient
         with nullcontext() if self.is_capturable else self._explained():
             self._torch.step()
